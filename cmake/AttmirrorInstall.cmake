@@ -1,0 +1,16 @@
+# Install and export: find_package(attmirror) then gives attmirror::attmirror.
+include(CMakePackageConfigHelpers)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attmirror")
+
+install(TARGETS attmirror EXPORT attmirrorTargets)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attmirror" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(EXPORT attmirrorTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/attmirrorConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/attmirrorConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/attmirrorConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/attmirrorConfig.cmake" "${PROJECT_BINARY_DIR}/attmirrorConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake" DESTINATION "${package_dir}")
+if(TARGET attmirror_command)
+  install(TARGETS attmirror_command)
+endif()

@@ -1,0 +1,63 @@
+// Value and gradient of the loss, for loops that take many of them: all memory is set up once, and evaluate()
+// allocates nothing.
+//
+// The sequences are divided into chunks by their number and size alone; each chunk sums on its own and the chunks
+// are added in order, so the result has the same bits for any number of threads.
+#pragma once
+
+#include <attmirror/attention/attention.hpp>
+#include <attmirror/base/thread_pool.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace attmirror {
+
+// How the derivative of the softmax is evaluated (src/attention/block_kernels.cpp has the formulas).
+enum class Jacobian {
+  safe,      // full relative accuracy for nearly one-hot attention, with a common factor kept as a logarithm
+  textbook,  // s_t (gamma_t - s^T gamma), rounding as automatic differentiation does: parity with published runs
+};
+
+struct Evaluation {
+  double loss = 0;         // L
+  double max_softmax = 0;  // mean over sequences of the largest attention probability
+};
+
+// The gradient of block b is the stored numbers times e^log_scale[b]. Normalised descent needs the direction
+// only, which stays exact when the gradient itself is far below the smallest double.
+struct Gradient {
+  ParameterBlocks blocks;  // the trained blocks of the model
+  std::vector<double> log_scale;
+};
+
+class GradientEngine {
+ public:
+  // Uses the kernels of active_isa() at this moment. The model and the pool must outlive the engine.
+  GradientEngine(const Attention& model, Jacobian jacobian, ThreadPool& pool);
+  ~GradientEngine();
+  GradientEngine(GradientEngine&&) noexcept;
+  GradientEngine& operator=(GradientEngine&&) noexcept;
+
+  // `parameters` holds all blocks of the model, `gradient` is made by make_gradient().
+  Evaluation evaluate(const ParameterBlocks& parameters, Gradient& gradient);
+  Evaluation evaluate(const ParameterBlocks& parameters);
+
+  Gradient make_gradient() const;
+
+ private:
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+};
+
+// One value and gradient, for those who need no loop. The gradient is in the paper's orientation and scale; blocks
+// that are not trained are empty.
+struct LossAndGradient {
+  double loss = 0;
+  double max_softmax = 0;
+  Parameters gradient;
+};
+LossAndGradient loss_and_gradient(const Attention& model, const Parameters& parameters,
+                                  Jacobian jacobian = Jacobian::safe);
+
+}  // namespace attmirror

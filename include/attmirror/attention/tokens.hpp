@@ -1,0 +1,30 @@
+// Which tokens attention prefers, and how good they are (SPEC 1.2).
+//
+//   score      gamma_it = Y_i v^T x_it       how much token t would help the label of sequence i
+//   optimal    argmax_t gamma_it             the tokens a perfect attention would pick
+//   selected   argmax_t softmax(a_i)_t       the tokens this attention picks
+//   margin     min over i and t != alpha_i of (x_{i,alpha_i} - x_it)^T W z_i
+#pragma once
+
+#include <attmirror/attention/attention.hpp>
+#include <attmirror/data/selection.hpp>
+
+#include <vector>
+
+namespace attmirror {
+
+// One vector per sequence. The scores use the given parameters' v.
+std::vector<Vector> token_scores(const Attention& model, const Parameters& parameters);
+std::vector<Vector> logits(const Attention& model, const Parameters& parameters);
+std::vector<Vector> attention_probabilities(const Attention& model, const Parameters& parameters);
+
+// Of several equally good tokens the first one. optimal_tokens(data) needs the dataset's decoder.
+Selection optimal_tokens(const Attention& model, const Parameters& parameters);
+Selection optimal_tokens(const Dataset& data);
+Selection selected_tokens(const Attention& model, const Parameters& parameters);
+
+// The smallest difference of logits between a selected token and another of its sequence, for combined weights W
+// (not normalised). Infinite when every sequence has one token only.
+double selection_margin(const Dataset& data, const Selection& selection, const Matrix& W);
+
+}  // namespace attmirror

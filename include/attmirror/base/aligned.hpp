@@ -1,0 +1,72 @@
+// Memory that vector instructions like: rows padded to whole vectors, buffers on cache-line boundaries.
+//
+// A padded matrix has `rows` rows of `cols` numbers, each row followed by zeros up to `stride`, a multiple of four
+// doubles. Kernels run over the padding instead of treating remainders; zeros there change no sum and no norm.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+#include <Eigen/Core>
+
+namespace attmirror {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector = Eigen::VectorXd;
+
+template <class T>
+struct CacheLineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t alignment{64};
+
+  CacheLineAllocator() = default;
+  template <class U>
+  CacheLineAllocator(const CacheLineAllocator<U>&) noexcept {}
+
+  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), alignment)); }
+  void deallocate(T* pointer, std::size_t) noexcept { ::operator delete(pointer, alignment); }
+  friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator&) noexcept { return true; }
+};
+
+// A growable array that starts on a cache line.
+using AlignedVector = std::vector<double, CacheLineAllocator<double>>;
+
+// The stride of a row of `cols` doubles.
+constexpr std::ptrdiff_t padded(std::ptrdiff_t cols) { return (cols + 3) / 4 * 4; }
+
+// Views of a padded matrix. `data` may be used as one flat array of rows * stride numbers.
+struct ConstMatrixView {
+  const double* data = nullptr;
+  std::ptrdiff_t rows = 0, cols = 0, stride = 0;
+  std::ptrdiff_t flat_size() const { return rows * stride; }
+  auto eigen() const {
+    return Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(data, rows, cols, Eigen::OuterStride<>(stride));
+  }
+};
+
+struct MatrixView {
+  double* data = nullptr;
+  std::ptrdiff_t rows = 0, cols = 0, stride = 0;
+  std::ptrdiff_t flat_size() const { return rows * stride; }
+  operator ConstMatrixView() const { return {data, rows, cols, stride}; }
+  auto eigen() const {
+    return Eigen::Map<Matrix, 0, Eigen::OuterStride<>>(data, rows, cols, Eigen::OuterStride<>(stride));
+  }
+};
+
+// A padded matrix that owns its memory; starts as zeros.
+class PaddedMatrix {
+ public:
+  PaddedMatrix() = default;
+  PaddedMatrix(std::ptrdiff_t rows, std::ptrdiff_t cols)
+      : rows_(rows), cols_(cols), values_(static_cast<std::size_t>(rows * padded(cols)), 0.0) {}
+  MatrixView view() { return {values_.data(), rows_, cols_, padded(cols_)}; }
+  ConstMatrixView view() const { return {values_.data(), rows_, cols_, padded(cols_)}; }
+
+ private:
+  std::ptrdiff_t rows_ = 0, cols_ = 0;
+  AlignedVector values_;
+};
+
+}  // namespace attmirror

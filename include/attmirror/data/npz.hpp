@@ -1,0 +1,50 @@
+// Named arrays in numpy's .npz format: a zip archive with one .npy file per array, stored or deflated.
+//
+// np.savez, np.savez_compressed and np.load read and write the same files. Archives come from strangers, so
+// the reader checks what the archive says of itself before it allocates: a file of a kilobyte cannot ask for
+// a terabyte.
+#pragma once
+
+#include <attmirror/data/array.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+struct NpzLimits {
+  // All arrays of an archive together, inflated. 64 GiB is beyond every data set of the papers and within a
+  // big machine's memory; a mistake or an attack above it is refused at once instead of driving the machine
+  // into swap.
+  std::uint64_t max_bytes = std::uint64_t{64} << 30;
+
+  void validate() const;
+};
+
+enum class NpzCompression { stored, deflated };
+
+struct NpzOptions {
+  // Trained weights and random data hardly compress, and stored entries are read at the speed of the disk;
+  // deflate pays for masks, labels and one-hot tokens.
+  NpzCompression compression = NpzCompression::stored;
+};
+
+// Reads all arrays; their names are the names of the entries without ".npy". `name` is what messages call the
+// file. Throws Error (bad input) for what is no zip archive, is cut short or damaged, has two entries of one
+// name, is encrypted, is compressed by another method than deflate, exceeds the limits, or holds an entry
+// that parse_npy() refuses.
+NamedArrays parse_npz(std::span<const std::byte> file, std::string_view name, const NpzLimits& limits = {});
+NamedArrays load_npz(const std::filesystem::path& path, const NpzLimits& limits = {});
+
+// The bytes of a file. Equal arrays give equal bytes: entries are sorted by name and carry the zip epoch
+// (1980-01-01) for a time.
+std::vector<std::byte> format_npz(const NamedArrays& arrays, const NpzOptions& options = {});
+
+// Writes atomically (base/atomic_file.hpp).
+void save_npz(const std::filesystem::path& path, const NamedArrays& arrays, const NpzOptions& options = {});
+
+}  // namespace attmirror

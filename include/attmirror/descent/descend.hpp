@@ -1,0 +1,109 @@
+// The training loop (SPEC 13.3): evaluate, record, stop or step.
+//
+//   Run run = descend(model, MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true}, {.steps = 2'000});
+//
+// The loop allocates nothing per step, keeps only the records that its schedule asks for, and has the same bits for
+// any number of threads and however often it was stopped and resumed (on one instruction set).
+#pragma once
+
+#include <attmirror/data/selection.hpp>
+#include <attmirror/descent/initialization.hpp>
+#include <attmirror/descent/optimizer.hpp>
+#include <attmirror/descent/record.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+struct DescentOptions {
+  std::int64_t steps = 1000;  // stop after this many
+  double saturation = 0;      // stop once the mean largest softmax probability reaches this; 0 = never
+  double seconds = 0;         // stop after this much time, that of earlier parts of a resumed run included; 0 = never
+  RecordSchedule record = RecordSchedule::log_spaced();  // a few dozen records for any length of run
+  Keep keep = Keep::parameters;
+  Initialization init;
+  int threads = 1;  // 0 = as many as the machine has; small problems gain nothing
+
+  void validate() const;
+};
+
+enum class RunStatus {
+  completed,    // all steps taken
+  saturated,    // the softmax reached `saturation`
+  out_of_time,  // `seconds` have passed
+  interrupted,  // a callback asked to stop
+  diverged,     // loss or weights are no longer finite; `steps` says when
+};
+
+std::string_view to_string(RunStatus status);
+
+struct Run {
+  RunStatus status = RunStatus::completed;
+  std::int64_t steps = 0;
+  double loss = 0, max_softmax = 0;
+  double norm = 0;     // ||W||_p, ||K Q^T||_p or ||p||_p, in the geometry of the optimizer
+  double seconds = 0;  // of all parts of a resumed run
+  Selection selected;  // argmax of the softmax at the last weights; empty when diverged
+  std::vector<Record> records;
+  Parameters final_parameters;
+
+  const Parameters& last() const { return final_parameters; }
+};
+
+std::string summary(const Run& run);  // one line
+
+// All that a run needs to go on as if it had never stopped. descent/checkpoint.hpp saves and loads it.
+struct Checkpoint {
+  std::string model, rule;          // descriptions; resuming with others is refused
+  std::uint64_t data_fingerprint = 0;
+  std::int64_t step = 0;
+  double seconds = 0;
+  Parameters weights;                       // all blocks
+  std::map<std::string, Parameters> state;  // of the rule, by name
+  std::vector<Record> records;
+};
+
+class Descent;
+
+// What a callback wants.
+enum class Command { proceed, stop };
+
+struct DescentCallbacks {
+  std::function<void(const Record&)> on_record;
+  // Called about ten times a second, between steps: for progress bars, checkpoints and Ctrl-C.
+  std::function<Command(const Descent&)> on_pulse;
+};
+
+// A run in the making. descend() is all that most users need.
+class Descent {
+ public:
+  Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options);
+  Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
+          const Checkpoint& checkpoint);
+  ~Descent();
+
+  Run run(const DescentCallbacks& callbacks = {});
+
+  std::int64_t step() const;  // taken so far
+  double loss() const;        // as last evaluated; NaN before the first step
+  double seconds() const;
+  Checkpoint checkpoint() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+Run descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options = {},
+            const DescentCallbacks& callbacks = {});
+
+// ||W||_p, ||K Q^T||_p or ||p||_p.
+double attention_norm(const Parameters& parameters, double p);
+
+}  // namespace attmirror

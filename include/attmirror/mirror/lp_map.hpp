@@ -1,0 +1,55 @@
+// The entrywise l_p geometry of P1, for every 1 < p < infinity (SPEC 4.1, 4.2):
+//
+//   psi(w) = (1/p) sum |w_j|^p      y = sign(w) |w|^{p-1}      w = sign(y) |y|^{1/(p-1)}
+//   norm   ||w||_p                  dual norm ||g||_q, q = p/(p-1)
+//   steepest direction sign(g) (|g| / ||g||_q)^{1/(p-1)}
+//
+// p = 2 is gradient descent. For p = 2, 3, 3/2, 4/3, 4, 1.75 and 1.1 the powers are products and roots (squares,
+// square and cube roots); every other p takes a general power. Both are right to an ulp or two per factor, and
+// either can be forced. Norms are computed on numbers scaled by a power of two, so that nothing over- or underflows
+// from p = 1.01 (q = 101) to p = 50 that need not.
+#pragma once
+
+#include <attmirror/mirror/mirror_map.hpp>
+
+namespace attmirror {
+
+// Which evaluation of the powers to use. `general` exists to check `fast` against.
+enum class PowerPath { fast, general };
+
+class LpMap final : public MirrorMap {
+ public:
+  // Throws Error (bad input) unless 1 < p < infinity.
+  explicit LpMap(double p, PowerPath path = PowerPath::fast);
+
+  double p() const { return p_; }
+  double q() const { return dual_.value; }
+  bool is_fast() const;  // whether this p has products and roots, and uses them
+
+  std::string name() const override;
+  double potential(ConstMatrixView w) const override;
+  void map(ConstMatrixView w, MatrixView y) const override;
+  void inverse(ConstMatrixView y, MatrixView w) const override;
+  double norm(ConstMatrixView w) const override;
+  double dual_norm(ConstMatrixView g) const override;
+  void steepest(ConstMatrixView g, MatrixView d) const override;
+  double bregman(ConstMatrixView a, ConstMatrixView b) const override;
+  void step(ConstMatrixView g, double scale, MatrixView y, MatrixView w) const override;
+
+  // An exponent and the way to raise to it (an index into the kernels' table).
+  struct Exponent {
+    double value = 1;
+    int power = 0;
+  };
+
+ private:
+  double scaled_norm(ConstMatrixView w, const Exponent& exponent) const;
+
+  double p_;
+  Exponent map_, inverse_, norm_, dual_;
+};
+
+// Throws Error (bad input) naming p unless 1 < p < infinity.
+void validate_p(double p);
+
+}  // namespace attmirror

@@ -1,0 +1,81 @@
+#include <attmirror/attention/attention.hpp>
+
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+// The blocks of each parameterization; throws where its options do not fit the data.
+struct AttentionBlocks {
+  std::ptrdiff_t d;
+  std::vector<BlockShape> operator()(const W&) const { return {{Block::W, d, d, true}}; }
+  std::vector<BlockShape> operator()(const KQ& kq) const {
+    if (kq.rank < 0 || kq.rank > d)
+      throw bad_input(fmt::format("rank is {}: expected 1 to {} (the dimension), or 0 for the dimension", kq.rank, d));
+    const std::ptrdiff_t m = kq.rank == 0 ? d : kq.rank;
+    return {{Block::K, m, d, true}, {Block::Q, d, m, false}};
+  }
+  std::vector<BlockShape> operator()(const Prompt& prompt) const {
+    const Matrix& A = prompt.key_weights;
+    if (A.size() != 0 && (A.rows() != d || A.cols() != d))
+      throw bad_input(fmt::format("key weights have shape ({}, {}): expected ({}, {})", A.rows(), A.cols(), d, d));
+    for (std::ptrdiff_t i = 0; i < A.rows(); ++i)
+      for (std::ptrdiff_t j = 0; j < A.cols(); ++j)
+        if (!std::isfinite(A(i, j)))
+          throw bad_input(fmt::format("key weights[{},{}] is {}: expected a finite number", i, j, A(i, j)));
+    return {{Block::p, 1, d, false}};
+  }
+};
+
+}  // namespace
+
+Attention::Attention(const Dataset& data, Parameterization parameterization, Loss loss, AttentionOptions options)
+    : data_(&data), parameterization_(std::move(parameterization)), loss_(loss) {
+  blocks_ = std::visit(AttentionBlocks{data.dim()}, parameterization_);
+  if (options.train.empty())
+    for (const BlockShape& shape : blocks_) options.train.push_back(shape.name);
+  blocks_.push_back({Block::v, 1, data.dim(), false});
+
+  for (const Block block : options.train) {
+    if (!has_block(block))
+      throw bad_input(fmt::format("cannot train {}: parameterization {} has no such block", to_string(block),
+                                  to_string(parameterization_)));
+    if (std::ranges::count(options.train, block) > 1)
+      throw bad_input(fmt::format("block {} is listed twice among those to train", to_string(block)));
+  }
+  for (const BlockShape& shape : blocks_)
+    if (std::ranges::count(options.train, shape.name) > 0) trained_.push_back(shape.name);
+  if (!data.has_decoder() && !is_trained(Block::v))
+    throw bad_input("the data have no decoder v: give the array v, or train v too");
+}
+
+std::ptrdiff_t Attention::rank() const {
+  return std::holds_alternative<KQ>(parameterization_) ? blocks_.front().rows : data_->dim();
+}
+
+bool Attention::has_block(Block block) const {
+  return std::ranges::any_of(blocks_, [&](const BlockShape& shape) { return shape.name == block; });
+}
+
+bool Attention::is_trained(Block block) const { return std::ranges::count(trained_, block) > 0; }
+
+std::vector<BlockShape> Attention::trained_blocks() const {
+  std::vector<BlockShape> result;
+  for (const BlockShape& shape : blocks_)
+    if (is_trained(shape.name)) result.push_back(shape);
+  return result;
+}
+
+Parameters Attention::zero_parameters() const {
+  Parameters result = ParameterBlocks(blocks_).parameters();
+  if (data_->has_decoder()) result.v = data_->decoder().eigen().transpose();
+  return result;
+}
+
+}  // namespace attmirror

@@ -1,0 +1,138 @@
+// Small matrix products over padded rows, for the kernels that are compiled once per instruction set.
+//
+// All of them walk along rows in whole vectors (Wide, then one Narrow if the stride is not a multiple of Wide) and
+// keep a tile of the result in registers. The order of every sum is fixed by the shapes alone.
+#pragma once
+
+#include "base/simd.hpp"
+
+namespace attmirror::ATTMIRROR_ISA {
+namespace {
+
+// C[i,:] (+)= sum_c A[i,c] B[c,:] for a tile of Rows rows and Cols vectors. With `Transposed`, A is read as
+// A[c,i]: the sum of outer products. `C` is overwritten or added to.
+enum class Into { overwrite, add };
+
+template <class V, int Rows, int Cols, bool Transposed, Into into>
+[[gnu::always_inline]] inline void product_tile(const double* A, std::ptrdiff_t lda, const double* B,
+                                                std::ptrdiff_t ldb, double* C, std::ptrdiff_t ldc,
+                                                std::ptrdiff_t depth) {
+  V sum[Rows][Cols];
+  for (int r = 0; r < Rows; ++r)
+    for (int k = 0; k < Cols; ++k)
+      sum[r][k] = into == Into::add ? load<V>(C + r * ldc + k * lanes<V>) : V{};
+  for (std::ptrdiff_t c = 0; c < depth; ++c) {
+    V b[Cols];
+    for (int k = 0; k < Cols; ++k) b[k] = load<V>(B + c * ldb + k * lanes<V>);
+    for (int r = 0; r < Rows; ++r) {
+      const V a = broadcast<V>(Transposed ? A[c * lda + r] : A[r * lda + c]);
+      for (int k = 0; k < Cols; ++k) sum[r][k] = mul_add(a, b[k], sum[r][k]);
+    }
+  }
+  for (int r = 0; r < Rows; ++r)
+    for (int k = 0; k < Cols; ++k) store(C + r * ldc + k * lanes<V>, sum[r][k]);
+}
+
+template <class V, int Cols, bool Transposed, Into into>
+[[gnu::always_inline]] inline void product_columns(const double* A, std::ptrdiff_t lda, const double* B,
+                                                   std::ptrdiff_t ldb, double* C, std::ptrdiff_t ldc,
+                                                   std::ptrdiff_t rows, std::ptrdiff_t depth) {
+  const std::ptrdiff_t step = Transposed ? 1 : lda;
+  std::ptrdiff_t i = 0;
+  for (; i + 4 <= rows; i += 4)
+    product_tile<V, 4, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
+  for (; i + 2 <= rows; i += 2)
+    product_tile<V, 2, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
+  if (i < rows) product_tile<V, 1, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
+}
+
+template <bool Transposed, Into into>
+inline void product(const double* A, std::ptrdiff_t lda, const double* B, double* C, std::ptrdiff_t stride,
+                    std::ptrdiff_t rows, std::ptrdiff_t depth) {
+  std::ptrdiff_t j = 0;
+  for (; j + 2 * lanes<Wide> <= stride; j += 2 * lanes<Wide>)
+    product_columns<Wide, 2, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth);
+  if (j + lanes<Wide> <= stride) {
+    product_columns<Wide, 1, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth);
+    j += lanes<Wide>;
+  }
+  for (; j < stride; j += lanes<Narrow>)
+    product_columns<Narrow, 1, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth);
+}
+
+// C = A B: A (rows, depth) with row length lda, B (depth, stride), C (rows, stride).
+inline void multiply(const double* A, std::ptrdiff_t lda, const double* B, double* C, std::ptrdiff_t stride,
+                     std::ptrdiff_t rows, std::ptrdiff_t depth) {
+  product<false, Into::overwrite>(A, lda, B, C, stride, rows, depth);
+}
+
+// C += A^T B: A (depth, rows) with row length lda, B (depth, stride), C (rows, stride).
+inline void add_outer_products(const double* A, std::ptrdiff_t lda, const double* B, double* C,
+                               std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t depth) {
+  product<true, Into::add>(A, lda, B, C, stride, rows, depth);
+}
+
+// The inner product of one row with u, before its lanes are added up: four partial sums (two on SSE2), so that the
+// lanes of four rows can be added together.
+#if defined(ATTMIRROR_ISA_sse2)
+using Partial = F64x2;
+#else
+using Partial = F64x4;
+#endif
+
+[[gnu::always_inline]] inline Partial partial_dot(const double* x, const double* u, std::ptrdiff_t stride) {
+  Wide sum{};
+  std::ptrdiff_t j = 0;
+  for (; j + lanes<Wide> <= stride; j += lanes<Wide>) sum = mul_add(load<Wide>(x + j), load<Wide>(u + j), sum);
+#if defined(ATTMIRROR_ISA_avx512)
+  Partial folded = low_half(sum) + high_half(sum);
+  if (j < stride) folded = mul_add(load<Narrow>(x + j), load<Narrow>(u + j), folded);
+  return folded;
+#else
+  return sum;
+#endif
+}
+
+// The lane sums of four vectors, each added in the order of reduce_pairs.
+#if defined(ATTMIRROR_ISA_sse2)
+[[gnu::always_inline]] inline double reduce_pairs(F64x2 v) { return v[0] + v[1]; }
+[[gnu::always_inline]] inline void store_sums(double* out, F64x2 a, F64x2 b, F64x2 c, F64x2 d) {
+  store(out, __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3));
+  store(out + 2, __builtin_shufflevector(c, d, 0, 2) + __builtin_shufflevector(c, d, 1, 3));
+}
+#else
+[[gnu::always_inline]] inline double reduce_pairs(F64x4 v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+[[gnu::always_inline]] inline void store_sums(double* out, F64x4 a, F64x4 b, F64x4 c, F64x4 d) {
+  const F64x4 ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  const F64x4 cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
+  store(out, __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+}
+#endif
+
+// out[t] = x_t . u for `rows` consecutive rows.
+inline void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t stride, std::ptrdiff_t rows) {
+  std::ptrdiff_t t = 0;
+  for (; t + 4 <= rows; t += 4) {
+    const double* row = x + t * stride;
+    store_sums(out + t, partial_dot(row, u, stride), partial_dot(row + stride, u, stride),
+               partial_dot(row + 2 * stride, u, stride), partial_dot(row + 3 * stride, u, stride));
+  }
+  for (; t < rows; ++t) out[t] = reduce_pairs(partial_dot(x + t * stride, u, stride));
+}
+
+// out (+)= sum_t weights[t] x_t. One row of the result at a time: four vectors side by side hide the latency of the
+// multiply-add.
+template <Into into>
+inline void combine_rows(const double* x, const double* weights, double* out, std::ptrdiff_t stride,
+                         std::ptrdiff_t rows) {
+  std::ptrdiff_t j = 0;
+  for (; j + 4 * lanes<Wide> <= stride; j += 4 * lanes<Wide>)
+    product_tile<Wide, 1, 4, false, into>(weights, 0, x + j, stride, out + j, stride, rows);
+  for (; j + lanes<Wide> <= stride; j += lanes<Wide>)
+    product_tile<Wide, 1, 1, false, into>(weights, 0, x + j, stride, out + j, stride, rows);
+  for (; j < stride; j += lanes<Narrow>)
+    product_tile<Narrow, 1, 1, false, into>(weights, 0, x + j, stride, out + j, stride, rows);
+}
+
+}  // namespace
+}  // namespace attmirror::ATTMIRROR_ISA

@@ -1,0 +1,255 @@
+// Atomic writes: temporary file, fsync, rename, fsync of the folder.
+//
+// Each step is there for one accident. The temporary file lies in the folder of the target, since rename(2)
+// is only atomic within a file system. fsync before the rename: else a power cut may keep the new name and
+// lose the bytes. fsync of the folder after it: else the rename itself may be lost. close(2) is checked, as
+// network file systems report a full disk there.
+#include <attmirror/base/atomic_file.hpp>
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <random>
+#include <stdexcept>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace attmirror {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error write_error(const fs::path& path, int error) {
+  return environment_error(
+      fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(error)));
+}
+
+// A file that the caller named and that cannot be opened is the caller's mistake; a machine without memory,
+// file handles or a working disk is not.
+Error read_error(const fs::path& path, int error) {
+  const std::string message =
+      fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(error));
+  switch (error) {
+    case EIO:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ESTALE:
+      return environment_error(message);
+    default:
+      return bad_input(message);
+  }
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  // Returns errno of close(2), or 0. EINTR counts as closed: Linux has released the descriptor by then.
+  int close() {
+    const int fd = fd_;
+    fd_ = -1;
+    return ::close(fd) == 0 || errno == EINTR ? 0 : errno;
+  }
+
+ private:
+  int fd_;
+};
+
+int open_retrying(const char* path, int flags, mode_t mode = 0) {
+  int fd = -1;
+  do fd = ::open(path, flags | O_CLOEXEC, mode);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+int fsync_retrying(int fd) {
+  int result = -1;
+  do result = ::fsync(fd);
+  while (result != 0 && errno == EINTR);
+  return result;
+}
+
+// Returns errno, or 0. A write that is cut short by a full disk fails on the next round.
+int write_all(int fd, std::span<const std::byte> content) {
+  while (!content.empty()) {
+    // The kernel writes at most 2 GiB a call; a gigabyte at a time stays clear of that.
+    const std::size_t chunk = std::min<std::size_t>(content.size(), std::size_t{1} << 30);
+    const ssize_t written = ::write(fd, content.data(), chunk);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    content = content.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+// Removes the temporary file unless it has become the target.
+class TemporaryName {
+ public:
+  explicit TemporaryName(fs::path path) : path_(std::move(path)) {}
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+  ~TemporaryName() {
+    if (!kept_) ::unlink(path_.c_str());
+  }
+  const char* c_str() const { return path_.c_str(); }
+  void keep() { kept_ = true; }
+
+ private:
+  fs::path path_;
+  bool kept_ = false;
+};
+
+fs::path folder_of(const fs::path& path) {
+  const fs::path parent = path.parent_path();
+  return parent.empty() ? fs::path(".") : parent;
+}
+
+fs::path temporary_path(const fs::path& target) {
+  // A long name is cut so that name and suffix stay within NAME_MAX, 255 bytes.
+  const std::string name = target.filename().string().substr(0, 200);
+  std::random_device device;
+  const std::uint64_t random = (std::uint64_t{device()} << 32) | device();
+  return folder_of(target) / fmt::format(".{}.tmp-{}-{:016x}", name, ::getpid(), random);
+}
+
+// What stands at the end of all links. A link to nothing yields the file that it would create.
+fs::path follow_links(fs::path path) {
+  constexpr int most_links = 40;  // the limit of the Linux kernel
+  for (int i = 0; i < most_links; ++i) {
+    std::error_code error;
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) return path;
+    path = target.is_absolute() ? target : folder_of(path) / target;
+  }
+  throw write_error(path, ELOOP);
+}
+
+struct Target {
+  fs::path path;
+  bool exists = false;
+  struct stat status {};
+};
+
+// Looks at the target and throws for everything that can be known before writing.
+Target examine(const fs::path& path) {
+  if (!path.has_filename()) throw write_error(path, path.empty() ? ENOENT : EISDIR);
+  Target target;
+  // /dev/stdout is a link into /proc whose text is no path when the output is a pipe: ask what the path leads
+  // to before reading links.
+  if (::stat(path.c_str(), &target.status) == 0) {
+    target.exists = true;
+    if (S_ISDIR(target.status.st_mode)) throw write_error(path, EISDIR);
+    if (::access(path.c_str(), W_OK) != 0) throw write_error(path, errno);
+    if (!S_ISREG(target.status.st_mode)) {
+      target.path = path;
+      return target;
+    }
+  } else if (errno != ENOENT) {
+    throw write_error(path, errno);
+  }
+  target.path = follow_links(path);
+  if (::access(folder_of(target.path).c_str(), W_OK | X_OK) != 0) throw write_error(path, errno);
+  return target;
+}
+
+void write_directly(const fs::path& path, std::span<const std::byte> content) {
+  Descriptor file(open_retrying(path.c_str(), O_WRONLY));
+  if (file.get() < 0) throw write_error(path, errno);
+  if (const int error = write_all(file.get(), content)) throw write_error(path, error);
+  if (const int error = file.close()) throw write_error(path, error);
+}
+
+}  // namespace
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> content) {
+  const Target target = examine(path);
+  if (target.exists && !S_ISREG(target.status.st_mode)) return write_directly(path, content);
+
+  fs::path candidate;
+  int fd = -1;
+  do {
+    candidate = temporary_path(target.path);
+    fd = open_retrying(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+  } while (fd < 0 && errno == EEXIST);
+  if (fd < 0) throw write_error(path, errno);
+  Descriptor file(fd);
+  TemporaryName temporary(std::move(candidate));
+
+  if (const int error = write_all(file.get(), content)) throw write_error(path, error);
+  if (target.exists && ::fchmod(file.get(), target.status.st_mode & 07777) != 0)
+    throw write_error(path, errno);
+  if (fsync_retrying(file.get()) != 0) throw write_error(path, errno);
+  if (const int error = file.close()) throw write_error(path, error);
+  if (::rename(temporary.c_str(), target.path.c_str()) != 0) throw write_error(path, errno);
+  temporary.keep();
+
+  Descriptor folder(open_retrying(folder_of(target.path).c_str(), O_RDONLY | O_DIRECTORY));
+  // A folder that may be written but not read cannot be opened, and some file systems know no fsync of
+  // folders: the file is in place all the same.
+  if (folder.get() < 0) return;
+  if (fsync_retrying(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
+    throw write_error(path, errno);
+}
+
+void write_file_atomically(const fs::path& path, std::string_view content) {
+  write_file_atomically(path, std::as_bytes(std::span(content)));
+}
+
+void check_writable(const fs::path& path) { examine(path); }
+
+namespace {
+
+template <class Buffer>
+Buffer read_into(const fs::path& path) try {
+  Descriptor file(open_retrying(path.c_str(), O_RDONLY));
+  if (file.get() < 0) throw read_error(path, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw read_error(path, errno);
+  if (S_ISDIR(status.st_mode)) throw read_error(path, EISDIR);
+
+  // A regular file says how long it is; one byte more makes the read that meets the end fit too. Pipes, and
+  // files of /proc that claim length 0, are read in growing pieces.
+  constexpr std::size_t least = 4096;
+  Buffer content;
+  content.resize(std::max(least, static_cast<std::size_t>(status.st_size) + 1));
+  std::size_t filled = 0;
+  for (;;) {
+    if (filled == content.size()) content.resize(2 * content.size());
+    const std::size_t room = std::min<std::size_t>(content.size() - filled, std::size_t{1} << 30);
+    const ssize_t got = ::read(file.get(), content.data() + filled, room);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      throw read_error(path, errno);
+    }
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+} catch (const std::bad_alloc&) {
+  throw read_error(path, ENOMEM);
+} catch (const std::length_error&) {
+  throw read_error(path, ENOMEM);
+}
+
+}  // namespace
+
+std::vector<std::byte> read_file(const fs::path& path) { return read_into<std::vector<std::byte>>(path); }
+std::string read_text_file(const fs::path& path) { return read_into<std::string>(path); }
+
+}  // namespace attmirror

@@ -1,0 +1,75 @@
+#include <attmirror/base/isa.hpp>
+
+#include <attmirror/base/error.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+std::string_view to_string(Isa isa) {
+  switch (isa) {
+    case Isa::sse2:
+      return "sse2";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+  }
+  return "unknown";
+}
+
+Isa parse_isa(std::string_view name) {
+  for (Isa isa : {Isa::sse2, Isa::avx2, Isa::avx512})
+    if (name == to_string(isa)) return isa;
+  throw bad_input(fmt::format("isa is \"{}\": expected sse2, avx2 or avx512", name));
+}
+
+bool is_supported(Isa isa) {
+  switch (isa) {
+    case Isa::sse2:
+      return true;
+    case Isa::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Isa::avx512:
+      return is_supported(Isa::avx2) && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512bw");
+  }
+  return false;
+}
+
+Isa best_isa() {
+  if (is_supported(Isa::avx512)) return Isa::avx512;
+  if (is_supported(Isa::avx2)) return Isa::avx2;
+  return Isa::sse2;
+}
+
+namespace {
+
+Isa require_supported(Isa isa) {
+  if (!is_supported(isa))
+    throw bad_input(fmt::format("isa is {}: this processor supports up to {}", to_string(isa), to_string(best_isa())));
+  return isa;
+}
+
+Isa initial_isa() {
+  const char* forced = std::getenv("ATTMIRROR_ISA");
+  return forced == nullptr || *forced == '\0' ? best_isa() : require_supported(parse_isa(forced));
+}
+
+std::atomic<Isa>& current_isa() {
+  static std::atomic<Isa> isa{initial_isa()};
+  return isa;
+}
+
+}  // namespace
+
+Isa active_isa() { return current_isa().load(std::memory_order_relaxed); }
+
+void set_isa(Isa isa) { current_isa().store(require_supported(isa), std::memory_order_relaxed); }
+
+}  // namespace attmirror

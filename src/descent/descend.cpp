@@ -1,0 +1,258 @@
+#include <attmirror/descent/descend.hpp>
+
+#include <attmirror/attention/tokens.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/mirror/direction.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A text that is equal for equal models on the same data.
+std::string describe(const Attention& model) {
+  std::string text = fmt::format("{} of rank {}, {} loss, trains", to_string(model.parameterization()), model.rank(),
+                                 to_string(model.loss()));
+  for (const Block block : model.trained()) text += fmt::format(" {}", to_string(block));
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()); prompt && prompt->key_weights.size() > 0) {
+    const std::string_view bytes(reinterpret_cast<const char*>(prompt->key_weights.data()),
+                                 static_cast<std::size_t>(prompt->key_weights.size()) * sizeof(double));
+    text += fmt::format(", key weights {:016x}", std::hash<std::string_view>{}(bytes));
+  }
+  return text;
+}
+
+bool all_finite(const Parameters& p) {
+  return p.W.allFinite() && p.K.allFinite() && p.Q.allFinite() && p.p.allFinite() && p.v.allFinite();
+}
+
+// Reading the clock costs as much as a tenth of a small step, so it is read every so many steps: as many as take
+// about a millisecond.
+class PulseTimer {
+ public:
+  bool due() {
+    if (--countdown_ > 0) return false;
+    const double elapsed = seconds_since(last_look_);
+    if (elapsed < 0.5e-3)
+      interval_ = std::min<std::int64_t>(2 * interval_, 1 << 16);
+    else if (elapsed > 2e-3)
+      interval_ = std::max<std::int64_t>(interval_ / 2, 1);
+    countdown_ = interval_;
+    last_look_ = Clock::now();
+    return true;
+  }
+
+ private:
+  std::int64_t interval_ = 1, countdown_ = 1;
+  Clock::time_point last_look_ = Clock::now();
+};
+
+}  // namespace
+
+void DescentOptions::validate() const {
+  if (steps < 0) throw bad_input(fmt::format("steps is {}: expected 0 or more", steps));
+  if (!(saturation >= 0 && saturation <= 1))
+    throw bad_input(fmt::format("saturation is {}: expected a probability between 0 and 1", saturation));
+  if (!(seconds >= 0)) throw bad_input(fmt::format("seconds is {}: expected 0 or more", seconds));
+  if (threads < 0) throw bad_input(fmt::format("threads is {}: expected 0 or more", threads));
+  init.validate();
+}
+
+std::string_view to_string(RunStatus status) {
+  switch (status) {
+    case RunStatus::completed:
+      return "completed";
+    case RunStatus::saturated:
+      return "saturated";
+    case RunStatus::out_of_time:
+      return "out_of_time";
+    case RunStatus::interrupted:
+      return "interrupted";
+    case RunStatus::diverged:
+      return "diverged";
+  }
+  return "unknown";
+}
+
+std::string summary(const Run& run) {
+  return fmt::format("{} after {} steps in {:.3g} s: loss {:.9g}, max softmax {:.6f}, norm {:.6g}",
+                     to_string(run.status), run.steps, run.seconds, run.loss, run.max_softmax, run.norm);
+}
+
+double attention_norm(const Parameters& parameters, double p) {
+  if (parameters.p.size() > 0) return lp_norm(parameters.p, p);
+  return lp_norm(combined_weights(parameters), p);
+}
+
+struct Descent::State {
+  const Attention* model;
+  Optimizer optimizer;
+  DescentOptions options;
+  ThreadPool pool;
+  GradientEngine engine;
+  ParameterBlocks weights;
+  std::unique_ptr<UpdateRule> rule;
+  Gradient gradient;
+  std::vector<Record> records;
+  std::int64_t step = 0;
+  Evaluation value{std::numeric_limits<double>::quiet_NaN(), 0};
+  double seconds_before = 0;
+  Clock::time_point start = Clock::now();
+
+  State(const Attention& m, const Optimizer& o, const DescentOptions& d)
+      : model(&m),
+        optimizer((attmirror::validate(o), o)),
+        options((d.validate(), d)),
+        pool(d.threads),
+        engine(m, jacobian_for(o), pool),
+        weights(m.blocks()),
+        gradient(engine.make_gradient()) {}
+
+  double seconds() const { return seconds_before + seconds_since(start); }
+  Record make_record() const;
+  void record(const DescentCallbacks& callbacks, bool scheduled);
+  Run finish(RunStatus status);
+};
+
+Record Descent::State::make_record() const {
+  Record record;
+  record.step = step;
+  record.loss = value.loss;
+  record.max_softmax = value.max_softmax;
+  Parameters now = weights.parameters();
+  record.norm = attention_norm(now, geometry_p(optimizer));
+  if (options.keep == Keep::parameters) record.parameters = std::move(now);
+  return record;
+}
+
+void Descent::State::record(const DescentCallbacks& callbacks, bool scheduled) {
+  Record record = make_record();
+  record.scheduled = scheduled;
+  records.push_back(std::move(record));
+  if (callbacks.on_record) callbacks.on_record(records.back());
+}
+
+Run Descent::State::finish(RunStatus status) {
+  Run run;
+  run.status = status;
+  run.steps = step;
+  run.loss = value.loss;
+  run.max_softmax = value.max_softmax;
+  run.final_parameters = weights.parameters();
+  run.norm = attention_norm(run.final_parameters, geometry_p(optimizer));
+  if (all_finite(run.final_parameters)) run.selected = selected_tokens(*model, run.final_parameters);
+  run.records = records;
+  run.seconds = seconds();
+  return run;
+}
+
+Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options)
+    : state_(std::make_unique<State>(model, optimizer, options)) {
+  state_->weights.assign(initial_parameters(model, options.init));
+  state_->rule = make_rule(optimizer, model, state_->weights);
+}
+
+Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
+                 const Checkpoint& checkpoint)
+    : state_(std::make_unique<State>(model, optimizer, options)) {
+  const auto require = [](const std::string& saved, const std::string& now, const char* what) {
+    if (saved != now)
+      throw bad_input(fmt::format("the checkpoint is of another {}: \"{}\", not \"{}\"", what, saved, now));
+  };
+  require(checkpoint.model, describe(model), "model");
+  require(checkpoint.rule, attmirror::to_string(optimizer), "optimizer");
+  require(fmt::format("{:016x}", checkpoint.data_fingerprint), fmt::format("{:016x}", model.data().fingerprint()),
+          "dataset");
+  if (checkpoint.step < 0) throw bad_input(fmt::format("the checkpoint's step is {}: expected 0 or more", checkpoint.step));
+  State& s = *state_;
+  s.weights.assign(checkpoint.weights);
+  s.rule = make_rule(optimizer, model, s.weights);
+  for (auto& [name, blocks] : s.rule->state()) {
+    const auto saved = checkpoint.state.find(name);
+    if (saved == checkpoint.state.end())
+      throw bad_input(fmt::format("the checkpoint lacks the optimizer's state \"{}\"", name));
+    blocks->assign(saved->second);
+  }
+  s.step = checkpoint.step;
+  s.seconds_before = checkpoint.seconds;
+  // The last record of the earlier part is made again if it is still wanted.
+  for (const Record& record : checkpoint.records)
+    if (record.scheduled && record.step < s.step) s.records.push_back(record);
+}
+
+Descent::~Descent() = default;
+
+Run Descent::run(const DescentCallbacks& callbacks) {
+  State& s = *state_;
+  s.start = Clock::now();
+  PulseTimer timer;
+  Clock::time_point last_pulse = s.start;
+  std::int64_t next_record = s.options.record.next(s.step);
+  for (;;) {
+    bool stop_asked = false, time_over = false;
+    if (timer.due()) {
+      time_over = s.options.seconds > 0 && s.seconds() >= s.options.seconds;
+      if (callbacks.on_pulse && seconds_since(last_pulse) >= 0.1) {
+        stop_asked = callbacks.on_pulse(*this) == Command::stop;
+        last_pulse = Clock::now();
+      }
+    }
+    s.value = s.engine.evaluate(s.weights, s.gradient);
+    if (!std::isfinite(s.value.loss)) return s.finish(RunStatus::diverged);
+    const bool scheduled = s.step == next_record;
+    if (scheduled) {
+      s.record(callbacks, true);
+      next_record = s.options.record.next(s.step + 1);
+    }
+    if (stop_asked) return s.finish(RunStatus::interrupted);
+
+    const bool saturated = s.options.saturation > 0 && s.value.max_softmax >= s.options.saturation;
+    if (s.step >= s.options.steps || saturated || time_over) {
+      if (!scheduled) s.record(callbacks, false);
+      return s.finish(saturated                       ? RunStatus::saturated
+                      : s.step >= s.options.steps ? RunStatus::completed
+                                                      : RunStatus::out_of_time);
+    }
+    s.rule->step(s.gradient, s.weights);
+    ++s.step;
+  }
+}
+
+std::int64_t Descent::step() const { return state_->step; }
+double Descent::loss() const { return state_->value.loss; }
+double Descent::seconds() const { return state_->seconds(); }
+
+Checkpoint Descent::checkpoint() const {
+  const State& s = *state_;
+  Checkpoint checkpoint;
+  checkpoint.model = describe(*s.model);
+  checkpoint.rule = attmirror::to_string(s.optimizer);
+  checkpoint.data_fingerprint = s.model->data().fingerprint();
+  checkpoint.step = s.step;
+  checkpoint.seconds = s.seconds();
+  checkpoint.weights = s.weights.parameters();
+  for (const auto& [name, blocks] : s.rule->state()) checkpoint.state[name] = blocks->parameters();
+  checkpoint.records = s.records;
+  return checkpoint;
+}
+
+Run descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
+            const DescentCallbacks& callbacks) {
+  return Descent(model, optimizer, options).run(callbacks);
+}
+
+}  // namespace attmirror
