@@ -61,7 +61,7 @@ function(attmirror_build_info)
   add_custom_target(attmirror_build_commit
     COMMAND "${CMAKE_COMMAND}" -D "SOURCE_DIR=${PROJECT_SOURCE_DIR}" -D "GIT=${GIT_EXECUTABLE}" -D "OUTPUT=${header}"
             -P "${ATTMIRROR_BUILD_INFO_SCRIPT}"
-    BYPRODUCTS "${header}" COMMENT "" VERBATIM)
+    BYPRODUCTS "${header}" COMMENT "Looking up the commit" VERBATIM)
   add_dependencies(attmirror attmirror_build_commit)
   target_include_directories(attmirror PRIVATE "${PROJECT_BINARY_DIR}/generated")
   # Components are known once all rooms have had their say.

@@ -6,7 +6,7 @@ endfunction()
 
 function(attmirror_print_components)
   message(STATUS "attmirror ${PROJECT_VERSION}:")
-  foreach(part IN ITEMS CLI TESTS BENCH FUZZ)
+  foreach(part IN ITEMS CLI TESTS EXAMPLES BENCH FUZZ)
     string(TOLOWER ${part} name)
     if(ATTMIRROR_${part})
       message(STATUS "  ${name}: on")

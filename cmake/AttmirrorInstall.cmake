@@ -11,6 +11,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/attmirrorConfigVersion.c
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/attmirrorConfig.cmake" "${PROJECT_BINARY_DIR}/attmirrorConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake" DESTINATION "${package_dir}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 if(TARGET attmirror_command)
   install(TARGETS attmirror_command)
 endif()

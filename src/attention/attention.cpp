@@ -1,5 +1,4 @@
 #include <attmirror/attention/attention.hpp>
-
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -17,14 +16,16 @@ struct AttentionBlocks {
   std::vector<BlockShape> operator()(const W&) const { return {{Block::W, d, d, true}}; }
   std::vector<BlockShape> operator()(const KQ& kq) const {
     if (kq.rank < 0 || kq.rank > d)
-      throw bad_input(fmt::format("rank is {}: expected 1 to {} (the dimension), or 0 for the dimension", kq.rank, d));
+      throw bad_input(
+          fmt::format("rank is {}: expected 1 to {} (the dimension), or 0 for the dimension", kq.rank, d));
     const std::ptrdiff_t m = kq.rank == 0 ? d : kq.rank;
     return {{Block::K, m, d, true}, {Block::Q, d, m, false}};
   }
   std::vector<BlockShape> operator()(const Prompt& prompt) const {
     const Matrix& A = prompt.key_weights;
     if (A.size() != 0 && (A.rows() != d || A.cols() != d))
-      throw bad_input(fmt::format("key weights have shape ({}, {}): expected ({}, {})", A.rows(), A.cols(), d, d));
+      throw bad_input(
+          fmt::format("key weights have shape ({}, {}): expected ({}, {})", A.rows(), A.cols(), d, d));
     for (std::ptrdiff_t i = 0; i < A.rows(); ++i)
       for (std::ptrdiff_t j = 0; j < A.cols(); ++j)
         if (!std::isfinite(A(i, j)))
@@ -35,7 +36,8 @@ struct AttentionBlocks {
 
 }  // namespace
 
-Attention::Attention(const Dataset& data, Parameterization parameterization, Loss loss, AttentionOptions options)
+Attention::Attention(const Dataset& data, Parameterization parameterization, Loss loss,
+                     AttentionOptions options)
     : data_(&data), parameterization_(std::move(parameterization)), loss_(loss) {
   blocks_ = std::visit(AttentionBlocks{data.dim()}, parameterization_);
   if (options.train.empty())

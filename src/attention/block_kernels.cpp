@@ -1,21 +1,24 @@
-// Value and gradient of softmax attention over a block of sequences (SPEC 1.3). Compiled once per instruction set.
+// Value and gradient of softmax attention over a block of sequences (SPEC 1.3). Compiled once per instruction
+// set.
 //
 // With scores gamma_t = Y v^T x_t, attention s = softmax(a) and margin m = s^T gamma of one sequence,
 //
 //   dL/da_t = (1/n) ell'(m) s_t (gamma_t - m)                                            (textbook)
-//           = (1/n) ell'(m) [ s_t (gamma_t - gamma_r) + s_t D ],  D = sum_tau s_tau (gamma_r - gamma_tau)   (safe)
+//           = (1/n) ell'(m) [ s_t (gamma_t - gamma_r) + s_t D ],  D = sum_tau s_tau (gamma_r - gamma_tau)
+//           (safe)
 //
-// for any reference score gamma_r; we take that of the token with the largest logit. The textbook form loses every
-// digit at the winning token once 1 - s_max < 1e-16, because m then rounds to gamma_r. In the safe form D is a sum of
-// the losers' small probabilities and keeps full relative accuracy.
+// for any reference score gamma_r; we take that of the token with the largest logit. The textbook form loses
+// every digit at the winning token once 1 - s_max < 1e-16, because m then rounds to gamma_r. In the safe form
+// D is a sum of the losers' small probabilities and keeps full relative accuracy.
 //
 // The safe form also factors out what may underflow. Let E = max{a_t : gamma_t != gamma_r} - max a <= 0. Then
 //
 //   dL/da_t = -(1/n) e^{log|ell'| + E} [ h_t (gamma_t - gamma_r) + e_t delta ] / S,
-//   e_t = e^{a_t - max a},  S = sum e_t,  h_t = e^{min(a_t - max a - E, 0)},  delta = sum_tau h_tau (gamma_r - gamma_tau) / S
+//   e_t = e^{a_t - max a},  S = sum e_t,  h_t = e^{min(a_t - max a - E, 0)},  delta = sum_tau h_tau (gamma_r
+//   - gamma_tau) / S
 //
-// where all but the first factor is of order one. A chunk keeps its sums relative to the largest log|ell'| + E seen
-// so far, as an online softmax does.
+// where all but the first factor is of order one. A chunk keeps its sums relative to the largest log|ell'| +
+// E seen so far, as an online softmax does.
 #include "attention/block_kernels.hpp"
 
 #include "attention/matrix_kernels.hpp"
@@ -34,7 +37,8 @@ struct Sequence {
   std::ptrdiff_t place;  // of its first token in the block's padded arrays
 };
 
-[[gnu::always_inline]] inline Sequence sequence(const Problem& problem, std::ptrdiff_t first, std::ptrdiff_t i) {
+[[gnu::always_inline]] inline Sequence sequence(const Problem& problem, std::ptrdiff_t first,
+                                                std::ptrdiff_t i) {
   const std::ptrdiff_t row = problem.token_rows[first + i];
   const std::ptrdiff_t place = problem.score_places[first + i];
   return {problem.tokens + row * problem.stride, problem.token_rows[first + i + 1] - row,
@@ -57,7 +61,8 @@ struct PerSequence {
         weight_v(s.per_sequence[9]) {}
 };
 
-// ---- 1. directions ----------------------------------------------------------------------------------------------
+// ---- 1. directions
+// ----------------------------------------------------------------------------------------------
 
 // Returns the distance between the directions of consecutive sequences: 0 when they share one.
 std::ptrdiff_t form_directions(const Problem& problem, const Point& at, const Scratch& scratch,
@@ -77,7 +82,8 @@ std::ptrdiff_t form_directions(const Problem& problem, const Point& at, const Sc
   return 0;
 }
 
-// ---- 2. logits, softmax, loss -----------------------------------------------------------------------------------
+// ---- 2. logits, softmax, loss
+// -----------------------------------------------------------------------------------
 
 void form_logits(const Problem& problem, const Point& at, const Scratch& scratch, std::ptrdiff_t first,
                  std::ptrdiff_t count, std::ptrdiff_t direction_step) {
@@ -97,7 +103,8 @@ void form_logits(const Problem& problem, const Point& at, const Scratch& scratch
 
 double max_of(const double* values, std::ptrdiff_t padded_length) {
   Wide result = broadcast<Wide>(-infinity);
-  for (std::ptrdiff_t t = 0; t < padded_length; t += lanes<Wide>) result = max(load<Wide>(values + t), result);
+  for (std::ptrdiff_t t = 0; t < padded_length; t += lanes<Wide>)
+    result = max(load<Wide>(values + t), result);
   return reduce_max(result);
 }
 
@@ -133,9 +140,11 @@ void add_losses(const PerSequence& per, std::ptrdiff_t count, Sums& sums) {
   }
 }
 
-// The safe form: maxima, exponentials, margins. Afterwards scratch.exps holds e_t and scratch.logits holds h_t.
-void safe_softmax(const Problem& problem, const Scratch& scratch, const double* all_scores, const PerSequence& per,
-                  std::ptrdiff_t first, std::ptrdiff_t count, std::ptrdiff_t padded_count) {
+// The safe form: maxima, exponentials, margins. Afterwards scratch.exps holds e_t and scratch.logits holds
+// h_t.
+void safe_softmax(const Problem& problem, const Scratch& scratch, const double* all_scores,
+                  const PerSequence& per, std::ptrdiff_t first, std::ptrdiff_t count,
+                  std::ptrdiff_t padded_count) {
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     const Sequence seq = sequence(problem, first, i);
     double* logits = scratch.logits + seq.place;
@@ -146,13 +155,13 @@ void safe_softmax(const Problem& problem, const Scratch& scratch, const double* 
     Wide best = broadcast<Wide>(-infinity);
     for (std::ptrdiff_t t = 0; t < seq.padded_length; t += lanes<Wide>)
       best = max(load<Wide>(logits + t) == broadcast<Wide>(max_logit) ? load<Wide>(scores + t)
-                                                                     : broadcast<Wide>(-infinity),
+                                                                      : broadcast<Wide>(-infinity),
                  best);
     const double reference = reduce_max(best);
     Wide rival = broadcast<Wide>(-infinity);
     for (std::ptrdiff_t t = 0; t < seq.padded_length; t += lanes<Wide>)
       rival = max(load<Wide>(scores + t) != broadcast<Wide>(reference) ? load<Wide>(logits + t)
-                                                                      : broadcast<Wide>(-infinity),
+                                                                       : broadcast<Wide>(-infinity),
                   rival);
     const double max_rival = reduce_max(rival);
     per.max_logit[i] = max_logit;
@@ -203,8 +212,8 @@ void raise_scale(double largest, double& log_scale, const Part (&parts)[N]) {
 }
 
 // weight_i = -(1/n) e^{exponent_i - log_scale} / S_i, with exponent_i = log|ell'| (+ E for the attention).
-void form_weights(const double* log_slope, const double* gap, const double* sum, double log_scale, double inverse_n,
-                  double* weight, std::ptrdiff_t padded_count) {
+void form_weights(const double* log_slope, const double* gap, const double* sum, double log_scale,
+                  double inverse_n, double* weight, std::ptrdiff_t padded_count) {
   for (std::ptrdiff_t i = 0; i < padded_count; i += lanes<Wide>) {
     Wide exponent = load<Wide>(log_slope + i) - broadcast<Wide>(log_scale);
     if (gap != nullptr) exponent += load<Wide>(gap + i);
@@ -235,10 +244,10 @@ void safe_coefficients(const Problem& problem, const Scratch& scratch, const dou
   }
 }
 
-// The textbook form, in the order in which PyTorch's CPU kernels round it: four running sums (t mod 4), added from
-// the first to the last, and dL/da_t = (G_t - sum G s) s_t with G_t = (1/n) ell' gamma_t. Once 1 - s_max is of the
-// order of rounding errors, published runs follow these errors; only the same order leads to the same weights.
-// Afterwards scratch.exps holds s_t.
+// The textbook form, in the order in which PyTorch's CPU kernels round it: four running sums (t mod 4), added
+// from the first to the last, and dL/da_t = (G_t - sum G s) s_t with G_t = (1/n) ell' gamma_t. Once 1 - s_max
+// is of the order of rounding errors, published runs follow these errors; only the same order leads to the
+// same weights. Afterwards scratch.exps holds s_t.
 [[gnu::always_inline]] inline double sum_in_order(F64x4 v) { return ((v[0] + v[1]) + v[2]) + v[3]; }
 
 void textbook_softmax(const Problem& problem, const Scratch& scratch, const double* all_scores,
@@ -294,7 +303,8 @@ void textbook_coefficients(const Problem& problem, const Scratch& scratch, const
   }
 }
 
-// ---- 3. gradients -----------------------------------------------------------------------------------------------
+// ---- 3. gradients
+// -----------------------------------------------------------------------------------------------
 
 void add_attention_gradient(const Problem& problem, const Point& at, const Scratch& scratch, Sums& sums,
                             std::ptrdiff_t first, std::ptrdiff_t count) {
@@ -333,8 +343,6 @@ void add_decoder_gradient(const Problem& problem, const Scratch& scratch, const 
     combine_rows<Into::add>(seq.tokens, coefficients, sums.v, problem.stride, seq.length);
   }
 }
-
-}  // namespace
 
 void evaluate_block(const Problem& problem, const Point& at, const Scratch& scratch, Sums& sums,
                     std::ptrdiff_t first, std::ptrdiff_t last) {
@@ -376,10 +384,15 @@ void evaluate_block(const Problem& problem, const Point& at, const Scratch& scra
     add_attention_gradient(problem, at, scratch, sums, first, count);
   }
   if (sums.v != nullptr) {
-    raise_scale(max_exponent(per.log_slope, nullptr, count), sums.log_scale_v, {Part{sums.v, problem.stride}});
+    raise_scale(max_exponent(per.log_slope, nullptr, count), sums.log_scale_v,
+                {Part{sums.v, problem.stride}});
     form_weights(per.log_slope, nullptr, per.sum, sums.log_scale_v, inverse_n, per.weight_v, padded_count);
     add_decoder_gradient(problem, scratch, per, sums, first, count);
   }
 }
+
+}  // namespace
+
+const AttentionKernels attention_kernels{&evaluate_block};
 
 }  // namespace attmirror::ATTMIRROR_ISA

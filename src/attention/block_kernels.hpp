@@ -1,5 +1,5 @@
-// The boundary between the training step and its kernels: plain structs, because block_kernels.cpp is compiled
-// once per instruction set and may share no inline code with the rest of the library.
+// The boundary between the training step and its kernels: plain structs, because block_kernels.cpp is
+// compiled once per instruction set and may share no inline code with the rest of the library.
 //
 // A block is a run of consecutive sequences whose tokens fit in the cache together. For each block the kernel
 //   1. forms the directions u_i that the tokens are compared with   (a_i = X_i u_i; u_i = W z_i for W),
@@ -41,8 +41,8 @@ struct Point {
 };
 
 // Sums over the sequences of a chunk. Null pointers are gradients that nobody wants. The gradients of the
-// attention parameters are the stored numbers times e^log_scale, that of v times e^log_scale_v: normalised descent
-// only needs the direction, which survives long after the numbers themselves would underflow.
+// attention parameters are the stored numbers times e^log_scale, that of v times e^log_scale_v: normalised
+// descent only needs the direction, which survives long after the numbers themselves would underflow.
 struct Sums {
   double *W = nullptr, *K = nullptr, *Q = nullptr, *direction = nullptr, *v = nullptr;
   double log_scale = 0, log_scale_v = 0;
@@ -51,28 +51,28 @@ struct Sums {
 
 // Memory of one worker, sized for the largest block: per sequence, then per token (padded).
 struct Scratch {
-  double *u = nullptr, *r = nullptr;            // (sequences, stride)
-  double *low = nullptr, *low_r = nullptr;      // (sequences, rank_stride): Q^T z and K^T r
-  double* per_sequence[10] = {};                // (sequences) each, see block_kernels.cpp
+  double *u = nullptr, *r = nullptr;        // (sequences, stride)
+  double *low = nullptr, *low_r = nullptr;  // (sequences, rank_stride): Q^T z and K^T r
+  double* per_sequence[10] = {};            // (sequences) each, see block_kernels.cpp
   double *logits = nullptr, *exps = nullptr, *scores = nullptr, *coefficients = nullptr;  // per token
 };
 
-using BlockKernel = void (*)(const Problem&, const Point&, const Scratch&, Sums&, std::ptrdiff_t first,
-                             std::ptrdiff_t last);
+struct AttentionKernels {
+  // Adds the share of the sequences first..last-1 to `sums`.
+  void (*evaluate_block)(const Problem&, const Point&, const Scratch&, Sums& sums, std::ptrdiff_t first,
+                         std::ptrdiff_t last);
+};
 
 }  // namespace attmirror::kernels
 
 namespace attmirror {
 namespace isa_sse2 {
-void evaluate_block(const kernels::Problem&, const kernels::Point&, const kernels::Scratch&, kernels::Sums&,
-                    std::ptrdiff_t first, std::ptrdiff_t last);
+extern const kernels::AttentionKernels attention_kernels;
 }
 namespace isa_avx2 {
-void evaluate_block(const kernels::Problem&, const kernels::Point&, const kernels::Scratch&, kernels::Sums&,
-                    std::ptrdiff_t first, std::ptrdiff_t last);
+extern const kernels::AttentionKernels attention_kernels;
 }
 namespace isa_avx512 {
-void evaluate_block(const kernels::Problem&, const kernels::Point&, const kernels::Scratch&, kernels::Sums&,
-                    std::ptrdiff_t first, std::ptrdiff_t last);
+extern const kernels::AttentionKernels attention_kernels;
 }
 }  // namespace attmirror

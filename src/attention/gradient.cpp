@@ -1,17 +1,19 @@
+#include "attention/block_kernels.hpp"
+#include "base/dispatch.hpp"
 #include <attmirror/attention/gradient.hpp>
 
-#include <attmirror/base/isa.hpp>
-
-#include "attention/block_kernels.hpp"
+#include <attmirror/base/error.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace attmirror {
 
-using namespace kernels;
+using namespace attmirror::kernels;
 
 namespace {
 
@@ -22,18 +24,6 @@ constexpr std::ptrdiff_t chunk_doubles = 128 * 1024;
 constexpr std::ptrdiff_t max_chunks = 32;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-BlockKernel kernel_for(Isa isa) {
-  switch (isa) {
-    case Isa::avx512:
-      return isa_avx512::evaluate_block;
-    case Isa::avx2:
-      return isa_avx2::evaluate_block;
-    case Isa::sse2:
-      break;
-  }
-  return isa_sse2::evaluate_block;
-}
 
 // gamma_it = Y_i v^T x_it in the padded layout of the kernels.
 AlignedVector fixed_scores(const Dataset& data, const std::vector<std::ptrdiff_t>& places) {
@@ -53,12 +43,13 @@ AlignedVector fixed_scores(const Dataset& data, const std::vector<std::ptrdiff_t
 struct GradientEngine::Memory {
   const Attention* model;
   ThreadPool* pool;
-  BlockKernel kernel;
+  const AttentionKernels* kernels;
   Problem problem;
   std::vector<std::ptrdiff_t> token_rows, score_places;
   AlignedVector scores;
 
-  // Blocks are [block_starts[b], block_starts[b+1]); chunk c works off the blocks [chunk_starts[c], chunk_starts[c+1]).
+  // Blocks are [block_starts[b], block_starts[b+1]); chunk c works off the blocks [chunk_starts[c],
+  // chunk_starts[c+1]).
   std::vector<std::ptrdiff_t> block_starts, chunk_starts;
   struct Worker {  // one per chunk
     AlignedVector memory;
@@ -81,7 +72,10 @@ struct GradientEngine::Memory {
 };
 
 GradientEngine::Memory::Memory(const Attention& m, Jacobian jacobian, ThreadPool& p)
-    : model(&m), pool(&p), kernel(kernel_for(active_isa())) {
+    : model(&m),
+      pool(&p),
+      kernels(&choose_kernels(isa_sse2::attention_kernels, isa_avx2::attention_kernels,
+                              isa_avx512::attention_kernels)) {
   const Dataset& data = m.data();
   token_rows.resize(static_cast<std::size_t>(data.samples()) + 1);
   score_places.resize(token_rows.size(), 0);
@@ -114,10 +108,11 @@ GradientEngine::Memory::Memory(const Attention& m, Jacobian jacobian, ThreadPool
 
 // Blocks by size of their tokens, then chunks of whole blocks by total size.
 void GradientEngine::Memory::divide() {
-  block_starts.assign(1, 0);
+  block_starts.reserve(token_rows.size());
+  block_starts.push_back(0);
   for (std::ptrdiff_t i = 1; i <= problem.samples; ++i) {
-    const std::ptrdiff_t rows = token_rows[static_cast<std::size_t>(i)] -
-                                token_rows[static_cast<std::size_t>(block_starts.back())];
+    const std::ptrdiff_t rows =
+        token_rows[static_cast<std::size_t>(i)] - token_rows[static_cast<std::size_t>(block_starts.back())];
     const bool last = i == problem.samples;
     const std::ptrdiff_t next =
         last ? 0 : token_rows[static_cast<std::size_t>(i) + 1] - token_rows[static_cast<std::size_t>(i)];
@@ -125,7 +120,8 @@ void GradientEngine::Memory::divide() {
   }
   const auto blocks = static_cast<std::ptrdiff_t>(block_starts.size()) - 1;
   const std::ptrdiff_t total = token_rows.back() * problem.stride;
-  const std::ptrdiff_t chunks = std::clamp<std::ptrdiff_t>(total / chunk_doubles, 1, std::min(max_chunks, blocks));
+  const std::ptrdiff_t chunks =
+      std::clamp<std::ptrdiff_t>(total / chunk_doubles, 1, std::min(max_chunks, blocks));
   for (std::ptrdiff_t c = 0; c <= chunks; ++c) chunk_starts.push_back(blocks * c / chunks);
 }
 
@@ -138,8 +134,8 @@ void GradientEngine::Memory::set_up_scratch(Worker& worker) const {
   }
   sequences = padded_tokens(sequences);
   const bool low_rank = problem.form == LogitForm::KQ;
-  const std::ptrdiff_t size = sequences * (2 * problem.stride + (low_rank ? 2 * problem.rank_stride : 0) + 10) +
-                              tokens * 4;
+  const std::ptrdiff_t size =
+      sequences * (2 * problem.stride + (low_rank ? 2 * problem.rank_stride : 0) + 10) + tokens * 4;
   worker.memory.assign(static_cast<std::size_t>(size), 0.0);
   double* next = worker.memory.data();
   const auto take = [&](std::ptrdiff_t count) { return std::exchange(next, next + count); };
@@ -208,7 +204,8 @@ void GradientEngine::Memory::begin(Worker& worker, Gradient* target) {
   }
 }
 
-// gradient = sum over chunks of e^{scale_c - scale} gradient_c, in chunk order; workers[0] already points at it.
+// gradient = sum over chunks of e^{scale_c - scale} gradient_c, in chunk order; workers[0] already points at
+// it.
 void GradientEngine::Memory::combine(Gradient& gradient) {
   Sums& total = workers.front().sums;
   double scale = -infinity, scale_v = -infinity;
@@ -289,8 +286,9 @@ Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradie
     Worker& worker = workers[chunk];
     begin(worker, gradient == nullptr ? nullptr : chunk == 0 ? gradient : &worker.gradient);
     for (std::ptrdiff_t b = chunk_starts[chunk]; b < chunk_starts[chunk + 1]; ++b)
-      kernel(problem, at, worker.scratch, worker.sums, block_starts[static_cast<std::size_t>(b)],
-             block_starts[static_cast<std::size_t>(b) + 1]);
+      kernels->evaluate_block(problem, at, worker.scratch, worker.sums,
+                              block_starts[static_cast<std::size_t>(b)],
+                              block_starts[static_cast<std::size_t>(b) + 1]);
   });
   Sums& total = workers.front().sums;
   if (gradient != nullptr) {
@@ -319,13 +317,23 @@ Evaluation GradientEngine::evaluate(const ParameterBlocks& parameters, Gradient&
   return memory_->run(parameters, &gradient);
 }
 
-Evaluation GradientEngine::evaluate(const ParameterBlocks& parameters) { return memory_->run(parameters, nullptr); }
+Evaluation GradientEngine::evaluate(const ParameterBlocks& parameters) {
+  return memory_->run(parameters, nullptr);
+}
 
 Gradient GradientEngine::make_gradient() const {
   Gradient gradient;
   gradient.blocks = ParameterBlocks(memory_->model->trained_blocks());
   gradient.log_scale.assign(memory_->model->trained().size(), 0.0);
   return gradient;
+}
+
+std::string_view to_string(Jacobian jacobian) { return jacobian == Jacobian::safe ? "safe" : "textbook"; }
+
+Jacobian parse_jacobian(std::string_view name) {
+  if (name == "safe") return Jacobian::safe;
+  if (name == "textbook") return Jacobian::textbook;
+  throw bad_input(fmt::format("jacobian is \"{}\": expected safe or textbook", name));
 }
 
 LossAndGradient loss_and_gradient(const Attention& model, const Parameters& parameters, Jacobian jacobian) {

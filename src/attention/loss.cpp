@@ -1,5 +1,4 @@
 #include <attmirror/attention/loss.hpp>
-
 #include <attmirror/base/error.hpp>
 
 #include <array>

@@ -1,7 +1,7 @@
 // Small matrix products over padded rows, for the kernels that are compiled once per instruction set.
 //
-// All of them walk along rows in whole vectors (Wide, then one Narrow if the stride is not a multiple of Wide) and
-// keep a tile of the result in registers. The order of every sum is fixed by the shapes alone.
+// All of them walk along rows in whole vectors (Wide, then one Narrow if the stride is not a multiple of
+// Wide) and keep a tile of the result in registers. The order of every sum is fixed by the shapes alone.
 #pragma once
 
 #include "base/simd.hpp"
@@ -19,8 +19,7 @@ template <class V, int Rows, int Cols, bool Transposed, Into into>
                                                 std::ptrdiff_t depth) {
   V sum[Rows][Cols];
   for (int r = 0; r < Rows; ++r)
-    for (int k = 0; k < Cols; ++k)
-      sum[r][k] = into == Into::add ? load<V>(C + r * ldc + k * lanes<V>) : V{};
+    for (int k = 0; k < Cols; ++k) sum[r][k] = into == Into::add ? load<V>(C + r * ldc + k * lanes<V>) : V{};
   for (std::ptrdiff_t c = 0; c < depth; ++c) {
     V b[Cols];
     for (int k = 0; k < Cols; ++k) b[k] = load<V>(B + c * ldb + k * lanes<V>);
@@ -43,7 +42,8 @@ template <class V, int Cols, bool Transposed, Into into>
     product_tile<V, 4, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
   for (; i + 2 <= rows; i += 2)
     product_tile<V, 2, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
-  if (i < rows) product_tile<V, 1, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
+  if (i < rows)
+    product_tile<V, 1, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
 }
 
 template <bool Transposed, Into into>
@@ -72,8 +72,8 @@ inline void add_outer_products(const double* A, std::ptrdiff_t lda, const double
   product<true, Into::add>(A, lda, B, C, stride, rows, depth);
 }
 
-// The inner product of one row with u, before its lanes are added up: four partial sums (two on SSE2), so that the
-// lanes of four rows can be added together.
+// The inner product of one row with u, before its lanes are added up: four partial sums (two on SSE2), so
+// that the lanes of four rows can be added together.
 #if defined(ATTMIRROR_ISA_sse2)
 using Partial = F64x2;
 #else
@@ -83,7 +83,8 @@ using Partial = F64x4;
 [[gnu::always_inline]] inline Partial partial_dot(const double* x, const double* u, std::ptrdiff_t stride) {
   Wide sum{};
   std::ptrdiff_t j = 0;
-  for (; j + lanes<Wide> <= stride; j += lanes<Wide>) sum = mul_add(load<Wide>(x + j), load<Wide>(u + j), sum);
+  for (; j + lanes<Wide> <= stride; j += lanes<Wide>)
+    sum = mul_add(load<Wide>(x + j), load<Wide>(u + j), sum);
 #if defined(ATTMIRROR_ISA_avx512)
   Partial folded = low_half(sum) + high_half(sum);
   if (j < stride) folded = mul_add(load<Narrow>(x + j), load<Narrow>(u + j), folded);
@@ -110,7 +111,8 @@ using Partial = F64x4;
 #endif
 
 // out[t] = x_t . u for `rows` consecutive rows.
-inline void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t stride, std::ptrdiff_t rows) {
+inline void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t stride,
+                     std::ptrdiff_t rows) {
   std::ptrdiff_t t = 0;
   for (; t + 4 <= rows; t += 4) {
     const double* row = x + t * stride;
@@ -120,8 +122,8 @@ inline void row_dots(const double* x, const double* u, double* out, std::ptrdiff
   for (; t < rows; ++t) out[t] = reduce_pairs(partial_dot(x + t * stride, u, stride));
 }
 
-// out (+)= sum_t weights[t] x_t. One row of the result at a time: four vectors side by side hide the latency of the
-// multiply-add.
+// out (+)= sum_t weights[t] x_t. One row of the result at a time: four vectors side by side hide the latency
+// of the multiply-add.
 template <Into into>
 inline void combine_rows(const double* x, const double* weights, double* out, std::ptrdiff_t stride,
                          std::ptrdiff_t rows) {

@@ -1,5 +1,4 @@
 #include <attmirror/attention/parameters.hpp>
-
 #include <attmirror/base/error.hpp>
 
 #include <array>
@@ -44,15 +43,16 @@ void check_block(const Matrix& given, const BlockShape& shape) {
     if (given.size() != cols)
       throw bad_input(fmt::format("{} has {} entries: expected {}", name, given.size(), cols));
   } else if (given.rows() != rows || given.cols() != cols) {
-    throw bad_input(
-        fmt::format("{} has shape ({}, {}): expected ({}, {})", name, given.rows(), given.cols(), rows, cols));
+    throw bad_input(fmt::format("{} has shape ({}, {}): expected ({}, {})", name, given.rows(), given.cols(),
+                                rows, cols));
   }
   for (std::ptrdiff_t i = 0; i < given.rows(); ++i)
     for (std::ptrdiff_t j = 0; j < given.cols(); ++j)
       if (!std::isfinite(given(i, j)))
-        throw bad_input(is_vector(shape.name)
-                            ? fmt::format("{}[{}] is {}: expected a finite number", name, j, given(i, j))
-                            : fmt::format("{}[{},{}] is {}: expected a finite number", name, i, j, given(i, j)));
+        throw bad_input(
+            is_vector(shape.name)
+                ? fmt::format("{}[{}] is {}: expected a finite number", name, j, given(i, j))
+                : fmt::format("{}[{},{}] is {}: expected a finite number", name, i, j, given(i, j)));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <attmirror/attention/tokens.hpp>
-
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>

@@ -139,6 +139,11 @@ fs::path follow_links(fs::path path) {
   throw write_error(path, ELOOP);
 }
 
+// Asks for the effective user, the one that open(2) will ask for; errno says why not.
+bool may_access(const fs::path& path, int mode) {
+  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
 struct Target {
   fs::path path;
   bool exists = false;
@@ -154,7 +159,7 @@ Target examine(const fs::path& path) {
   if (::stat(path.c_str(), &target.status) == 0) {
     target.exists = true;
     if (S_ISDIR(target.status.st_mode)) throw write_error(path, EISDIR);
-    if (::access(path.c_str(), W_OK) != 0) throw write_error(path, errno);
+    if (!may_access(path, W_OK)) throw write_error(path, errno);
     if (!S_ISREG(target.status.st_mode)) {
       target.path = path;
       return target;
@@ -163,7 +168,7 @@ Target examine(const fs::path& path) {
     throw write_error(path, errno);
   }
   target.path = follow_links(path);
-  if (::access(folder_of(target.path).c_str(), W_OK | X_OK) != 0) throw write_error(path, errno);
+  if (!may_access(folder_of(target.path), W_OK | X_OK)) throw write_error(path, errno);
   return target;
 }
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-// Both are made by cmake/AttmirrorBuildInfo.cmake. The commit has a header of its own, so that a new one compiles
-// only this file again.
+// Both are made by cmake/AttmirrorBuildInfo.cmake. The commit has a header of its own, so that a new one
+// compiles only this file again.
 #include "attmirror_build_commit.hpp"
 #include "attmirror_build_config.hpp"
 
@@ -17,13 +17,14 @@ std::string_view compiler() { return build_config::compiler; }
 std::string_view build_type() { return build_config::build_type; }
 
 const std::vector<std::string>& components() {
-  static const std::vector<std::string> names(build_config::components.begin(), build_config::components.end());
+  static const std::vector<std::string> names(build_config::components.begin(),
+                                              build_config::components.end());
   return names;
 }
 
 std::string version_line() {
-  return fmt::format("attmirror {} (commit {}), {}, components: {}", version(), commit(), to_string(active_isa()),
-                     fmt::join(components(), ", "));
+  return fmt::format("attmirror {} (commit {}), {}, components: {}", version(), commit(),
+                     to_string(active_isa()), fmt::join(components(), ", "));
 }
 
 std::string version_report() {

@@ -1,6 +1,5 @@
-#include <attmirror/base/isa.hpp>
-
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/isa.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -52,7 +51,8 @@ namespace {
 
 Isa require_supported(Isa isa) {
   if (!is_supported(isa))
-    throw bad_input(fmt::format("isa is {}: this processor supports up to {}", to_string(isa), to_string(best_isa())));
+    throw bad_input(
+        fmt::format("isa is {}: this processor supports up to {}", to_string(isa), to_string(best_isa())));
   return isa;
 }
 

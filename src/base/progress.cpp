@@ -1,13 +1,12 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/progress.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace attmirror {
 namespace {
@@ -52,7 +51,8 @@ std::string format_progress(const ProgressOptions& options, std::int64_t done, d
   if (!(seconds > 0) || !(speed > 0)) return line;
   line += fmt::format("  {} {}/s", format_speed(speed), options.unit);
   if (options.total > 0) {
-    line += fmt::format("  {} left", format_duration(std::max(0.0, static_cast<double>(options.total - done) / speed)));
+    line += fmt::format("  {} left",
+                        format_duration(std::max(0.0, static_cast<double>(options.total - done) / speed)));
   }
   return line;
 }

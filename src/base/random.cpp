@@ -16,8 +16,8 @@ enum class Draw : std::uint32_t { bits = 0, normal = 1 };
 std::array<std::uint64_t, 2> block(std::uint64_t seed, RandomStream stream, Draw draw, std::uint64_t number) {
   const std::array<std::uint32_t, 4> words =
       philox_block({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
-                  static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(draw)},
-                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+                    static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(draw)},
+                   {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   const auto join = [](std::uint32_t low, std::uint32_t high) { return (std::uint64_t{high} << 32) | low; };
   return {join(words[0], words[1]), join(words[2], words[3])};
 }
@@ -43,7 +43,7 @@ std::string_view to_string(RandomStream stream) {
 }
 
 std::array<std::uint32_t, 4> philox_block(const std::array<std::uint32_t, 4>& counter,
-                                        const std::array<std::uint32_t, 2>& key) {
+                                          const std::array<std::uint32_t, 2>& key) {
   const r123::Philox4x32::ctr_type input{{counter[0], counter[1], counter[2], counter[3]}};
   const r123::Philox4x32::key_type secret{{key[0], key[1]}};
   const r123::Philox4x32::ctr_type output = r123::Philox4x32{}(input, secret);
@@ -62,8 +62,9 @@ double CounterRandom::uniform_open(std::uint64_t index) const {
   return (static_cast<double>(bits(index) >> 12) + 0.5) * 0x1p-52;
 }
 
-// Box-Muller: for u1, u2 uniform, sqrt(-2 log u1) (cos 2 pi u2, sin 2 pi u2) is a pair of independent normals. One
-// block gives u1 in (0, 1] and u2, and the two normals of the pair are those of an even index and the next.
+// Box-Muller: for u1, u2 uniform, sqrt(-2 log u1) (cos 2 pi u2, sin 2 pi u2) is a pair of independent
+// normals. One block gives u1 in (0, 1] and u2, and the two normals of the pair are those of an even index
+// and the next.
 double CounterRandom::normal(std::uint64_t index) const {
   const auto [first, second] = block(seed_, stream_, Draw::normal, index / 2);
   const double u1 = (static_cast<double>(first >> 11) + 1.0) * 0x1p-53;

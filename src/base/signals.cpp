@@ -1,8 +1,6 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/signals.hpp>
 
-#include <signal.h>
-
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include <mutex>
 
 #include <fmt/format.h>
+#include <signal.h>
 
 namespace attmirror {
 namespace {

@@ -21,7 +21,10 @@ Letter first_letter(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead >= 0xF0 && lead < 0xF5 ? 4 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xC2 && lead < 0xE0 ? 2 : 1;
+  const std::size_t bytes = lead >= 0xF0 && lead < 0xF5   ? 4
+                            : lead >= 0xE0 && lead < 0xF0 ? 3
+                            : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                          : 1;
   if (bytes == 1 || bytes > text.size()) return {not_utf8, 1};
   char32_t code = lead & (0xFFu >> (bytes + 1));
   for (std::size_t i = 1; i < bytes; ++i) {
@@ -36,22 +39,22 @@ struct Range {
 };
 
 // Enough of Unicode's tables for what appears in reports; wcwidth() would depend on the user's locale.
-constexpr std::array<Range, 8> no_columns{{{0x0300, 0x036F},    // combining accents
+constexpr std::array<Range, 8> no_columns{{{0x0300, 0x036F},  // combining accents
                                            {0x0483, 0x0489},
                                            {0x1AB0, 0x1AFF},
                                            {0x1DC0, 0x1DFF},
-                                           {0x200B, 0x200F},    // zero-width space and joiners
-                                           {0x20D0, 0x20FF},    // combining marks for symbols
-                                           {0xFE00, 0xFE0F},    // variation selectors
+                                           {0x200B, 0x200F},  // zero-width space and joiners
+                                           {0x20D0, 0x20FF},  // combining marks for symbols
+                                           {0xFE00, 0xFE0F},  // variation selectors
                                            {0xFE20, 0xFE2F}}};
-constexpr std::array<Range, 9> two_columns{{{0x1100, 0x115F},   // Hangul
-                                            {0x2E80, 0x303E},   // CJK
+constexpr std::array<Range, 9> two_columns{{{0x1100, 0x115F},  // Hangul
+                                            {0x2E80, 0x303E},  // CJK
                                             {0x3041, 0xA4CF},
                                             {0xAC00, 0xD7A3},
                                             {0xF900, 0xFAFF},
                                             {0xFE30, 0xFE6F},
-                                            {0xFF00, 0xFF60},   // full-width forms
-                                            {0x1F300, 0x1FAFF}, // pictographs
+                                            {0xFF00, 0xFF60},    // full-width forms
+                                            {0x1F300, 0x1FAFF},  // pictographs
                                             {0x20000, 0x3FFFD}}};
 
 std::size_t width(char32_t code) {
@@ -62,7 +65,8 @@ std::size_t width(char32_t code) {
 
 // A cell is one line.
 std::string on_one_line(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
   return text;
 }
 
@@ -101,8 +105,8 @@ void Table::validate() const {
   if (columns.empty()) throw bad_input(fmt::format("table '{}' has no columns: expected 1 or more", title));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].size() != columns.size()) {
-      throw bad_input(fmt::format("rows[{}] of table '{}' has {} cells: expected {}, one per column", i, title,
-                                  rows[i].size(), columns.size()));
+      throw bad_input(fmt::format("rows[{}] of table '{}' has {} cells: expected {}, one per column", i,
+                                  title, rows[i].size(), columns.size()));
     }
   }
 }

@@ -11,8 +11,8 @@
 namespace attmirror {
 namespace {
 
-// Long enough to bridge the serial part between two loops of a training step (tens of microseconds), short enough
-// that an idle pool costs nothing that can be noticed.
+// Long enough to bridge the serial part between two loops of a training step (tens of microseconds), short
+// enough that an idle pool costs nothing that can be noticed.
 constexpr int spins_before_sleep = 2000;
 
 void relax() {

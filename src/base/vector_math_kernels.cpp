@@ -21,8 +21,8 @@ template <class Function>
 [[gnu::always_inline]] inline void map(Function function, const double* in, double* out,
                                        std::ptrdiff_t size) {
   std::ptrdiff_t done = apply<Wide>(function, in, out, 0, size);
-  if constexpr (lanes < Wide >> lanes<F64x4>) done = apply<F64x4>(function, in, out, done, size);
-  if constexpr (lanes < Wide >> lanes<F64x2>) done = apply<F64x2>(function, in, out, done, size);
+  if constexpr (sizeof(Wide) > sizeof(F64x4)) done = apply<F64x4>(function, in, out, done, size);
+  if constexpr (sizeof(Wide) > sizeof(F64x2)) done = apply<F64x2>(function, in, out, done, size);
   apply<double>(function, in, out, done, size);
 }
 

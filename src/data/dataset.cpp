@@ -33,13 +33,14 @@ std::vector<std::ptrdiff_t> running_offsets(const std::vector<std::int64_t>& len
     }
     // Compared with what is left, because the sum of hostile lengths may overflow.
     if (lengths[i] > rows - offsets.back()) {
-      throw bad_input(fmt::format("lengths[{}] is {}: only {} of the {} rows of tokens are left for it", i, lengths[i],
-                                  rows - offsets.back(), rows));
+      throw bad_input(fmt::format("lengths[{}] is {}: only {} of the {} rows of tokens are left for it", i,
+                                  lengths[i], rows - offsets.back(), rows));
     }
     offsets.push_back(offsets.back() + lengths[i]);
   }
   if (offsets.back() != rows) {
-    throw bad_input(fmt::format("lengths add up to {}: expected {}, the number of rows of tokens", offsets.back(), rows));
+    throw bad_input(
+        fmt::format("lengths add up to {}: expected {}, the number of rows of tokens", offsets.back(), rows));
   }
   return offsets;
 }
@@ -50,12 +51,14 @@ void check_sizes(const DatasetArrays& arrays) {
   if (n == 0) throw bad_input("lengths is empty: expected 1 or more sequences");
   if (d == 0) throw bad_input("tokens has 0 columns: expected 1 or more");
   if (arrays.queries.rows() != n || arrays.queries.cols() != d) {
-    throw bad_input(fmt::format("queries has shape ({}, {}): expected ({}, {}) to match {} sequences of tokens of "
-                                "dimension {}",
-                                arrays.queries.rows(), arrays.queries.cols(), n, d, n, d));
+    throw bad_input(
+        fmt::format("queries has shape ({}, {}): expected ({}, {}) to match {} sequences of tokens of "
+                    "dimension {}",
+                    arrays.queries.rows(), arrays.queries.cols(), n, d, n, d));
   }
   if (static_cast<std::ptrdiff_t>(arrays.labels.size()) != n) {
-    throw bad_input(fmt::format("labels has {} entries: expected {}, one per sequence", arrays.labels.size(), n));
+    throw bad_input(
+        fmt::format("labels has {} entries: expected {}, one per sequence", arrays.labels.size(), n));
   }
   if (arrays.decoder.size() != 0 && arrays.decoder.size() != d) {
     throw bad_input(fmt::format("decoder has {} entries: expected {}, the dimension of the tokens, or none",
@@ -139,9 +142,11 @@ std::string to_string(const Dataset& data) {
     for (std::ptrdiff_t i = 0; i < data.samples(); ++i) least = std::min(least, data.length(i));
     return std::pair{least, data.max_length()};
   }();
-  const std::string lengths = shortest == longest ? fmt::format("{}", longest) : fmt::format("{} to {}", shortest, longest);
-  return fmt::format("{} sequence{} of {} token{}, dimension {}, {}", data.samples(), data.samples() == 1 ? "" : "s",
-                     lengths, longest == 1 ? "" : "s", data.dim(), data.has_decoder() ? "with decoder" : "no decoder");
+  const std::string lengths =
+      shortest == longest ? fmt::format("{}", longest) : fmt::format("{} to {}", shortest, longest);
+  return fmt::format("{} sequence{} of {} token{}, dimension {}, {}", data.samples(),
+                     data.samples() == 1 ? "" : "s", lengths, longest == 1 ? "" : "s", data.dim(),
+                     data.has_decoder() ? "with decoder" : "no decoder");
 }
 
 }  // namespace attmirror

@@ -1,5 +1,5 @@
-// Data sets as .npz files. Messages call the arrays what the file calls them (X, x, Y, ...) and give indices in
-// the shape of the file, because that is what the user can look up.
+// Data sets as .npz files. Messages call the arrays what the file calls them (X, x, Y, ...) and give indices
+// in the shape of the file, because that is what the user can look up.
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -32,7 +32,8 @@ NamedArray find(const NamedArrays& arrays, const std::string& name) {
 // The array under its usual name or in lower case.
 NamedArray find_either_case(const NamedArrays& arrays, const std::string& upper, const std::string& lower) {
   const NamedArray first = find(arrays, upper), second = find(arrays, lower);
-  if (first && second) throw bad_input(fmt::format("both {} and {} are there: expected one of them", upper, lower));
+  if (first && second)
+    throw bad_input(fmt::format("both {} and {} are there: expected one of them", upper, lower));
   return second ? second : first;
 }
 
@@ -45,8 +46,8 @@ NamedArray require(const NamedArray& found) {
 
 void require_shape(const NamedArray& found, const Shape& expected, const NamedArray& X) {
   if (found.shape() == expected) return;
-  throw bad_input(fmt::format("{} has shape {}: expected {} to match {}", found.name, to_string(found.shape()),
-                              to_string(expected), X.with_shape()));
+  throw bad_input(fmt::format("{} has shape {}: expected {} to match {}", found.name,
+                              to_string(found.shape()), to_string(expected), X.with_shape()));
 }
 
 // "2,0,1" for the element at `position` in C order.
@@ -64,7 +65,8 @@ std::vector<double> finite_numbers(const NamedArray& found) {
   std::vector<double> values = found.array->to_doubles(found.name);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) {
-      throw bad_input(fmt::format("{}[{}] is {}: expected a finite number", found.name, index_of(i, found.shape()), values[i]));
+      throw bad_input(fmt::format("{}[{}] is {}: expected a finite number", found.name,
+                                  index_of(i, found.shape()), values[i]));
     }
   }
   return values;
@@ -80,8 +82,8 @@ void check_version(const NamedArrays& arrays) {
   if (!found) return;  // a file of the user's own making
   const std::vector<std::int64_t> version = found.array->to_int64(found.name);
   if (version.size() != 1 || version[0] != format_version) {
-    throw bad_input(fmt::format("format_version is {}: this version of attmirror reads {}", fmt::join(version, ", "),
-                                format_version));
+    throw bad_input(fmt::format("format_version is {}: this version of attmirror reads {}",
+                                fmt::join(version, ", "), format_version));
   }
 }
 
@@ -91,16 +93,17 @@ DatasetArrays read_tokens(const NamedArrays& arrays, const NamedArray& X) {
   const NamedArray lengths = find(arrays, "lengths");
   const Shape& shape = X.shape();
   if (shape.size() != 2 && shape.size() != 3) {
-    throw bad_input(fmt::format("{} has shape {}: expected (n, T, d), or (sum of lengths, d) with lengths", X.name,
-                                to_string(shape)));
+    throw bad_input(fmt::format("{} has shape {}: expected (n, T, d), or (sum of lengths, d) with lengths",
+                                X.name, to_string(shape)));
   }
   for (const std::int64_t extent : shape) {
-    if (extent == 0) throw bad_input(fmt::format("{} has shape {}: expected no empty axis", X.name, to_string(shape)));
+    if (extent == 0)
+      throw bad_input(fmt::format("{} has shape {}: expected no empty axis", X.name, to_string(shape)));
   }
   if (shape.size() == 3) {
     if (lengths) {
-      throw bad_input(fmt::format("lengths is there but {} has shape {}: expected (sum of lengths, d)", X.name,
-                                  to_string(shape)));
+      throw bad_input(fmt::format("lengths is there but {} has shape {}: expected (sum of lengths, d)",
+                                  X.name, to_string(shape)));
     }
     data.lengths.assign(static_cast<std::size_t>(shape[0]), shape[1]);
     data.tokens = finite_matrix(X, shape[0] * shape[1], shape[2]);
@@ -111,7 +114,8 @@ DatasetArrays read_tokens(const NamedArrays& arrays, const NamedArray& X) {
                                 to_string(shape)));
   }
   if (lengths.shape().size() != 1) {
-    throw bad_input(fmt::format("lengths has shape {}: expected (n,), one per sequence", to_string(lengths.shape())));
+    throw bad_input(
+        fmt::format("lengths has shape {}: expected (n,), one per sequence", to_string(lengths.shape())));
   }
   data.lengths = lengths.array->to_int64(lengths.name);
   data.tokens = finite_matrix(X, shape[0], shape[1]);
@@ -123,7 +127,8 @@ constexpr const char* one_query_only = "this version of attmirror trains one que
 Matrix read_queries(const NamedArray& Z, const NamedArray& X, std::int64_t n, std::int64_t d) {
   const Shape& shape = Z.shape();
   if (shape.size() == 3 && shape[0] == n && shape[1] > 1 && shape[2] == d) {
-    throw bad_input(fmt::format("{} has shape {}, {} queries each: {}", Z.name, to_string(shape), shape[1], one_query_only));
+    throw bad_input(fmt::format("{} has shape {}, {} queries each: {}", Z.name, to_string(shape), shape[1],
+                                one_query_only));
   }
   if (shape != Shape{n, 1, d}) require_shape(Z, {n, d}, X);
   return finite_matrix(Z, n, d);
@@ -134,7 +139,8 @@ Matrix read_query_index(const NamedArray& found, const NamedArray& X, const Data
   const Shape& shape = found.shape();
   const auto n = static_cast<std::int64_t>(data.lengths.size());
   if (shape.size() == 2 && shape[0] == n && shape[1] > 1) {
-    throw bad_input(fmt::format("query_index has shape {}, {} queries each: {}", to_string(shape), shape[1], one_query_only));
+    throw bad_input(fmt::format("query_index has shape {}, {} queries each: {}", to_string(shape), shape[1],
+                                one_query_only));
   }
   if (shape != Shape{n, 1}) require_shape(found, {n}, X);
   const std::vector<std::int64_t> index = found.array->to_int64(found.name);
@@ -142,8 +148,8 @@ Matrix read_query_index(const NamedArray& found, const NamedArray& X, const Data
   std::ptrdiff_t offset = 0;
   for (std::size_t i = 0; i < index.size(); ++i) {
     if (index[i] < 0 || index[i] >= data.lengths[i]) {
-      throw bad_input(fmt::format("query_index[{}] is {}: expected 0 to {}, a token of sequence {}", i, index[i],
-                                  data.lengths[i] - 1, i));
+      throw bad_input(fmt::format("query_index[{}] is {}: expected 0 to {}, a token of sequence {}", i,
+                                  index[i], data.lengths[i] - 1, i));
     }
     queries.row(static_cast<std::ptrdiff_t>(i)) = data.tokens.row(offset + index[i]);
     offset += data.lengths[i];
@@ -162,8 +168,8 @@ void check_lengths(const DatasetArrays& data, const NamedArray& X) {
     left -= data.lengths[i];
   }
   if (data.lengths.empty() || left != 0) {
-    throw bad_input(fmt::format("lengths add up to {}: expected {}, the rows of {}", data.tokens.rows() - left,
-                                data.tokens.rows(), X.with_shape()));
+    throw bad_input(fmt::format("lengths add up to {}: expected {}, the rows of {}",
+                                data.tokens.rows() - left, data.tokens.rows(), X.with_shape()));
   }
 }
 
@@ -177,7 +183,8 @@ Dataset dataset_from(const NamedArrays& arrays) {
   const NamedArray Z = find_either_case(arrays, "Z", "z");
   const NamedArray query_index = find(arrays, "query_index");
   const NamedArray v = find(arrays, "v");
-  if (Z && query_index) throw bad_input(fmt::format("both {} and query_index are there: expected one of them", Z.name));
+  if (Z && query_index)
+    throw bad_input(fmt::format("both {} and query_index are there: expected one of them", Z.name));
 
   DatasetArrays data = read_tokens(arrays, X);
   check_lengths(data, X);
@@ -187,7 +194,8 @@ Dataset dataset_from(const NamedArrays& arrays) {
   data.labels = Y.array->to_doubles(Y.name);
   for (std::size_t i = 0; i < data.labels.size(); ++i) {
     if (data.labels[i] != 1.0 && data.labels[i] != -1.0) {
-      throw bad_input(fmt::format("labels[{}] is {}: expected -1 or +1 (array {})", i, data.labels[i], Y.name));
+      throw bad_input(
+          fmt::format("labels[{}] is {}: expected -1 or +1 (array {})", i, data.labels[i], Y.name));
     }
   }
   data.queries = query_index ? read_query_index(query_index, X, data) : read_queries(require(Z), X, n, d);
@@ -200,7 +208,8 @@ Dataset dataset_from(const NamedArrays& arrays) {
 
 Array to_array(ConstMatrixView values, Shape shape) {
   const Matrix dense = values.eigen();
-  return Array(std::move(shape), std::span<const double>(dense.data(), static_cast<std::size_t>(dense.size())));
+  return Array(std::move(shape),
+               std::span<const double>(dense.data(), static_cast<std::size_t>(dense.size())));
 }
 
 }  // namespace

@@ -235,9 +235,10 @@ NamedArrays load_npz(const std::filesystem::path& path, const NpzLimits& limits)
   // A regular file stays on the disk and is read entry by entry. Pipes are read whole, as the directory of a
   // zip archive stands at its end; a missing file goes that way too, and read_file() has the words for it.
   std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(path, error);
+  if (!std::filesystem::is_regular_file(path, error))
+    return parse_npz(read_file(path), path.string(), limits);
   std::ifstream start(path, std::ios::binary);
-  if (!regular || !start) return parse_npz(read_file(path), path.string(), limits);
+  if (!start) return parse_npz(read_file(path), path.string(), limits);
   char first[4] = {};
   start.read(first, sizeof first);
   check_magic({first, static_cast<std::size_t>(start.gcount())}, path.string());

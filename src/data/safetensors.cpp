@@ -250,10 +250,10 @@ std::vector<std::byte> format_safetensors(const Safetensors& content) {
         fmt::format("the header would have {} bytes: safetensors allows {}", text.size(), longest_header));
 
   const std::uint64_t header_length = text.size();
-  std::vector<std::byte> file;
-  file.reserve(length_bytes + text.size() + end);
-  const auto append = [&file](std::span<const std::byte> bytes) {
-    file.insert(file.end(), bytes.begin(), bytes.end());
+  std::vector<std::byte> file(length_bytes + text.size() + end);
+  auto at = file.begin();
+  const auto append = [&at](std::span<const std::byte> bytes) {
+    at = std::copy(bytes.begin(), bytes.end(), at);
   };
   append(std::as_bytes(std::span(&header_length, 1)));
   append(std::as_bytes(std::span(text)));

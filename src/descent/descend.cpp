@@ -1,7 +1,6 @@
-#include <attmirror/descent/descend.hpp>
-
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/descent/descend.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <algorithm>
@@ -25,10 +24,11 @@ double seconds_since(Clock::time_point start) {
 
 // A text that is equal for equal models on the same data.
 std::string describe(const Attention& model) {
-  std::string text = fmt::format("{} of rank {}, {} loss, trains", to_string(model.parameterization()), model.rank(),
-                                 to_string(model.loss()));
+  std::string text = fmt::format("{} of rank {}, {} loss, trains", to_string(model.parameterization()),
+                                 model.rank(), to_string(model.loss()));
   for (const Block block : model.trained()) text += fmt::format(" {}", to_string(block));
-  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()); prompt && prompt->key_weights.size() > 0) {
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
+      prompt && prompt->key_weights.size() > 0) {
     const std::string_view bytes(reinterpret_cast<const char*>(prompt->key_weights.data()),
                                  static_cast<std::size_t>(prompt->key_weights.size()) * sizeof(double));
     text += fmt::format(", key weights {:016x}", std::hash<std::string_view>{}(bytes));
@@ -40,8 +40,8 @@ bool all_finite(const Parameters& p) {
   return p.W.allFinite() && p.K.allFinite() && p.Q.allFinite() && p.p.allFinite() && p.v.allFinite();
 }
 
-// Reading the clock costs as much as a tenth of a small step, so it is read every so many steps: as many as take
-// about a millisecond.
+// Reading the clock costs as much as a tenth of a small step, so it is read every so many steps: as many as
+// take about a millisecond.
 class PulseTimer {
  public:
   bool due() {
@@ -175,9 +175,10 @@ Descent::Descent(const Attention& model, const Optimizer& optimizer, const Desce
   };
   require(checkpoint.model, describe(model), "model");
   require(checkpoint.rule, attmirror::to_string(optimizer), "optimizer");
-  require(fmt::format("{:016x}", checkpoint.data_fingerprint), fmt::format("{:016x}", model.data().fingerprint()),
-          "dataset");
-  if (checkpoint.step < 0) throw bad_input(fmt::format("the checkpoint's step is {}: expected 0 or more", checkpoint.step));
+  require(fmt::format("{:016x}", checkpoint.data_fingerprint),
+          fmt::format("{:016x}", model.data().fingerprint()), "dataset");
+  if (checkpoint.step < 0)
+    throw bad_input(fmt::format("the checkpoint's step is {}: expected 0 or more", checkpoint.step));
   State& s = *state_;
   s.weights.assign(checkpoint.weights);
   s.rule = make_rule(optimizer, model, s.weights);
@@ -223,9 +224,9 @@ Run Descent::run(const DescentCallbacks& callbacks) {
     const bool saturated = s.options.saturation > 0 && s.value.max_softmax >= s.options.saturation;
     if (s.step >= s.options.steps || saturated || time_over) {
       if (!scheduled) s.record(callbacks, false);
-      return s.finish(saturated                       ? RunStatus::saturated
+      return s.finish(saturated                   ? RunStatus::saturated
                       : s.step >= s.options.steps ? RunStatus::completed
-                                                      : RunStatus::out_of_time);
+                                                  : RunStatus::out_of_time);
     }
     s.rule->step(s.gradient, s.weights);
     ++s.step;

@@ -1,7 +1,6 @@
-#include <attmirror/descent/initialization.hpp>
-
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/random.hpp>
+#include <attmirror/descent/initialization.hpp>
 
 #include <cmath>
 
@@ -27,7 +26,8 @@ void fill(Eigen::Ref<Matrix> block, const Initialization& init, RandomStream str
 
 void Initialization::validate() const {
   if (!(std >= 0) || std::isinf(std))
-    throw bad_input(fmt::format("std of the initialization is {}: expected a finite number, 0 or greater", std));
+    throw bad_input(
+        fmt::format("std of the initialization is {}: expected a finite number, 0 or greater", std));
 }
 
 Parameters initial_parameters(const Attention& model, const Initialization& init) {
@@ -59,7 +59,8 @@ Parameters initial_parameters(const Attention& model, const Initialization& init
   replace(Block::v, start.v, given.v);
   ParameterBlocks(model.blocks()).assign(start);  // checks shapes and finiteness
   if (start.K.size() > 0 && start.K.isZero(0) && start.Q.isZero(0))
-    throw bad_input("K and Q both start at 0, where the gradient is 0: start them from uniform, normal or a file");
+    throw bad_input(
+        "K and Q both start at 0, where the gradient is 0: start them from uniform, normal or a file");
   return start;
 }
 

@@ -1,6 +1,5 @@
-#include <attmirror/descent/optimizer.hpp>
-
 #include <attmirror/base/error.hpp>
+#include <attmirror/descent/optimizer.hpp>
 
 #include <cmath>
 
@@ -11,7 +10,8 @@ namespace attmirror {
 namespace {
 
 void validate_step(double lr, double eps_value) {
-  if (!(lr > 0) || std::isinf(lr)) throw bad_input(fmt::format("lr is {}: expected a finite number greater than 0", lr));
+  if (!(lr > 0) || std::isinf(lr))
+    throw bad_input(fmt::format("lr is {}: expected a finite number greater than 0", lr));
   if (!(eps_value >= 0) || std::isinf(eps_value))
     throw bad_input(fmt::format("eps_value is {}: expected a finite number, 0 or greater", eps_value));
 }
@@ -27,10 +27,9 @@ std::vector<std::ptrdiff_t> trained_positions(const Attention& model, const Para
 // gradient's scale ask for. A zero gradient moves nothing.
 template <class Options>
 double step_factor(const Options& options, double dual_norm, double log_scale) {
-  if (options.eps == EpsPolicy::paper)
-    return options.normalized ? options.lr / (dual_norm + options.eps_value) : options.lr;
-  if (options.normalized) return dual_norm == 0 ? 0.0 : options.lr / dual_norm;
-  return options.lr * std::exp(log_scale);
+  if (options.normalized && options.eps == EpsPolicy::exact) return dual_norm == 0 ? 0.0 : options.lr / dual_norm;
+  const double scale = std::exp(log_scale);
+  return options.normalized ? options.lr * scale / (dual_norm * scale + options.eps_value) : options.lr * scale;
 }
 
 class MirrorDescentRule final : public UpdateRule {
@@ -86,10 +85,12 @@ class GradientDescentRule final : public UpdateRule {
   std::vector<std::ptrdiff_t> positions_;
 };
 
-std::string common_text(double lr, bool normalized, EpsPolicy eps, double eps_value) {
-  std::string text = fmt::format(", lr = {}{}, eps {}", lr, normalized ? ", normalized" : "", to_string(eps));
-  if (eps == EpsPolicy::paper) text += fmt::format(" {}", eps_value);
-  return text;
+template <class Options>
+std::string common_text(const Options& options) {
+  std::string text = fmt::format(", lr = {}{}, eps {}", options.lr, options.normalized ? ", normalized" : "",
+                                 to_string(options.eps));
+  if (options.eps == EpsPolicy::paper) text += fmt::format(" {}", options.eps_value);
+  return text + fmt::format(", {} Jacobian", to_string(jacobian_for(options)));
 }
 
 }  // namespace
@@ -116,16 +117,19 @@ void validate(const Optimizer& optimizer) {
 std::string to_string(const Optimizer& optimizer) {
   if (const auto* md = std::get_if<MirrorDescent>(&optimizer)) {
     std::string text = fmt::format("mirror descent, p = {}", md->p);
-    text += common_text(md->lr, md->normalized, md->eps, md->eps_value);
+    text += common_text(*md);
     return md->power_path == PowerPath::general ? text + ", general powers" : text;
   }
   const auto& gd = std::get<GradientDescent>(optimizer);
-  return "gradient descent" + common_text(gd.lr, gd.normalized, gd.eps, gd.eps_value);
+  return "gradient descent" + common_text(gd);
 }
 
 Jacobian jacobian_for(const Optimizer& optimizer) {
-  const EpsPolicy eps = std::visit([](const auto& options) { return options.eps; }, optimizer);
-  return eps == EpsPolicy::paper ? Jacobian::textbook : Jacobian::safe;
+  return std::visit(
+      [](const auto& options) {
+        return options.jacobian.value_or(options.eps == EpsPolicy::paper ? Jacobian::textbook : Jacobian::safe);
+      },
+      optimizer);
 }
 
 double geometry_p(const Optimizer& optimizer) {

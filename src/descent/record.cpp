@@ -1,6 +1,5 @@
-#include <attmirror/descent/record.hpp>
-
 #include <attmirror/base/error.hpp>
+#include <attmirror/descent/record.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +16,8 @@ std::int64_t parse_count(std::string_view text, std::string_view whole) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
     throw bad_input(fmt::format(
-        "record is \"{}\": expected none, every:K, log, log:PER_DECADE or a list of steps such as 0,10,100", whole));
+        "record is \"{}\": expected none, every:K, log, log:PER_DECADE or a list of steps such as 0,10,100",
+        whole));
   return value;
 }
 
@@ -49,7 +49,8 @@ RecordSchedule RecordSchedule::log_spaced(int per_decade) {
 
 RecordSchedule RecordSchedule::at(std::vector<std::int64_t> steps) {
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (steps[i] < 0) throw bad_input(fmt::format("record[{}] is {}: expected a step of 0 or more", i, steps[i]));
+    if (steps[i] < 0)
+      throw bad_input(fmt::format("record[{}] is {}: expected a step of 0 or more", i, steps[i]));
   std::ranges::sort(steps);
   const auto repeated = std::ranges::unique(steps);
   steps.erase(repeated.begin(), repeated.end());
@@ -64,7 +65,8 @@ RecordSchedule RecordSchedule::parse(std::string_view text) {
   if (text == "log") return log_spaced();
   if (text.starts_with("every:")) return every(parse_count(text.substr(6), text));
   if (text.starts_with("log:"))
-    return log_spaced(static_cast<int>(std::clamp<std::int64_t>(parse_count(text.substr(4), text), -1, 1 << 30)));
+    return log_spaced(
+        static_cast<int>(std::clamp<std::int64_t>(parse_count(text.substr(4), text), -1, 1 << 30)));
   std::vector<std::int64_t> steps;
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');

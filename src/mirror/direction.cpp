@@ -1,6 +1,5 @@
-#include <attmirror/mirror/direction.hpp>
-
 #include <attmirror/base/error.hpp>
+#include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 
 #include <algorithm>
@@ -30,7 +29,8 @@ PaddedMatrix unit_copy(const Matrix& w, const LpMap& geometry, const char* name)
 
 void check_shapes(const Matrix& a, const Matrix& b) {
   if (a.rows() != b.rows() || a.cols() != b.cols())
-    throw bad_input(fmt::format("shapes differ: ({}, {}) and ({}, {})", a.rows(), a.cols(), b.rows(), b.cols()));
+    throw bad_input(
+        fmt::format("shapes differ: ({}, {}) and ({}, {})", a.rows(), a.cols(), b.rows(), b.cols()));
 }
 
 }  // namespace
@@ -38,14 +38,16 @@ void check_shapes(const Matrix& a, const Matrix& b) {
 double directional_bregman(const Matrix& solution, const Matrix& iterate, double p) {
   check_shapes(solution, iterate);
   const LpMap geometry(p);
-  const PaddedMatrix a = unit_copy(solution, geometry, "the solution"), b = unit_copy(iterate, geometry, "the iterate");
+  const PaddedMatrix a = unit_copy(solution, geometry, "the solution"),
+                     b = unit_copy(iterate, geometry, "the iterate");
   return geometry.bregman(a.view(), b.view());
 }
 
 double correlation(const Matrix& a, const Matrix& b) {
   check_shapes(a, b);
   const LpMap euclid(2);
-  const PaddedMatrix u = unit_copy(a, euclid, "the first matrix"), v = unit_copy(b, euclid, "the second matrix");
+  const PaddedMatrix u = unit_copy(a, euclid, "the first matrix"),
+                     v = unit_copy(b, euclid, "the second matrix");
   return std::clamp(u.view().eigen().cwiseProduct(v.view().eigen()).sum(), -1.0, 1.0);
 }
 

@@ -1,9 +1,7 @@
-#include <attmirror/mirror/lp_map.hpp>
-
-#include <attmirror/base/error.hpp>
-#include <attmirror/base/isa.hpp>
-
+#include "base/dispatch.hpp"
 #include "mirror/power_kernels.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/mirror/lp_map.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,22 +16,20 @@ using kernels::Power;
 namespace {
 
 const kernels::PowerTable& power_table() {
-  switch (active_isa()) {
-    case Isa::avx512:
-      return isa_avx512::power_table();
-    case Isa::avx2:
-      return isa_avx2::power_table();
-    case Isa::sse2:
-      break;
-  }
-  return isa_sse2::power_table();
+  return choose_kernels(isa_sse2::power_table, isa_avx2::power_table, isa_avx512::power_table);
 }
 
 const kernels::PowerKernels& kernels_for(const LpMap::Exponent& exponent) {
   return power_table().kernels[exponent.power];
 }
 
-LpMap::Exponent exponent(double value, Power power) { return {value, static_cast<int>(power)}; }
+kernels::Exponent kernel_exponent(const LpMap::Exponent& exponent) { return {exponent.value, exponent.rest}; }
+
+// numerator / denominator, with the remainder of the division: value + rest is right to about 106 bits.
+LpMap::Exponent fraction(double numerator, double denominator, Power power = Power::general) {
+  const double value = numerator / denominator;
+  return {value, std::fma(-value, denominator, numerator) / denominator, static_cast<int>(power)};
+}
 
 // The p with products and roots. A double such as 1.1 stands for the fraction it is nearest to, 11/10, so the
 // exponents are those of the fraction: 1/(p - 1) = 10, not 9.99...91.
@@ -44,20 +40,21 @@ struct NamedGeometry {
 
 const std::array<NamedGeometry, 7>& named_geometries() {
   static const std::array<NamedGeometry, 7> table{{
-      {2.0, exponent(1, Power::one), exponent(1, Power::one), exponent(2, Power::two), exponent(2, Power::two)},
-      {3.0, exponent(2, Power::two), exponent(0.5, Power::half), exponent(3, Power::three),
-       exponent(1.5, Power::three_halves)},
-      {1.5, exponent(0.5, Power::half), exponent(2, Power::two), exponent(1.5, Power::three_halves),
-       exponent(3, Power::three)},
-      {4.0 / 3.0, exponent(1.0 / 3.0, Power::third), exponent(3, Power::three),
-       exponent(4.0 / 3.0, Power::four_thirds), exponent(4, Power::four)},
-      {4.0, exponent(3, Power::three), exponent(1.0 / 3.0, Power::third), exponent(4, Power::four),
-       exponent(4.0 / 3.0, Power::four_thirds)},
-      {1.75, exponent(0.75, Power::three_quarters), exponent(4.0 / 3.0, Power::four_thirds),
-       exponent(1.75, Power::seven_quarters), exponent(7.0 / 3.0, Power::seven_thirds)},
-      // |w|^{1/10} has no short product of roots; the steps and the dual norm, which are hot, are whole powers.
-      {1.1, exponent(0.1, Power::general), exponent(10, Power::ten), exponent(1.1, Power::general),
-       exponent(11, Power::eleven)},
+      {2.0, fraction(1, 1, Power::one), fraction(1, 1, Power::one), fraction(2, 1, Power::two),
+       fraction(2, 1, Power::two)},
+      {3.0, fraction(2, 1, Power::two), fraction(1, 2, Power::half), fraction(3, 1, Power::three),
+       fraction(3, 2, Power::three_halves)},
+      {1.5, fraction(1, 2, Power::half), fraction(2, 1, Power::two), fraction(3, 2, Power::three_halves),
+       fraction(3, 1, Power::three)},
+      {4.0 / 3.0, fraction(1, 3, Power::third), fraction(3, 1, Power::three),
+       fraction(4, 3, Power::four_thirds), fraction(4, 1, Power::four)},
+      {4.0, fraction(3, 1, Power::three), fraction(1, 3, Power::third), fraction(4, 1, Power::four),
+       fraction(4, 3, Power::four_thirds)},
+      {1.75, fraction(3, 4, Power::three_quarters), fraction(4, 3, Power::four_thirds),
+       fraction(7, 4, Power::seven_quarters), fraction(7, 3, Power::seven_thirds)},
+      // |w|^{1/10} has no short product of roots; the steps and the dual norm, which are hot, are whole
+      // powers.
+      {1.1, fraction(1, 10), fraction(10, 1, Power::ten), fraction(11, 10), fraction(11, 1, Power::eleven)},
   }};
   return table;
 }
@@ -66,7 +63,7 @@ const std::array<NamedGeometry, 7>& named_geometries() {
 double bregman_from_one(double r, double minus_one, double p) {
   const double e = p - 1;
   if (r <= 0) return std::pow(-r, p) / p + e / p - r;
-  if (std::abs(minus_one) * std::max(1.0, p) < 0.1) {
+  if (std::abs(minus_one) * std::max(1.0, p) < 0.4) {
     // Near 1 the difference cancels: sum_{k >= 2} binomial(p, k) (r - 1)^k / p instead.
     double term = 0.5 * e * minus_one * minus_one, sum = 0;
     for (int k = 2; k < 60 && sum + term != sum; ++k) {
@@ -90,12 +87,16 @@ double bregman_entry(double a, double b, double p) {
 }  // namespace
 
 void validate_p(double p) {
-  if (!(p > 1) || std::isinf(p)) throw bad_input(fmt::format("p is {}: expected a finite number greater than 1", p));
+  if (!(p > 1) || std::isinf(p))
+    throw bad_input(fmt::format("p is {}: expected a finite number greater than 1", p));
 }
 
 LpMap::LpMap(double p, PowerPath path)
-    : p_(p), map_{p - 1}, inverse_{1 / (p - 1)}, norm_{p}, dual_{p / (p - 1)} {
-  validate_p(p);
+    : p_((validate_p(p), p)),
+      map_(fraction(p - 1, 1)),  // p - 1 is exact
+      inverse_(fraction(1, p - 1)),
+      norm_(fraction(p, 1)),
+      dual_(fraction(p, p - 1)) {
   for (const NamedGeometry& named : named_geometries()) {
     if (named.p != p) continue;
     map_ = named.map;
@@ -111,24 +112,30 @@ bool LpMap::is_fast() const { return inverse_.power != static_cast<int>(Power::g
 std::string LpMap::name() const { return fmt::format("l{}", p_); }
 
 double LpMap::potential(ConstMatrixView w) const {
-  return kernels_for(norm_).sum_power(w.data, w.flat_size(), 1.0, norm_.value) / p_;
+  return kernels_for(norm_).sum_power(w.data, w.flat_size(), 1.0, kernel_exponent(norm_)) / p_;
 }
 
 void LpMap::map(ConstMatrixView w, MatrixView y) const {
-  kernels_for(map_).signed_power(w.data, y.data, w.flat_size(), map_.value);
+  kernels_for(map_).signed_power(w.data, y.data, w.flat_size(), kernel_exponent(map_));
 }
 
 void LpMap::inverse(ConstMatrixView y, MatrixView w) const {
-  kernels_for(inverse_).signed_power(y.data, w.data, y.flat_size(), inverse_.value);
+  kernels_for(inverse_).signed_power(y.data, w.data, y.flat_size(), kernel_exponent(inverse_));
 }
 
-// (sum |w_j|^r)^{1/r} = 2^e (sum |2^-e w_j|^r)^{1/r} with max |2^-e w_j| in [1, 2): exact scaling, no overflow, and
-// what underflows is too small to count.
+// (sum |w_j|^r)^{1/r} = 2^e (sum |2^-e w_j|^r)^{1/r} with max |2^-e w_j| in [1, 2): exact scaling, no
+// overflow, and what underflows is too small to count.
 double LpMap::scaled_norm(ConstMatrixView w, const Exponent& exponent) const {
   const double largest = power_table().max_abs(w.data, w.flat_size());
   if (largest == 0 || !std::isfinite(largest)) return largest;
-  const int e = std::clamp(std::ilogb(largest), -1021, 1022);
-  const double sum = kernels_for(exponent).sum_power(w.data, w.flat_size(), std::ldexp(1.0, -e), exponent.value);
+  const int e = std::ilogb(largest);
+  if (e < -1000) {  // 2^-e would overflow for the smallest: lift them first
+    AlignedVector lifted(w.data, w.data + w.flat_size());
+    for (double& x : lifted) x = std::ldexp(x, 1000);
+    return std::ldexp(scaled_norm({lifted.data(), w.rows, w.cols, w.stride}, exponent), -1000);
+  }
+  const double sum =
+      kernels_for(exponent).sum_power(w.data, w.flat_size(), std::ldexp(1.0, -e), kernel_exponent(exponent));
   const double root = exponent.value == 2 ? std::sqrt(sum) : std::pow(sum, 1 / exponent.value);
   return std::ldexp(root, e);
 }
@@ -155,7 +162,7 @@ double LpMap::bregman(ConstMatrixView a, ConstMatrixView b) const {
 }
 
 void LpMap::step(ConstMatrixView g, double scale, MatrixView y, MatrixView w) const {
-  kernels_for(inverse_).mirror_step(g.data, scale, y.data, w.data, g.flat_size(), inverse_.value);
+  kernels_for(inverse_).mirror_step(g.data, scale, y.data, w.data, g.flat_size(), kernel_exponent(inverse_));
 }
 
 }  // namespace attmirror

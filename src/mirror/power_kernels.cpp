@@ -9,9 +9,19 @@ using namespace kernels;
 
 namespace {
 
+// |x|^(value + rest), like pow_abs() with a longer exponent.
+template <class V>
+[[gnu::always_inline]] inline V general_power(V x, Exponent r) {
+  const Pair<V> logarithm = log_pair(x);
+  const V value = broadcast<V>(r.value);
+  const Pair<V> product = two_product(logarithm.hi, value);
+  const V low = mul_add(logarithm.hi, broadcast<V>(r.rest), product.lo);
+  return exp_of_pair(product.hi, mul_add(logarithm.lo, value, low));
+}
+
 // x^r for x >= 0. Each named exponent is exact up to the roundings of its few factors.
 template <Power power, class V>
-[[gnu::always_inline]] inline V raise(V x, double r) {
+[[gnu::always_inline]] inline V raise(V x, [[maybe_unused]] Exponent r) {
   if constexpr (power == Power::one) return x;
   if constexpr (power == Power::two) return x * x;
   if constexpr (power == Power::three) return x * x * x;
@@ -28,7 +38,7 @@ template <Power power, class V>
   if constexpr (power == Power::four_thirds) return x * cbrt(x);
   if constexpr (power == Power::seven_quarters) return x * raise<Power::three_quarters>(x, r);
   if constexpr (power == Power::seven_thirds) return x * x * cbrt(x);
-  if constexpr (power == Power::general) return pow_abs(x, r);
+  if constexpr (power == Power::general) return general_power(x, r);
 }
 
 // Calls body<V>(j) for whole vectors and then for what is left of a multiple of four.
@@ -40,7 +50,7 @@ template <class Body>
 }
 
 template <Power power>
-void signed_power(const double* x, double* out, std::ptrdiff_t size, double r) {
+void signed_power(const double* x, double* out, std::ptrdiff_t size, Exponent r) {
   for_vectors(size, [=]<class V>(V, std::ptrdiff_t j) {
     const V value = load<V>(x + j);
     store(out + j, power == Power::one ? value : copy_sign(raise<power>(abs(value), r), value));
@@ -48,7 +58,7 @@ void signed_power(const double* x, double* out, std::ptrdiff_t size, double r) {
 }
 
 template <Power power>
-double sum_power(const double* x, std::ptrdiff_t size, double scale, double r) {
+double sum_power(const double* x, std::ptrdiff_t size, double scale, Exponent r) {
   // Two sums side by side; their order depends on the size only.
   Wide even{}, odd{};
   std::ptrdiff_t j = 0;
@@ -69,7 +79,7 @@ double sum_power(const double* x, std::ptrdiff_t size, double scale, double r) {
 }
 
 template <Power power>
-void mirror_step(const double* g, double scale, double* y, double* w, std::ptrdiff_t size, double r) {
+void mirror_step(const double* g, double scale, double* y, double* w, std::ptrdiff_t size, Exponent r) {
   for_vectors(size, [=]<class V>(V, std::ptrdiff_t j) {
     const V dual = mul_add(load<V>(g + j), broadcast<V>(-scale), load<V>(y + j));
     store(y + j, dual);
@@ -102,16 +112,14 @@ constexpr PowerKernels kernels_of() {
   return {signed_power<power>, sum_power<power>, mirror_step<power>};
 }
 
-constexpr PowerTable table{{kernels_of<Power::general>(), kernels_of<Power::one>(), kernels_of<Power::two>(),
-                            kernels_of<Power::three>(), kernels_of<Power::four>(), kernels_of<Power::ten>(),
-                            kernels_of<Power::eleven>(), kernels_of<Power::half>(), kernels_of<Power::third>(),
-                            kernels_of<Power::three_quarters>(), kernels_of<Power::three_halves>(),
-                            kernels_of<Power::four_thirds>(), kernels_of<Power::seven_quarters>(),
-                            kernels_of<Power::seven_thirds>()},
-                           max_abs};
-
 }  // namespace
 
-const PowerTable& power_table() { return table; }
+const PowerTable power_table{
+    {kernels_of<Power::general>(), kernels_of<Power::one>(), kernels_of<Power::two>(),
+     kernels_of<Power::three>(), kernels_of<Power::four>(), kernels_of<Power::ten>(),
+     kernels_of<Power::eleven>(), kernels_of<Power::half>(), kernels_of<Power::third>(),
+     kernels_of<Power::three_quarters>(), kernels_of<Power::three_halves>(), kernels_of<Power::four_thirds>(),
+     kernels_of<Power::seven_quarters>(), kernels_of<Power::seven_thirds>()},
+    max_abs};
 
 }  // namespace attmirror::ATTMIRROR_ISA

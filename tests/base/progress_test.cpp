@@ -1,17 +1,17 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/progress.hpp>
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 namespace attmirror {
 namespace {

@@ -1,12 +1,12 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/random.hpp>
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace attmirror {
 namespace {
@@ -17,12 +17,14 @@ using Words4 = std::array<std::uint32_t, 4>;
 TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philox_block({0, 0, 0, 0}, {0, 0}), (Words4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr std::uint32_t ones = 0xffffffff;
-  EXPECT_EQ(philox_block({ones, ones, ones, ones}, {ones, ones}), (Words4{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox_block({ones, ones, ones, ones}, {ones, ones}),
+            (Words4{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox_block({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (Words4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// How seed, stream and index enter the block is part of what a seed means, and must not change between versions.
+// How seed, stream and index enter the block is part of what a seed means, and must not change between
+// versions.
 TEST(CounterRandom, AddressesArePinned) {
   const std::uint64_t seed = 0x0123456789abcdef, index = 0x0000000300000007;
   const Words4 block = philox_block({0x80000003, 1, 2, 0}, {0x89abcdef, 0x01234567});
@@ -32,8 +34,10 @@ TEST(CounterRandom, AddressesArePinned) {
   EXPECT_EQ(random.uniform(index), std::ldexp(static_cast<double>(random.bits(index) >> 11), -53));
 
   const Words4 normal = philox_block({0x80000003, 1, 2, 1}, {0x89abcdef, 0x01234567});
-  const double u1 = std::ldexp(static_cast<double>(((std::uint64_t{normal[1]} << 32) | normal[0]) >> 11) + 1, -53);
-  const double u2 = std::ldexp(static_cast<double>(((std::uint64_t{normal[3]} << 32) | normal[2]) >> 11), -53);
+  const double u1 =
+      std::ldexp(static_cast<double>(((std::uint64_t{normal[1]} << 32) | normal[0]) >> 11) + 1, -53);
+  const double u2 =
+      std::ldexp(static_cast<double>(((std::uint64_t{normal[3]} << 32) | normal[2]) >> 11), -53);
   const double radius = std::sqrt(-2 * std::log(u1));
   EXPECT_NEAR(random.normal(index - 1), radius * std::cos(2 * M_PI * u2), 1e-14);
   EXPECT_NEAR(random.normal(index), radius * std::sin(2 * M_PI * u2), 1e-14);
@@ -42,8 +46,9 @@ TEST(CounterRandom, AddressesArePinned) {
 TEST(CounterRandom, SeedsAndStreamsAndIndicesAllMatter) {
   std::set<std::uint64_t> seen;
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 40}) {
-    for (const RandomStream stream : {RandomStream::init_W, RandomStream::init_K, RandomStream::init_Q,
-                                      RandomStream::init_prompt, RandomStream::init_decoder, RandomStream::lengths}) {
+    for (const RandomStream stream :
+         {RandomStream::init_W, RandomStream::init_K, RandomStream::init_Q, RandomStream::init_prompt,
+          RandomStream::init_decoder, RandomStream::lengths}) {
       for (std::uint64_t i = 0; i < 100; ++i) seen.insert(CounterRandom(seed, stream).bits(i));
     }
   }
@@ -77,7 +82,8 @@ double ks_statistic(std::vector<double> x, Cdf cdf) {
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double f = cdf(x[i]);
-    worst = std::max({worst, std::abs(f - static_cast<double>(i) / n), std::abs(f - static_cast<double>(i + 1) / n)});
+    worst = std::max(
+        {worst, std::abs(f - static_cast<double>(i) / n), std::abs(f - static_cast<double>(i + 1) / n)});
   }
   return worst * std::sqrt(n);
 }

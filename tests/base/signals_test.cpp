@@ -30,7 +30,8 @@ class Signals : public ::testing::Test {
   }
 
  private:
-  struct sigaction interrupt_ {}, terminate_ {};
+  struct sigaction interrupt_ {
+  }, terminate_{};
 };
 
 TEST_F(Signals, AreNotedAndOldHandlersComeBack) {

@@ -1,11 +1,11 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 
-#include <gtest/gtest.h>
-#include <rapidcheck.h>
-
 #include <sstream>
 #include <string>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 namespace attmirror {
 namespace {
@@ -66,21 +66,22 @@ TEST(DisplayWidth, CountsColumnsAndNotBytes) {
   EXPECT_EQ(display_width(""), 0u);
   EXPECT_EQ(display_width("abc"), 3u);
   EXPECT_EQ(display_width("‖W‖ₚ ≤ ℓ∞ ∇ψ ±"), 14u);
-  EXPECT_EQ(display_width("e\u0301"), 1u);   // e with a combining accent
+  EXPECT_EQ(display_width("e\u0301"), 1u);  // e with a combining accent
   EXPECT_EQ(display_width("注意"), 4u);
   EXPECT_EQ(display_width("\U0001F600"), 2u);
 }
 
 TEST(DisplayWidth, BytesThatAreNoUtf8CountAsOne) {
   EXPECT_EQ(display_width("\xff\xfe"), 2u);
-  EXPECT_EQ(display_width("\xe2\x80"), 2u);     // cut short
-  EXPECT_EQ(display_width("\xc3(\x80"), 3u);    // no continuation, and one without a start
+  EXPECT_EQ(display_width("\xe2\x80"), 2u);   // cut short
+  EXPECT_EQ(display_width("\xc3(\x80"), 3u);  // no continuation, and one without a start
 }
 
 TEST(Table, LinesAreEquallyWideWhateverTheCells) {
   const bool holds = rc::check("the last, right-aligned column ends all lines at one place", [] {
     Table table{.columns = {{"first", Align::left}, {"last"}}};
-    for (int i = 0; i < 5; ++i) table.rows.push_back({*rc::gen::arbitrary<std::string>(), *rc::gen::arbitrary<std::string>() + "."});
+    for (int i = 0; i < 5; ++i)
+      table.rows.push_back({*rc::gen::arbitrary<std::string>(), *rc::gen::arbitrary<std::string>() + "."});
     table.columns[1].name = "last";
     std::istringstream lines(to_text(table));
     std::string line;

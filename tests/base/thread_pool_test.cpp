@@ -1,9 +1,6 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
-#include <gtest/gtest.h>
-#include <rapidcheck.h>
-
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -13,6 +10,9 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 namespace attmirror {
 namespace {
@@ -82,7 +82,8 @@ double chunked_sum(ThreadPool& pool, const std::vector<double>& x) {
 
 TEST(ThreadPool, SumsHaveTheSameBitsForAnyNumberOfThreads) {
   std::vector<double> x(50'000);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i)) * std::pow(10.0, static_cast<double>(i % 17));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = std::sin(static_cast<double>(i)) * std::pow(10.0, static_cast<double>(i % 17));
   ThreadPool one(1), two(2), eight(8);
   const auto bits = std::bit_cast<std::uint64_t>(chunked_sum(one, x));
   for (int repeat = 0; repeat < 20; ++repeat) {
@@ -96,7 +97,9 @@ TEST_P(Pools, ManyShortRunsSeeTheirOwnData) {
   std::vector<std::ptrdiff_t> seen(9);
   for (std::ptrdiff_t round = 0; round < 5'000; ++round) {
     const std::ptrdiff_t chunks = round % 9 + 1;
-    pool.run(chunks, [&, round](std::ptrdiff_t chunk) { seen[static_cast<std::size_t>(chunk)] = round * 16 + chunk; });
+    pool.run(chunks, [&, round](std::ptrdiff_t chunk) {
+      seen[static_cast<std::size_t>(chunk)] = round * 16 + chunk;
+    });
     for (std::ptrdiff_t c = 0; c < chunks; ++c) ASSERT_EQ(seen[static_cast<std::size_t>(c)], round * 16 + c);
   }
 }
@@ -107,7 +110,8 @@ TEST_P(Pools, RethrowsTheExceptionOfTheLowestChunkAfterAllHaveRun) {
     std::atomic<int> finished{0};
     try {
       pool.run(40, [&](std::ptrdiff_t chunk) {
-        if (chunk == 5 || chunk == 6 || chunk == 39) throw std::runtime_error("chunk " + std::to_string(chunk));
+        if (chunk == 5 || chunk == 6 || chunk == 39)
+          throw std::runtime_error("chunk " + std::to_string(chunk));
         ++finished;
       });
       FAIL() << "nothing was thrown";

@@ -155,7 +155,7 @@ TEST(VectorMath, LogIsWithinItsBound) {
   for (double x : {1.0, 0.5, std::sqrt(0.5), std::sqrt(2.0), smallest, largest, tiny})
     for (double y : {x, std::nextafter(x, 0.0), std::nextafter(x, 4.0)}) a.values.push_back(y);
   std::erase(a.values, 0.0);
-  expect_bound(vlog, [](mpfr_ptr y, mpfr_srcptr x) { mpfr_log(y, x, MPFR_RNDN); }, a.values, {0.9, 0.9});
+  expect_bound(vlog, [](mpfr_ptr y, mpfr_srcptr x) { mpfr_log(y, x, MPFR_RNDN); }, a.values, {0.95, 0.95});
 }
 
 TEST(VectorMath, LogOfSpecialValues) {
@@ -176,7 +176,8 @@ TEST(VectorMath, Log1pIsWithinItsBound) {
   for (double x : {1.0, std::sqrt(2.0) - 1.0, 0x1p53, 0x1p54, 0x1p60, smallest, largest, tiny})
     for (double y : {x, std::nextafter(x, 0.0), std::nextafter(x, inf)}) a.values.push_back(y);
   std::erase(a.values, inf);
-  expect_bound(vlog1p, [](mpfr_ptr y, mpfr_srcptr x) { mpfr_log1p(y, x, MPFR_RNDN); }, a.values, {0.9, 0.9});
+  expect_bound(vlog1p, [](mpfr_ptr y, mpfr_srcptr x) { mpfr_log1p(y, x, MPFR_RNDN); }, a.values,
+               {0.95, 0.95});
 }
 
 TEST(VectorMath, Log1pOfSpecialValues) {
@@ -209,7 +210,7 @@ TEST(VectorMath, PowIsWithinItsBound) {
         mpfr_abs(y, x, MPFR_RNDN);
         mpfr_pow(y, y, const_cast<BigFloat&>(exponent).get(), MPFR_RNDN);
       };
-      expect_bound(power(r), exact, a.values, {0.75, 0.85});
+      expect_bound(power(r), exact, a.values, magnitude <= 100 ? Bound{0.75, 0.85} : Bound{1.0, 1.1});
     }
 }
 
@@ -263,7 +264,7 @@ TEST(VectorMath, CbrtOfCubesAndSpecialValues) {
   EXPECT_EQ(y[2], inf);
   EXPECT_EQ(y[3], -inf);
   EXPECT_TRUE(std::isnan(y[4]));
-  EXPECT_EQ(y[5], 0x1p-358 * std::cbrt(1.0));
+  EXPECT_EQ(y[5], 0x1p-358);
 }
 
 // The result of a value has the same bits wherever it stands: arrays of n elements send their last n mod 8

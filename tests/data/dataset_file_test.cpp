@@ -4,20 +4,21 @@
 #include <attmirror/data/generators.hpp>
 #include <attmirror/data/npz.hpp>
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 namespace attmirror {
 namespace {
 
 Array numbers(Shape shape) {
-  std::vector<double> values(static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+  std::vector<double> values(static_cast<std::size_t>(
+      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
   std::iota(values.begin(), values.end(), 1.0);
   return Array(std::move(shape), std::span<const double>(values));
 }
@@ -40,7 +41,10 @@ class DatasetFile : public ::testing::Test {
 
   // Six sequences of eight tokens in ten dimensions.
   static NamedArrays valid() {
-    return {{"X", numbers({6, 8, 10})}, {"Y", integers({6}, {1, -1, 1, -1, 1, 1})}, {"Z", numbers({6, 10})}, {"v", numbers({10})}};
+    return {{"X", numbers({6, 8, 10})},
+            {"Y", integers({6}, {1, -1, 1, -1, 1, 1})},
+            {"Z", numbers({6, 10})},
+            {"v", numbers({10})}};
   }
 
   Dataset load(const NamedArrays& arrays) const {
@@ -127,7 +131,9 @@ TEST_F(DatasetFile, QueriesMayBeTokensOfTheSequence) {
 }
 
 TEST_F(DatasetFile, QueriesMayBeTokensOfRaggedSequences) {
-  NamedArrays arrays{{"X", numbers({3, 2})}, {"lengths", integers({2}, {1, 2})}, {"Y", integers({2}, {1, -1})},
+  NamedArrays arrays{{"X", numbers({3, 2})},
+                     {"lengths", integers({2}, {1, 2})},
+                     {"Y", integers({2}, {1, -1})},
                      {"query_index", integers({2}, {0, 1})}};
   const Dataset data = load(arrays);
   EXPECT_EQ(data.queries().eigen()(0, 1), 2);
@@ -152,7 +158,8 @@ TEST_F(DatasetFile, NamesWhatIsThereTwice) {
 }
 
 TEST_F(DatasetFile, NamesTheWrongShape) {
-  EXPECT_EQ(refusal(with("Z", numbers({5, 10}))), "Z has shape (5, 10): expected (6, 10) to match X (6, 8, 10)");
+  EXPECT_EQ(refusal(with("Z", numbers({5, 10}))),
+            "Z has shape (5, 10): expected (6, 10) to match X (6, 8, 10)");
   EXPECT_EQ(refusal(with("Y", numbers({6, 1}))), "Y has shape (6, 1): expected (6,) to match X (6, 8, 10)");
   EXPECT_EQ(refusal(with("v", numbers({9}))), "v has shape (9,): expected (10,) to match X (6, 8, 10)");
   EXPECT_EQ(refusal(with("X", numbers({6}))),
@@ -169,22 +176,28 @@ TEST_F(DatasetFile, NamesTheWrongLength) {
     arrays["lengths"] = integers({static_cast<std::int64_t>(lengths.size())}, lengths);
     return refusal(arrays);
   };
-  EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 0}), "lengths[5] is 0: expected 1 to 5, the rows of X (20, 10) that are left");
-  EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 6}), "lengths[5] is 6: expected 1 to 5, the rows of X (20, 10) that are left");
+  EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 0}),
+            "lengths[5] is 0: expected 1 to 5, the rows of X (20, 10) that are left");
+  EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 6}),
+            "lengths[5] is 6: expected 1 to 5, the rows of X (20, 10) that are left");
   EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 4}), "lengths add up to 19: expected 20, the rows of X (20, 10)");
   EXPECT_EQ(with_lengths({}), "lengths add up to 0: expected 20, the rows of X (20, 10)");
-  EXPECT_EQ(with_lengths({std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()}),
-            "lengths[0] is 9223372036854775807: expected 1 to 20, the rows of X (20, 10) that are left");
+  EXPECT_EQ(
+      with_lengths({std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()}),
+      "lengths[0] is 9223372036854775807: expected 1 to 20, the rows of X (20, 10) that are left");
 }
 
 TEST_F(DatasetFile, NamesTheWrongValue) {
   std::vector<double> values(480, 0.5);
   values[2 * 80 + 1] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(refusal(with("X", Array({6, 8, 10}, std::span<const double>(values)))), "X[2,0,1] is nan: expected a finite number");
-  EXPECT_EQ(refusal(with("Y", integers({6}, {1, -1, 1, 0, 1, 1}))), "labels[3] is 0: expected -1 or +1 (array Y)");
+  EXPECT_EQ(refusal(with("X", Array({6, 8, 10}, std::span<const double>(values)))),
+            "X[2,0,1] is nan: expected a finite number");
+  EXPECT_EQ(refusal(with("Y", integers({6}, {1, -1, 1, 0, 1, 1}))),
+            "labels[3] is 0: expected -1 or +1 (array Y)");
   std::vector<double> query(60, 0.5);
   query[37] = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(refusal(with("Z", Array({6, 1, 10}, std::span<const double>(query)))), "Z[3,0,7] is inf: expected a finite number");
+  EXPECT_EQ(refusal(with("Z", Array({6, 1, 10}, std::span<const double>(query)))),
+            "Z[3,0,7] is inf: expected a finite number");
   NamedArrays arrays = without("Z");
   arrays["query_index"] = integers({6}, {0, 0, 8, 0, 0, 0});
   EXPECT_EQ(refusal(arrays), "query_index[2] is 8: expected 0 to 7, a token of sequence 2");
@@ -193,12 +206,14 @@ TEST_F(DatasetFile, NamesTheWrongValue) {
 }
 
 TEST_F(DatasetFile, RefusesWhatIsYetToCome) {
-  EXPECT_EQ(refusal(with("Z", numbers({6, 3, 10}))),
-            "Z has shape (6, 3, 10), 3 queries each: this version of attmirror trains one query per sequence");
+  EXPECT_EQ(
+      refusal(with("Z", numbers({6, 3, 10}))),
+      "Z has shape (6, 3, 10), 3 queries each: this version of attmirror trains one query per sequence");
   NamedArrays arrays = without("Z");
   arrays["query_index"] = integers({6, 2}, std::vector<std::int64_t>(12, 0));
   EXPECT_EQ(refusal(arrays),
-            "query_index has shape (6, 2), 2 queries each: this version of attmirror trains one query per sequence");
+            "query_index has shape (6, 2), 2 queries each: this version of attmirror trains one query per "
+            "sequence");
   EXPECT_EQ(refusal(with("mask", numbers({6, 1, 8}))),
             "mask is there: this version of attmirror attends to all tokens of a sequence");
   EXPECT_EQ(refusal(with("format_version", Array::scalar(std::int64_t{2}))),

@@ -1,9 +1,10 @@
 #include <attmirror/data/torch_random.hpp>
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <random>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace attmirror {
 namespace {
@@ -53,8 +54,8 @@ TEST(TorchGenerator, WholeBlocksAreDrawnInOrder) {
   EXPECT_EQ(blocks, both);
 }
 
-// 20 numbers: 20 uniforms are drawn, the first block is transformed, then the last 16 are drawn again. Numbers
-// 0..3 are those of the first block; 4..19 are those of a block that begins at the 21st uniform.
+// 20 numbers: 20 uniforms are drawn, the first block is transformed, then the last 16 are drawn again.
+// Numbers 0..3 are those of the first block; 4..19 are those of a block that begins at the 21st uniform.
 TEST(TorchGenerator, ARemainderRefillsTheLastSixteen) {
   const std::vector<float> ragged = TorchGenerator(9).randn(20);
   const std::vector<float> first = TorchGenerator(9).randn(16);

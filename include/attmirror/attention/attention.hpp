@@ -15,15 +15,15 @@
 namespace attmirror {
 
 struct AttentionOptions {
-  // The blocks that training moves, in any combination of those the model has, e.g. {Block::W, Block::v}. Empty
-  // means the attention's own: W, or K and Q, or p, with v fixed to the dataset's decoder.
-  std::vector<Block> train;
+  // The blocks that training moves, in any combination of those the model has, e.g. {Block::W, Block::v}.
+  // Empty means the attention's own: W, or K and Q, or p, with v fixed to the dataset's decoder.
+  std::vector<Block> train{};
 };
 
 class Attention {
  public:
-  // Throws Error (bad input) when a block to train does not belong to the parameterization, the rank or the key
-  // weights do not fit the data, or v is neither given by the data nor trained.
+  // Throws Error (bad input) when a block to train does not belong to the parameterization, the rank or the
+  // key weights do not fit the data, or v is neither given by the data nor trained.
   explicit Attention(const Dataset& data, Parameterization parameterization = W{}, Loss loss = Logistic{},
                      AttentionOptions options = {});
   explicit Attention(Dataset&&, Parameterization = W{}, Loss = Logistic{}, AttentionOptions = {}) = delete;

@@ -1,14 +1,15 @@
 // Value and gradient of the loss, for loops that take many of them: all memory is set up once, and evaluate()
 // allocates nothing.
 //
-// The sequences are divided into chunks by their number and size alone; each chunk sums on its own and the chunks
-// are added in order, so the result has the same bits for any number of threads.
+// The sequences are divided into chunks by their number and size alone; each chunk sums on its own and the
+// chunks are added in order, so the result has the same bits for any number of threads.
 #pragma once
 
 #include <attmirror/attention/attention.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace attmirror {
@@ -16,8 +17,12 @@ namespace attmirror {
 // How the derivative of the softmax is evaluated (src/attention/block_kernels.cpp has the formulas).
 enum class Jacobian {
   safe,      // full relative accuracy for nearly one-hot attention, with a common factor kept as a logarithm
-  textbook,  // s_t (gamma_t - s^T gamma), rounding as automatic differentiation does: parity with published runs
+  textbook,  // s_t (gamma_t - s^T gamma), rounding as automatic differentiation does: parity with published
+             // runs
 };
+
+std::string_view to_string(Jacobian jacobian);
+Jacobian parse_jacobian(std::string_view name);
 
 struct Evaluation {
   double loss = 0;         // L
@@ -50,8 +55,8 @@ class GradientEngine {
   std::unique_ptr<Memory> memory_;
 };
 
-// One value and gradient, for those who need no loop. The gradient is in the paper's orientation and scale; blocks
-// that are not trained are empty.
+// One value and gradient, for those who need no loop. The gradient is in the paper's orientation and scale;
+// blocks that are not trained are empty.
 struct LossAndGradient {
   double loss = 0;
   double max_softmax = 0;

@@ -23,8 +23,8 @@ std::string_view to_string(const Loss& loss);
 // Reads "logistic", "exponential" or "linear"; throws Error (bad input) for another word.
 Loss parse_loss(std::string_view name);
 
-// ell(m), ell'(m) and log|ell'(m)|, each to a few units in the last place. The kernels of the training step have
-// their own vector form of the same three formulas; a test holds the two together.
+// ell(m), ell'(m) and log|ell'(m)|, each to a few units in the last place. The kernels of the training step
+// have their own vector form of the same three formulas; a test holds the two together.
 double loss_value(const Loss& loss, double margin);
 double loss_derivative(const Loss& loss, double margin);
 double log_abs_loss_derivative(const Loss& loss, double margin);

@@ -5,8 +5,8 @@
 //   Prompt   a_i = X_i A^T p            p in R^d, A fixed (P2 writes W for A)
 //
 // and the decoder v of the linear head f_i = v^T X_i^T softmax(a_i). `Parameters` is what users see: plain
-// matrices by the paper's names. `ParameterBlocks` is what the training loop works on: the same numbers in padded,
-// aligned memory, each matrix stored so that the hot loops run along its rows.
+// matrices by the paper's names. `ParameterBlocks` is what the training loop works on: the same numbers in
+// padded, aligned memory, each matrix stored so that the hot loops run along its rows.
 #pragma once
 
 #include <attmirror/base/aligned.hpp>
@@ -30,7 +30,7 @@ struct KQ {
   std::ptrdiff_t rank = 0;  // m; 0 means m = d, the papers' default
 };
 struct Prompt {
-  Matrix key_weights;  // A; empty means the identity
+  Matrix key_weights{};  // A; empty means the identity
 };
 using Parameterization = std::variant<W, KQ, Prompt>;
 
@@ -42,8 +42,8 @@ struct Parameters {
   Vector p, v;
 };
 
-// The combined weights W of a model's parameters: W itself, or K Q^T. Throws Error (bad input) for a prompt, which
-// has none.
+// The combined weights W of a model's parameters: W itself, or K Q^T. Throws Error (bad input) for a prompt,
+// which has none.
 Matrix combined_weights(const Parameters& parameters);
 
 // One block in the memory of the training loop. W and K are stored transposed (`transposed`), so that
@@ -67,8 +67,8 @@ class ParameterBlocks {
   // The position of a block, or -1.
   std::ptrdiff_t find(Block name) const;
 
-  // Copies from and to the paper's orientation. `assign` throws Error (bad input) when a shape does not fit or a
-  // number is not finite.
+  // Copies from and to the paper's orientation. `assign` throws Error (bad input) when a shape does not fit
+  // or a number is not finite.
   void assign(const Parameters& parameters);
   Parameters parameters() const;
 

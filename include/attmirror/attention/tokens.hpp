@@ -23,8 +23,8 @@ Selection optimal_tokens(const Attention& model, const Parameters& parameters);
 Selection optimal_tokens(const Dataset& data);
 Selection selected_tokens(const Attention& model, const Parameters& parameters);
 
-// The smallest difference of logits between a selected token and another of its sequence, for combined weights W
-// (not normalised). Infinite when every sequence has one token only.
+// The smallest difference of logits between a selected token and another of its sequence, for combined
+// weights W (not normalised). Infinite when every sequence has one token only.
 double selection_margin(const Dataset& data, const Selection& selection, const Matrix& W);
 
 }  // namespace attmirror

@@ -1,7 +1,8 @@
 // Memory that vector instructions like: rows padded to whole vectors, buffers on cache-line boundaries.
 //
-// A padded matrix has `rows` rows of `cols` numbers, each row followed by zeros up to `stride`, a multiple of four
-// doubles. Kernels run over the padding instead of treating remainders; zeros there change no sum and no norm.
+// A padded matrix has `rows` rows of `cols` numbers, each row followed by zeros up to `stride`, a multiple of
+// four doubles. Kernels run over the padding instead of treating remainders; zeros there change no sum and no
+// norm.
 #pragma once
 
 #include <cstddef>

@@ -7,8 +7,8 @@
 
 namespace attmirror {
 
-std::string_view version();     // "0.1.0"
-std::string_view commit();      // "1a2b3c4d5e6f", with "-dirty" after uncommitted changes; "unknown" outside git
+std::string_view version();  // "0.1.0"
+std::string_view commit();   // "1a2b3c4d5e6f", with "-dirty" after uncommitted changes; "unknown" outside git
 std::string_view compiler();    // "GNU 12.2.0"
 std::string_view build_type();  // "Release"
 

@@ -1,7 +1,7 @@
 // The one exception type of the library.
 //
-// A message is one sentence that names the field, the index and the value: "labels[17] is 0: expected -1 or +1".
-// The kind says whose fault it is; the command turns it into its exit code.
+// A message is one sentence that names the field, the index and the value: "labels[17] is 0: expected -1 or
+// +1". The kind says whose fault it is; the command turns it into its exit code.
 #pragma once
 
 #include <stdexcept>

@@ -1,8 +1,9 @@
 // Run-time choice of the instruction set, so that one binary runs on every x86-64 machine.
 //
-// The hot kernels are compiled three times. The best set that the processor has is chosen once, at the first use;
-// the environment variable ATTMIRROR_ISA, the option --isa and set_isa() force another. Results are the same to
-// the bit on one instruction set, and agree to rounding across sets, so a run records which one it used.
+// The hot kernels are compiled three times. The best set that the processor has is chosen once, at the first
+// use; the environment variable ATTMIRROR_ISA, the option --isa and set_isa() force another. Results are the
+// same to the bit on one instruction set, and agree to rounding across sets, so a run records which one it
+// used.
 #pragma once
 
 #include <string_view>

@@ -1,8 +1,8 @@
 // One line on the terminal that says how far a run is: "train   42%  840/2000  1.23k steps/s  0:01 left".
 //
 // The library never prints; the command makes a Progress on its standard error and calls update() from the
-// callback of the training loop. When the stream is not a terminal (a log file, a pipe), or the user asked for
-// quiet, nothing at all is written: logs are not filled with redrawn lines.
+// callback of the training loop. When the stream is not a terminal (a log file, a pipe), or the user asked
+// for quiet, nothing at all is written: logs are not filled with redrawn lines.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 namespace attmirror {
 
 struct ProgressOptions {
-  std::string label = "run";     // what is under way; the first word of the line
-  std::int64_t total = 0;        // steps in all; 0 when not known, and then there is no percentage
-  std::int64_t first = 0;        // where a resumed run begins: steps before it do not count in the speed
-  std::string unit = "steps";    // what is counted
-  bool quiet = false;            // --quiet
+  std::string label = "run";   // what is under way; the first word of the line
+  std::int64_t total = 0;      // steps in all; 0 when not known, and then there is no percentage
+  std::int64_t first = 0;      // where a resumed run begins: steps before it do not count in the speed
+  std::string unit = "steps";  // what is counted
+  bool quiet = false;          // --quiet
 
   // Throws Error (bad input) for a negative count.
   void validate() const;
@@ -38,7 +38,8 @@ class Progress {
 
   bool visible() const { return visible_; }
 
-  // Redraws the line if the last time was more than a tenth of a second ago: cheap enough to call at every step.
+  // Redraws the line if the last time was more than a tenth of a second ago: cheap enough to call at every
+  // step.
   void update(std::int64_t done);
 
   // Removes the line, so that what is printed next starts on a clean one. Nothing is drawn afterwards.

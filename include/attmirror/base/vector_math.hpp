@@ -14,15 +14,15 @@ namespace attmirror {
 // e^x to 0.7 ulp; denormal results to 0.85. exp(0) = 1 and exp(-inf) = 0 exactly.
 void vexp(std::span<const double> in, std::span<double> out);
 
-// log x to 0.9 ulp, denormal x included. log(0) = -inf, log(1) = 0 exactly, NaN for x < 0.
+// log x to 0.95 ulp, denormal x included. log(0) = -inf, log(1) = 0 exactly, NaN for x < 0.
 void vlog(std::span<const double> in, std::span<double> out);
 
-// log(1 + x) for x >= 0 to 0.9 ulp. (Unspecified for x < 0.)
+// log(1 + x) for x >= 0 to 0.95 ulp. (Unspecified for x < 0.)
 void vlog1p(std::span<const double> in, std::span<double> out);
 
-// |x|^r to 0.75 ulp for every finite r, denormal x included; denormal results to 0.85. As in C, |x|^0 = 1 for
-// all x; 0^r = 0 for r > 0 and inf for r < 0; inf^r the other way round. Throws Error (bad input) unless r is
-// finite.
+// |x|^r to 0.75 ulp for |r| <= 100 and to 1 ulp for every finite r, denormal x included; denormal results to
+// 0.1 more. As in C, |x|^0 = 1 for all x; 0^r = 0 for r > 0 and inf for r < 0; inf^r the other way round.
+// Throws Error (bad input) unless r is finite.
 void vpow(std::span<const double> in, double r, std::span<double> out);
 
 // The square root, correctly rounded. NaN for x < 0.

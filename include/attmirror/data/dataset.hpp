@@ -1,13 +1,15 @@
 // What attention learns from: n token sequences of any lengths, a query and a label of -1 or +1 for each, and
 // (optionally) the fixed decoder v that turns the attended token into a prediction.
 //
-// The tokens of all sequences lie in one matrix, one after the other, so that a pass over the data reads memory
-// front to back and sequences of different lengths cost no padding rows. Rows are padded to whole vectors (see
-// base/aligned.hpp), which is how the kernels of room `attention` want them.
+// The tokens of all sequences lie in one matrix, one after the other, so that a pass over the data reads
+// memory front to back and sequences of different lengths cost no padding rows. Rows are padded to whole
+// vectors (see base/aligned.hpp), which is how the kernels of room `attention` want them.
 //
 // A Dataset is checked once, when it is made, and never changes: everything that holds one may rely on finite
 // numbers, labels of +-1 and matching sizes. Copies are deep; models view a Dataset and do not copy it.
 #pragma once
+
+#include <attmirror/base/aligned.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +17,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include <attmirror/base/aligned.hpp>
 
 namespace attmirror {
 
@@ -39,7 +39,8 @@ class Dataset {
   std::ptrdiff_t total_tokens() const { return offsets_.back(); }
   std::ptrdiff_t max_length() const { return max_length_; }
 
-  // Sequence i has length(i) tokens; they start at row offset(i) of all_tokens(). offset(samples()) is the end.
+  // Sequence i has length(i) tokens; they start at row offset(i) of all_tokens(). offset(samples()) is the
+  // end.
   std::ptrdiff_t length(std::ptrdiff_t i) const { return offset(i + 1) - offset(i); }
   std::ptrdiff_t offset(std::ptrdiff_t i) const { return offsets_[static_cast<std::size_t>(i)]; }
   bool equal_lengths() const { return max_length_ * samples() == total_tokens(); }
@@ -70,10 +71,10 @@ class Dataset {
 std::string to_string(const Dataset& data);
 
 // Reads an .npz file with the arrays
-//   X            (n, T, d), or (sum of lengths, d) together with `lengths` (n)
-//   Z            (n, d) or (n, 1, d); or instead query_index (n) or (n, 1): the query is that token of the sequence
-//   Y            (n), each -1 or +1
-//   v            (d), optional
+//   X (n, T, d), or (sum of lengths, d) together with `lengths` (n)
+//   Z (n, d) or (n, 1, d); or instead query_index (n) or (n, 1): the query is that token of the sequence
+//   Y (n), each -1 or +1
+//   v (d), optional
 // Lower-case names are accepted. Throws Error: bad input when the arrays do not fit, naming file and array.
 Dataset load_dataset(const std::filesystem::path& path);
 

@@ -3,11 +3,11 @@
 // Training ends with one (the arg max of the softmax), and the max-margin problem begins with one.
 #pragma once
 
+#include <attmirror/data/dataset.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <attmirror/data/dataset.hpp>
 
 namespace attmirror {
 

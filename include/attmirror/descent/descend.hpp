@@ -2,8 +2,8 @@
 //
 //   Run run = descend(model, MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true}, {.steps = 2'000});
 //
-// The loop allocates nothing per step, keeps only the records that its schedule asks for, and has the same bits for
-// any number of threads and however often it was stopped and resumed (on one instruction set).
+// The loop allocates nothing per step, keeps only the records that its schedule asks for, and has the same
+// bits for any number of threads and however often it was stopped and resumed (on one instruction set).
 #pragma once
 
 #include <attmirror/data/selection.hpp>
@@ -24,10 +24,11 @@ namespace attmirror {
 struct DescentOptions {
   std::int64_t steps = 1000;  // stop after this many
   double saturation = 0;      // stop once the mean largest softmax probability reaches this; 0 = never
-  double seconds = 0;         // stop after this much time, that of earlier parts of a resumed run included; 0 = never
+  double seconds =
+      0;  // stop after this much time, that of earlier parts of a resumed run included; 0 = never
   RecordSchedule record = RecordSchedule::log_spaced();  // a few dozen records for any length of run
   Keep keep = Keep::parameters;
-  Initialization init;
+  Initialization init{};
   int threads = 1;  // 0 = as many as the machine has; small problems gain nothing
 
   void validate() const;
@@ -60,7 +61,7 @@ std::string summary(const Run& run);  // one line
 
 // All that a run needs to go on as if it had never stopped. descent/checkpoint.hpp saves and loads it.
 struct Checkpoint {
-  std::string model, rule;          // descriptions; resuming with others is refused
+  std::string model, rule;  // descriptions; resuming with others is refused
   std::uint64_t data_fingerprint = 0;
   std::int64_t step = 0;
   double seconds = 0;
@@ -75,9 +76,9 @@ class Descent;
 enum class Command { proceed, stop };
 
 struct DescentCallbacks {
-  std::function<void(const Record&)> on_record;
+  std::function<void(const Record&)> on_record{};
   // Called about ten times a second, between steps: for progress bars, checkpoints and Ctrl-C.
-  std::function<Command(const Descent&)> on_pulse;
+  std::function<Command(const Descent&)> on_pulse{};
 };
 
 // A run in the making. descend() is all that most users need.

@@ -1,4 +1,5 @@
-// Where training starts. Every random number has an explicit seed (the papers seeded their data, not their weights).
+// Where training starts. Every random number has an explicit seed (the papers seeded their data, not their
+// weights).
 #pragma once
 
 #include <attmirror/attention/attention.hpp>
@@ -13,19 +14,19 @@ enum class InitKind {
   uniform,  // U(-1/sqrt(d), 1/sqrt(d)): what nn.Linear starts from in P3
 };
 
-// The attention's blocks start as `kind` says; v as the dataset's decoder, or 0 where there is none. Blocks that are
-// not empty in `given` replace both.
+// The attention's blocks start as `kind` says; v as the dataset's decoder, or 0 where there is none. Blocks
+// that are not empty in `given` replace both.
 struct Initialization {
   InitKind kind = InitKind::zero;
   double std = 1;          // of `normal`
   std::uint64_t seed = 0;  // of `normal` and `uniform`
-  Parameters given;
+  Parameters given{};
 
   void validate() const;
 };
 
-// Throws Error (bad input) when a given block does not fit the model, or when (K,Q) would start at K = Q = 0, a
-// stationary point from which nothing moves.
+// Throws Error (bad input) when a given block does not fit the model, or when (K,Q) would start at K = Q = 0,
+// a stationary point from which nothing moves.
 Parameters initial_parameters(const Attention& model, const Initialization& initialization);
 
 }  // namespace attmirror

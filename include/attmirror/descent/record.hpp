@@ -10,13 +10,15 @@
 
 namespace attmirror {
 
-// The steps to record. The schedule never depends on how long the run will be, so that a run that is continued
-// later has recorded the same steps as one that was not stopped. (The last step of a run is recorded besides.)
+// The steps to record. The schedule never depends on how long the run will be, so that a run that is
+// continued later has recorded the same steps as one that was not stopped. (The last step of a run is
+// recorded besides.)
 class RecordSchedule {
  public:
   static RecordSchedule none();
-  static RecordSchedule every(std::int64_t steps);         // 0, k, 2k, ...
-  static RecordSchedule log_spaced(int per_decade = 10);   // 0, 1, 2, ..., about per_decade steps between 10^k and 10^(k+1)
+  static RecordSchedule every(std::int64_t steps);  // 0, k, 2k, ...
+  static RecordSchedule log_spaced(
+      int per_decade = 10);  // 0, 1, 2, ..., about per_decade steps between 10^k and 10^(k+1)
   static RecordSchedule at(std::vector<std::int64_t> steps);
 
   // Reads "none", "every:100", "log", "log:20" or "0,10,100"; throws Error (bad input).
@@ -42,12 +44,12 @@ class RecordSchedule {
 enum class Keep { metrics, parameters };
 
 struct Record {
-  std::int64_t step = 0;    // steps taken so far
-  double loss = 0;          // at the weights after `step` steps
-  double max_softmax = 0;   // mean over sequences of the largest attention probability
-  double norm = 0;          // of the attention weights, in the geometry of the run
-  bool scheduled = true;    // false for the last step of a run where the schedule does not ask for it
-  Parameters parameters;    // empty for Keep::metrics
+  std::int64_t step = 0;   // steps taken so far
+  double loss = 0;         // at the weights after `step` steps
+  double max_softmax = 0;  // mean over sequences of the largest attention probability
+  double norm = 0;         // of the attention weights, in the geometry of the run
+  bool scheduled = true;   // false for the last step of a run where the schedule does not ask for it
+  Parameters parameters;   // empty for Keep::metrics
 };
 
 }  // namespace attmirror

@@ -8,9 +8,9 @@
 namespace attmirror {
 
 // The directional Bregman divergence of P1: D_psi(solution / ||solution||_p, iterate / ||iterate||_p) with
-// psi = (1/p) ||.||_p^p. It lies in [0, 2], is 0 only for equal directions, and is 1 - cos for p = 2. p is that of
-// the training, not of the max-margin problem. Throws Error (bad input) when shapes differ, a matrix is zero or has
-// an entry that is not finite, or p is not > 1.
+// psi = (1/p) ||.||_p^p. It lies in [0, 2], is 0 only for equal directions, and is 1 - cos for p = 2. p is
+// that of the training, not of the max-margin problem. Throws Error (bad input) when shapes differ, a matrix
+// is zero or has an entry that is not finite, or p is not > 1.
 double directional_bregman(const Matrix& solution, const Matrix& iterate, double p);
 
 // <a, b> / (|a| |b|), the cosine of the angle between them. Throws like directional_bregman.

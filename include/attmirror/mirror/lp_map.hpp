@@ -4,10 +4,10 @@
 //   norm   ||w||_p                  dual norm ||g||_q, q = p/(p-1)
 //   steepest direction sign(g) (|g| / ||g||_q)^{1/(p-1)}
 //
-// p = 2 is gradient descent. For p = 2, 3, 3/2, 4/3, 4, 1.75 and 1.1 the powers are products and roots (squares,
-// square and cube roots); every other p takes a general power. Both are right to an ulp or two per factor, and
-// either can be forced. Norms are computed on numbers scaled by a power of two, so that nothing over- or underflows
-// from p = 1.01 (q = 101) to p = 50 that need not.
+// p = 2 is gradient descent. For p = 2, 3, 3/2, 4/3, 4, 1.75 and 1.1 the powers are products and roots
+// (squares, square and cube roots); every other p takes a general power. Both are right to an ulp or two per
+// factor, and either can be forced. Norms are computed on numbers scaled by a power of two, so that nothing
+// over- or underflows from p = 1.01 (q = 101) to p = 50 that need not.
 #pragma once
 
 #include <attmirror/mirror/mirror_map.hpp>
@@ -36,9 +36,9 @@ class LpMap final : public MirrorMap {
   double bregman(ConstMatrixView a, ConstMatrixView b) const override;
   void step(ConstMatrixView g, double scale, MatrixView y, MatrixView w) const override;
 
-  // An exponent and the way to raise to it (an index into the kernels' table).
+  // An exponent, as value + rest, and the way to raise to it (an index into the kernels' table).
   struct Exponent {
-    double value = 1;
+    double value = 1, rest = 0;
     int power = 0;
   };
 

@@ -1,5 +1,5 @@
-// A geometry for descent: a strictly convex potential psi, its gradient (the mirror map), the inverse of that, and
-// the norm that goes with it.
+// A geometry for descent: a strictly convex potential psi, its gradient (the mirror map), the inverse of
+// that, and the norm that goes with it.
 //
 // Mirror descent keeps the dual image y = grad psi(w) as its state and steps there:
 //

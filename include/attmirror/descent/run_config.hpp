@@ -1,0 +1,71 @@
+// Everything that decides the bits of a run, resolved: what `config.json` of a run folder holds.
+//
+// "Resolved" means that no default is left to a later version: the rank is a number, the seed is there even where it
+// was not given, and the data are named by a fingerprint of their values besides the path. Two runs with equal
+// configurations (but for steps and stop rules, which only decide where a run ends) walk the same path.
+#pragma once
+
+#include <attmirror/descent/descend.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+struct RunConfig {
+  std::filesystem::path data_path;  // absolute; may have moved since
+  std::uint64_t data_fingerprint = 0;
+  std::int64_t samples = 0, max_tokens = 0, total_tokens = 0, dim = 0;
+
+  std::string params = "W";  // W, KQ or prompt
+  std::int64_t rank = 0;
+  std::filesystem::path key_weights_path;     // empty: the identity
+  std::uint64_t key_weights_fingerprint = 0;  // 0: the identity
+  std::string loss = "logistic";
+  std::vector<Block> train;
+
+  Optimizer optimizer;
+
+  InitKind init_kind = InitKind::zero;
+  double init_std = 1;
+  std::uint64_t init_seed = 0;
+  std::filesystem::path init_path;     // empty: no blocks were given
+  std::uint64_t init_fingerprint = 0;  // of the given blocks; 0: none
+
+  std::int64_t steps = 0;
+  double saturation = 0, max_seconds = 0;
+  std::string record;  // what RecordSchedule::parse() reads
+  Keep keep = Keep::parameters;
+
+  std::string isa, version, commit;
+};
+
+// Where the numbers of a run came from, as far as its objects do not know it themselves.
+struct RunSources {
+  std::filesystem::path data, key_weights, init;
+};
+
+// The configuration of a run with these objects, on the instruction set and version in use now.
+RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
+                       const RunSources& sources);
+
+// As config.json, and back. `name` is what messages call the text; throws Error (bad input) when it is none of ours.
+std::string to_json(const RunConfig& config);
+RunConfig parse_run_config(std::string_view text, std::string_view name);
+
+// The first field in which two configurations differ so that one run cannot continue the other, as in
+// "optimizer.lr is 0.1 there and 0.2 here". Steps, stop rules, paths and versions may differ.
+std::optional<std::string> first_difference(const RunConfig& there, const RunConfig& here);
+
+std::string_view to_string(InitKind kind);
+std::string_view to_string(Keep keep);
+Keep parse_keep(std::string_view name);
+
+// 64 bits of names, shapes and values; 0 when all blocks are empty.
+std::uint64_t fingerprint(const Parameters& parameters);
+
+}  // namespace attmirror

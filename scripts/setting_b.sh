@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# setting_b.sh ATTMIRROR FOLDER: trains the three runs of Setting B of arXiv 2410.14581 with the command ATTMIRROR.
+#
+# FOLDER gets data.npz and the run folders p1.75, p2 and p3. Printed is each command that is run.
+set -euo pipefail
+
+attmirror=$1
+folder=$2
+mkdir -p "$folder"
+
+run() {
+  printf '$ attmirror'
+  printf ' %s' "$@"
+  printf '\n'
+  "$attmirror" "$@"
+}
+
+run generate --samples 6 --tokens 8 --dim 10 --seed 1 -o "$folder/data.npz" --quiet
+for setting in 1.75:1500 2:2000 3:20000; do
+  p=${setting%:*}
+  run train "$folder/data.npz" --p "$p" --steps "${setting#*:}" --lr 0.1 --normalized --eps paper -o "$folder/p$p" \
+    --overwrite --quiet
+done

@@ -1,0 +1,227 @@
+// attmirror compare: did the training go where theory says? The weights of a run against a max-margin solution, in
+// three numbers that do not depend on the size of either:
+//
+//   directional_bregman   D(W_svm / |W_svm|_p, W / |W|_p), 0 only for equal directions
+//   correlation           the cosine between the two
+//   margin_ratio          (margin of W on the svm's tokens / |W|_p) / (1 / |W_svm|_p), at most 1 for the exact solution
+#include "cli/console.hpp"
+#include "cli/options.hpp"
+#include <attmirror/attention/tokens.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/data/dataset.hpp>
+#include <attmirror/data/npz.hpp>
+#include <attmirror/descent/run_folder.hpp>
+#include <attmirror/mirror/direction.hpp>
+#include <attmirror/mirror/lp_map.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+namespace {
+
+struct CompareOptions {
+  CommonOptions common;
+  std::filesystem::path run, svm, data;
+  double p = 0;  // 0: the run's
+  bool trace = false;
+};
+
+struct Solution {
+  Matrix weights;                 // W (d, d), or a prompt as one row
+  std::optional<Selection> alpha;  // the tokens it separates from the others
+};
+
+Solution load_solution(const std::filesystem::path& path, const Dataset& data, bool prompt) {
+  const std::string name = prompt ? "p" : "W";
+  const NamedArrays arrays = load_npz(path);
+  const auto found = arrays.find(name);
+  if (found == arrays.end())
+    throw bad_input(fmt::format("{}: missing array {}: a {} is compared with it", path.string(), name,
+                                prompt ? "prompt" : "run that trains W or K, Q"));
+  const Array& array = found->second;
+  const std::int64_t d = data.dim();
+  const Shape expected = prompt ? Shape{d} : Shape{d, d};
+  if (array.shape() != expected)
+    throw bad_input(fmt::format("{}: {} has shape {}: expected {}", path.string(), name, to_string(array.shape()),
+                                to_string(expected)));
+  const std::vector<double> values = array.to_doubles(fmt::format("{}: {}", path.string(), name));
+  Solution solution;
+  solution.weights = Eigen::Map<const Matrix>(values.data(), prompt ? 1 : d, d);
+  if (const auto alpha = arrays.find("alpha"); alpha != arrays.end()) {
+    solution.alpha = Selection{alpha->second.to_int64(fmt::format("{}: alpha", path.string()))};
+    try {
+      solution.alpha->validate(data);
+    } catch (const Error& error) {
+      throw bad_input(fmt::format("{}: alpha does not fit the data: {}", path.string(), error.what()));
+    }
+  }
+  return solution;
+}
+
+Dataset load_run_data(const SavedRun& run, const CompareOptions& options) {
+  const std::filesystem::path path = options.data.empty() ? run.config.data_path : options.data;
+  const auto load = [&] {
+    try {
+      return load_dataset(path);
+    } catch (const Error& error) {
+      if (!options.data.empty()) throw;
+      throw Error(error.kind(), fmt::format("{}; give the run's data with --data FILE", error.what()));
+    }
+  };
+  Dataset data = load();
+  if (data.fingerprint() != run.config.data_fingerprint)
+    throw bad_input(fmt::format("{} is not the dataset of the run: its fingerprint is {:016x}, that of the run {:016x}",
+                                path.string(), data.fingerprint(), run.config.data_fingerprint));
+  return data;
+}
+
+Parameterization parameterization_of(const SavedRun& run) {
+  if (run.config.params == "KQ") return KQ{run.config.rank};
+  if (run.config.params == "prompt") return Prompt{run.key_weights};
+  return W{};
+}
+
+// What is compared: W, K Q^T, or the prompt as one row.
+Matrix compared_weights(const Parameters& parameters) {
+  if (parameters.p.size() > 0) return parameters.p.transpose();
+  return combined_weights(parameters);
+}
+
+// The smallest difference of logits between a selected token and another of its sequence.
+double margin_of(const Attention& model, const Matrix& weights, const Selection& selection) {
+  const auto* prompt = std::get_if<Prompt>(&model.parameterization());
+  if (prompt == nullptr) return selection_margin(model.data(), selection, weights);
+  Vector u = weights.row(0).transpose();
+  if (prompt->key_weights.size() > 0) u = prompt->key_weights.transpose() * u;
+  double margin = std::numeric_limits<double>::infinity();
+  for (std::ptrdiff_t i = 0; i < model.data().samples(); ++i) {
+    const Vector a = model.data().tokens(i).eigen() * u;
+    const std::int64_t chosen = selection.tokens[static_cast<std::size_t>(i)];
+    for (std::ptrdiff_t t = 0; t < a.size(); ++t)
+      if (t != chosen) margin = std::min(margin, a[chosen] - a[t]);
+  }
+  return margin;
+}
+
+// The three numbers for one set of weights; not numbers where the weights are 0 or not finite.
+struct Comparison {
+  double directional_bregman = std::numeric_limits<double>::quiet_NaN();
+  double correlation = directional_bregman, margin_ratio = directional_bregman;
+};
+
+Comparison compare(const Attention& model, const Matrix& svm, const Matrix& weights, const Selection& alpha, double p) {
+  Comparison result;
+  if (weights.isZero(0) || !weights.allFinite()) return result;
+  result.directional_bregman = directional_bregman(svm, weights, p);
+  result.correlation = correlation(svm, weights);
+  result.margin_ratio = margin_of(model, weights, alpha) / lp_norm(weights, p) * lp_norm(svm, p);
+  return result;
+}
+
+Json to_json(const Comparison& c) {
+  return {{"directional_bregman", finite_or_null(c.directional_bregman)},
+          {"correlation", finite_or_null(c.correlation)},
+          {"margin_ratio", finite_or_null(c.margin_ratio)}};
+}
+
+std::vector<std::string> cells(const Comparison& c) {
+  const auto cell = [](double value, const char* format) {
+    return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string("-");
+  };
+  return {cell(c.directional_bregman, "{:.6g}"), cell(c.correlation, "{:.9f}"), cell(c.margin_ratio, "{:.9f}")};
+}
+
+int run_compare(const CompareOptions& options, bool p_given) {
+  if (p_given) validate_p(options.p);
+  const SavedRun run = load_run(options.run);
+  if (run.parameters.v.size() == 0)
+    throw bad_input(fmt::format("{} has no weights yet: the run was stopped before its first checkpoint", options.run.string()));
+  const double p = p_given ? options.p : geometry_p(run.config.optimizer);
+  const Dataset data = load_run_data(run, options);
+  const Attention model(data, parameterization_of(run), parse_loss(run.config.loss), {run.config.train});
+  const Solution svm = load_solution(options.svm, data, run.config.params == "prompt");
+  if (run.result && run.result->status == RunStatus::diverged)
+    throw bad_input(fmt::format("the run in {} diverged at step {}: its weights have no direction", options.run.string(), run.step));
+
+  const Selection selected = selected_tokens(model, run.parameters);
+  const Selection& alpha = svm.alpha ? *svm.alpha : selected;
+  if (!svm.alpha && !options.common.quiet)
+    note(fmt::format("{} has no alpha: margins are taken on the tokens that the run selects", options.svm.string()));
+  if (!run.result && !options.common.quiet)
+    note(fmt::format("the run in {} has not ended: compared at its checkpoint, step {}", options.run.string(), run.step));
+  const Matrix weights = compared_weights(run.parameters);
+  if (weights.isZero(0)) throw bad_input(fmt::format("the weights of the run in {} are 0: they have no direction", options.run.string()));
+  const Comparison last = compare(model, svm.weights, weights, alpha, p);
+  std::size_t agreeing = 0;
+  for (std::size_t i = 0; i < alpha.tokens.size(); ++i) agreeing += alpha.tokens[i] == selected.tokens[i] ? 1 : 0;
+
+  if (options.trace && run.config.keep == Keep::metrics)
+    throw bad_input(fmt::format("the run in {} kept metrics only: --trace needs --keep parameters", options.run.string()));
+  std::vector<std::pair<std::int64_t, Comparison>> trace;
+  if (options.trace)
+    for (const Record& record : run.records)
+      trace.emplace_back(record.step, compare(model, svm.weights, compared_weights(record.parameters), alpha, p));
+
+  if (options.common.json) {
+    Json json = {{"status", "done"}, {"p", p}};
+    json.update(to_json(last));
+    json["step"] = run.step;
+    json["run_status"] = run.result ? to_string(run.result->status) : "unfinished";
+    json["selected"] = selected.tokens;
+    json["alpha"] = alpha.tokens;
+    json["alpha_from"] = svm.alpha ? "svm" : "run";
+    json["same_tokens"] = agreeing == alpha.tokens.size();
+    json["agreeing_tokens"] = agreeing;
+    if (options.trace) {
+      json["trace"] = Json::array();
+      for (const auto& [step, c] : trace) {
+        Json row = {{"step", step}};
+        row.update(to_json(c));
+        json["trace"].push_back(row);
+      }
+    }
+    print_json(json);
+    return done;
+  }
+  Table table;
+  table.title = fmt::format("{} against {} in the geometry of p = {:g}", options.run.string(), options.svm.string(), p);
+  table.columns = {{"step"}, {"directional Bregman"}, {"correlation"}, {"margin ratio"}};
+  const auto add_row = [&](std::int64_t step, const Comparison& c) {
+    std::vector<std::string> row = cells(c);
+    row.insert(row.begin(), fmt::format("{}", step));
+    table.rows.push_back(std::move(row));
+  };
+  for (const auto& [step, c] : trace) add_row(step, c);
+  if (trace.empty() || trace.back().first != run.step) add_row(run.step, last);
+  std::string text = to_text(table);
+  text += fmt::format("\nselected tokens   {}\n", short_list(selected.tokens));
+  if (svm.alpha)
+    text += agreeing == alpha.tokens.size()
+                ? std::string("those of the svm  the same\n")
+                : fmt::format("those of the svm  {}: {} of {} agree\n", short_list(alpha.tokens), agreeing, alpha.tokens.size());
+  print(text);
+  return done;
+}
+
+}  // namespace
+
+Subcommand add_compare(CLI::App& parent) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App& app = *parent.add_subcommand("compare", "compare a run with a max-margin solution");
+  add_path(app, "run", options->run, "FOLDER", "the folder of a run")->required();
+  add_path(app, "svm", options->svm, "FILE", ".npz with the solution W (p for a prompt) and its tokens alpha")->required();
+  CLI::Option* p = add_number(app, "--p", options->p, "the geometry to compare in; by default that of the run")->default_str("");
+  add_path(app, "--data", options->data, "FILE", "the dataset of the run, if it is no longer where it was");
+  app.add_flag("--trace", options->trace, "compare every record of the run");
+  add_common_options(app, options->common);
+  app.footer("Example:\n  attmirror compare run/ svm.npz --trace");
+  return {&app, &options->common, [options, p] { return run_compare(*options, p->count() > 0); }};
+}
+
+}  // namespace attmirror::cli

@@ -1,0 +1,39 @@
+#include "cli/console.hpp"
+
+#include <attmirror/base/error.hpp>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attmirror::cli {
+
+void print(std::string_view text) {
+  errno = 0;
+  const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written != text.size() || std::fflush(stdout) != 0)
+    throw environment_error(
+        fmt::format("cannot write to standard output: {}", errno == 0 ? "it failed" : std::strerror(errno)));
+}
+
+void print_json(const Json& object) { print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+
+void note(std::string_view text) {
+  const std::string line = fmt::format("attmirror: {}\n", text);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+std::string short_list(const std::vector<std::int64_t>& values) {
+  constexpr std::size_t longest = 20;
+  if (values.size() <= longest) return fmt::format("({})", fmt::join(values, ", "));
+  return fmt::format("({}, ... {} more)", fmt::join(values.begin(), values.begin() + longest, ", "),
+                     values.size() - longest);
+}
+
+}  // namespace attmirror::cli

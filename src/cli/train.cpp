@@ -1,0 +1,187 @@
+// attmirror train: one run of descent, kept in a folder that survives Ctrl-C, kill -9 and a full disk.
+#include "cli/console.hpp"
+#include "cli/options.hpp"
+#include "cli/train_plan.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/progress.hpp>
+#include <attmirror/base/signals.hpp>
+#include <attmirror/data/dataset.hpp>
+#include <attmirror/descent/run_folder.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+namespace {
+
+// Decides when a checkpoint is due: every so many seconds, but never so often that writing them takes more than a
+// tenth of the time.
+class CheckpointClock {
+ public:
+  explicit CheckpointClock(double interval) : interval_(interval) {}
+  bool due() const { return seconds_since(last_) >= std::max(interval_, 9 * cost_); }
+  template <class Save>
+  void time(Save save) {
+    const Clock::time_point start = Clock::now();
+    save();
+    cost_ = seconds_since(start);
+    last_ = Clock::now();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  double interval_, cost_ = 0;
+  Clock::time_point last_ = Clock::now();
+};
+
+struct Training {
+  Run run;
+  Checkpoint last;
+};
+
+Training train(const Attention& model, const TrainPlan& plan, const TrainOptions& options, RunFolder* folder,
+               const std::optional<Checkpoint>& checkpoint) {
+  Descent descent = checkpoint ? Descent(model, plan.optimizer, plan.descent, *checkpoint)
+                               : Descent(model, plan.optimizer, plan.descent);
+  ProgressOptions progress_options;
+  progress_options.label = "train";
+  progress_options.total = plan.descent.steps;
+  progress_options.first = descent.step();
+  progress_options.quiet = options.common.quiet;
+  Progress progress(stderr, progress_options);
+  CheckpointClock clock(options.checkpoint_every);
+
+  DescentCallbacks callbacks;
+  if (folder) callbacks.on_record = [&](const Record& record) { folder->append(record); };
+  callbacks.on_pulse = [&](const Descent& now) {
+    progress.update(now.step());
+    if (SignalGuard::interrupted() != 0) return Command::stop;
+    if (folder && clock.due()) clock.time([&] { folder->save(now.checkpoint()); });
+    return Command::proceed;
+  };
+  Run run = descent.run(callbacks);
+  progress.finish();
+  return {std::move(run), folder ? descent.checkpoint() : Checkpoint{}};
+}
+
+std::string norm_name(const RunConfig& config) {
+  const char* weights = config.params == "W" ? "W" : config.params == "KQ" ? "K Q^T" : "p";
+  return fmt::format("‖{}‖_{:g}", weights, geometry_p(config.optimizer));
+}
+
+std::string optimality(const RunResult& result) {
+  const std::size_t n = result.selected.tokens.size();
+  if (!result.optimal) return "unknown: v is 0";
+  if (result.globally_optimal()) return n == 1 ? "yes" : fmt::format("yes, all {}", n);
+  std::size_t equal = 0;
+  for (std::size_t i = 0; i < n; ++i) equal += result.selected.tokens[i] == result.optimal->tokens[i] ? 1 : 0;
+  return fmt::format("{} of {}; the best would be {}", equal, n, short_list(result.optimal->tokens));
+}
+
+std::string summary(const RunResult& result, const RunConfig& config, const TrainOptions& options,
+                    const Dataset& data) {
+  std::string trained;
+  for (const Block block : config.train) trained += fmt::format("{}{}", trained.empty() ? "" : ", ", to_string(block));
+  std::string start{to_string(config.init_kind)};
+  if (config.init_kind == InitKind::normal) start += fmt::format(":{}", config.init_std);
+  if (config.init_kind != InitKind::zero) start += fmt::format(" (seed {})", config.init_seed);
+  if (config.init_fingerprint != 0) start = config.init_path.filename().string();
+  std::string text = fmt::format("{}: {}\n{}; trains {} from {}; {} loss; {}\n\n", options.data.string(),
+                                 to_string(data), to_string(config.optimizer), trained, start, config.loss, config.isa);
+  Table table;
+  table.columns = {{"status", Align::left}, {"steps"}, {"loss"}, {"max softmax"}, {norm_name(config)}, {"seconds"}};
+  table.rows = {{std::string(to_string(result.status)), fmt::format("{}", result.steps), fmt::format("{:.9g}", result.loss),
+                 fmt::format("{:.6f}", result.max_softmax), fmt::format("{:.6g}", result.norm),
+                 fmt::format("{:.3g}", result.seconds)}};
+  text += to_text(table) + "\n";
+  if (!result.selected.tokens.empty()) {
+    text += fmt::format("selected tokens   {}\n", short_list(result.selected.tokens));
+    text += fmt::format("globally optimal  {}\n", optimality(result));
+  }
+  if (!options.output.empty())
+    text += fmt::format("files             {} (config.json, metrics.jsonl, trace.npz, final.npz, checkpoint.npz, result.json)\n",
+                        options.output.string());
+  return text;
+}
+
+void report(const RunResult& result, const RunConfig& config, const TrainOptions& options, const Dataset& data) {
+  if (options.common.json)
+    print(to_json(result, config, options.output));
+  else if (!options.common.quiet)
+    print(summary(result, config, options, data));
+}
+
+int exit_code(const RunResult& result, const TrainOptions& options, int signal) {
+  if (result.status == RunStatus::diverged) {
+    note(fmt::format("the run diverged at step {}: loss or weights are no longer finite; try a smaller --lr", result.steps));
+    return negative;
+  }
+  if (result.status != RunStatus::interrupted) return done;
+  note(options.output.empty()
+           ? fmt::format("interrupted at step {} of {}; nothing is kept without -o FOLDER", result.steps, options.steps)
+           : fmt::format("interrupted at step {} of {}; the same command with --resume goes on from there",
+                         result.steps, options.steps));
+  return signalled + signal;
+}
+
+int run_train(const CLI::App& app, const TrainOptions& options) {
+  const TrainPlan plan = make_plan(app, options);
+  const Dataset data = load_dataset(options.data);
+  const Attention model(data, plan.parameterization, plan.loss, plan.attention);
+  initial_parameters(model, plan.descent.init);  // all that can be wrong is told before the folder is touched
+  check_record_memory(model, plan.descent);
+  const RunConfig config = describe_run(model, plan.optimizer, plan.descent, plan.sources);
+
+  std::optional<RunFolder> folder;
+  std::optional<Checkpoint> checkpoint;
+  if (!options.output.empty()) {
+    folder.emplace(options.output);
+    if (options.resume) {
+      if (const auto result = folder->finished(config)) {
+        if (!options.common.quiet) note(fmt::format("the run in {} has ended already", options.output.string()));
+        report(*result, config, options, data);
+        return exit_code(*result, options, 0);
+      }
+      checkpoint = folder->resume(config);
+      if (checkpoint && !options.common.quiet)
+        note(fmt::format("resuming at step {} of {}", checkpoint->step, options.steps));
+    } else if (folder->holds_run() && !options.overwrite) {
+      throw bad_input(fmt::format("{} holds a run already: give --resume to go on with it, --overwrite to replace it, "
+                                  "or another folder",
+                                  options.output.string()));
+    } else {
+      folder->begin(config);
+    }
+  }
+  const SignalGuard guard;
+  const Training training = train(model, plan, options, folder ? &*folder : nullptr, checkpoint);
+  if (folder) folder->finish(model, training.run, training.last, config);
+  const RunResult result = result_of(model, training.run);
+  report(result, config, options, data);
+  return exit_code(result, options, SignalGuard::interrupted());
+}
+
+}  // namespace
+
+Subcommand add_train(CLI::App& parent) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App& app = *parent.add_subcommand("train", "train attention on a dataset");
+  add_train_options(app, *options);
+  add_common_options(app, options->common);
+  app.footer(
+      "Examples:\n"
+      "  attmirror train data.npz --p 3 --lr 0.1 --normalized --steps 20000 -o run/\n"
+      "  attmirror train data.npz --p 3 --lr 0.1 --normalized --steps 50000 --resume -o run/\n"
+      "  attmirror train data.npz --params KQ --rank 4 --init normal:0.1 --init-seed 7 --json");
+  return {&app, &options->common, [options, &app] { return run_train(app, *options); }};
+}
+
+}  // namespace attmirror::cli

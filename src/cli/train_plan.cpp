@@ -1,0 +1,230 @@
+#include "cli/train_plan.hpp"
+
+#include <attmirror/base/error.hpp>
+#include <attmirror/data/npy.hpp>
+#include <attmirror/data/npz.hpp>
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+namespace {
+
+Matrix to_matrix(const Array& array, const std::string& name) {
+  if (array.axes() != 2)
+    throw bad_input(fmt::format("{} has shape {}: expected a matrix", name, to_string(array.shape())));
+  const std::vector<double> values = array.to_doubles(name);
+  return Eigen::Map<const Matrix>(values.data(), array.shape()[0], array.shape()[1]);
+}
+
+Vector to_vector(const Array& array, const std::string& name) {
+  if (array.axes() != 1)
+    throw bad_input(fmt::format("{} has shape {}: expected a vector", name, to_string(array.shape())));
+  const std::vector<double> values = array.to_doubles(name);
+  return Eigen::Map<const Vector>(values.data(), array.shape()[0]);
+}
+
+void set_block(Parameters& parameters, Block block, const Array& array, const std::string& name) {
+  switch (block) {
+    case Block::W:
+      parameters.W = to_matrix(array, name);
+      return;
+    case Block::K:
+      parameters.K = to_matrix(array, name);
+      return;
+    case Block::Q:
+      parameters.Q = to_matrix(array, name);
+      return;
+    case Block::p:
+      parameters.p = to_vector(array, name);
+      return;
+    case Block::v:
+      parameters.v = to_vector(array, name);
+      return;
+  }
+}
+
+// A .npy file is the attention's one block; an .npz file holds blocks by name, as final.npz of a run does.
+Parameters load_initial_blocks(const std::filesystem::path& path, const Parameterization& parameterization) {
+  Parameters given;
+  if (path.extension() == ".npy") {
+    if (std::holds_alternative<KQ>(parameterization))
+      throw bad_input(fmt::format("init is file:{}: parameterization KQ needs an .npz file with K and Q", path.string()));
+    const bool prompt = std::holds_alternative<Prompt>(parameterization);
+    set_block(given, prompt ? Block::p : Block::W, load_npy(path), path.string());
+    return given;
+  }
+  const NamedArrays arrays = load_npz(path);
+  bool found = false;
+  for (const Block block : {Block::W, Block::K, Block::Q, Block::p, Block::v}) {
+    const auto array = arrays.find(std::string(to_string(block)));
+    if (array == arrays.end()) continue;
+    set_block(given, block, array->second, fmt::format("{}: {}", path.string(), array->first));
+    found = true;
+  }
+  if (!found) throw bad_input(fmt::format("{} holds none of the blocks W, K, Q, p, v", path.string()));
+  return given;
+}
+
+Initialization make_init(const TrainOptions& options, TrainPlan& plan) {
+  Initialization init;
+  init.seed = options.init_seed;
+  const bool kq = std::holds_alternative<KQ>(plan.parameterization);
+  const std::string word = options.init.empty() ? (kq ? "uniform" : "zero") : options.init;
+  if (word == "zero") return init;
+  if (word == "uniform") {
+    init.kind = InitKind::uniform;
+  } else if (word == "normal" || word.starts_with("normal:")) {
+    init.kind = InitKind::normal;
+    if (word.size() > 7) init.std = parse_number("std of init", word.substr(7));
+    if (word == "normal:") throw bad_input("init is \"normal:\": expected a number after the colon");
+  } else if (word.starts_with("file:")) {
+    plan.sources.init = word.substr(5);
+    init.given = load_initial_blocks(plan.sources.init, plan.parameterization);
+  } else {
+    throw bad_input(
+        fmt::format("init is \"{}\": expected zero, normal, normal:STD, uniform, file:W0.npy or file:BLOCKS.npz", word));
+  }
+  return init;
+}
+
+std::vector<Block> parse_blocks(const std::string& text) {
+  std::vector<Block> blocks;
+  if (text.empty()) return blocks;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    blocks.push_back(parse_block(rest.substr(0, comma)));
+    if (comma == std::string_view::npos) return blocks;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+Parameterization make_parameterization(const TrainOptions& options, TrainPlan& plan) {
+  if (options.params != "KQ" && options.rank != 0)
+    throw bad_input(fmt::format("rank is {}, but params is {}: only KQ has a rank", options.rank, options.params));
+  if (options.params != "prompt" && !options.key_weights.empty())
+    throw bad_input(fmt::format("key-weights is given, but params is {}: only a prompt has them", options.params));
+  if (options.params == "W") return W{};
+  if (options.params == "KQ") return KQ{options.rank};
+  if (options.params != "prompt")
+    throw bad_input(fmt::format("params is \"{}\": expected W, KQ or prompt", options.params));
+  Prompt prompt;
+  if (!options.key_weights.empty()) {
+    plan.sources.key_weights = options.key_weights;
+    prompt.key_weights = to_matrix(load_npy(options.key_weights), options.key_weights.string());
+  }
+  return prompt;
+}
+
+Optimizer make_optimizer(const CLI::App& app, const TrainOptions& options) {
+  const EpsPolicy eps = parse_eps_policy(options.eps);
+  if (eps == EpsPolicy::exact && app.count("--eps-value") > 0)
+    throw bad_input("eps-value is given, but eps is exact: only --eps paper uses it");
+  Optimizer optimizer;
+  if (options.optimizer == "md") {
+    optimizer = MirrorDescent{.p = options.p,
+                              .lr = options.lr,
+                              .normalized = options.normalized,
+                              .eps = eps,
+                              .eps_value = options.eps_value};
+  } else if (options.optimizer == "gd") {
+    if (options.p != 2)
+      throw bad_input(fmt::format("p is {}, but gradient descent has p = 2: use --optimizer md", options.p));
+    optimizer = GradientDescent{
+        .lr = options.lr, .normalized = options.normalized, .eps = eps, .eps_value = options.eps_value};
+  } else {
+    throw bad_input(fmt::format("optimizer is \"{}\": expected md or gd", options.optimizer));
+  }
+  validate(optimizer);
+  return optimizer;
+}
+
+void check_files(const CLI::App& app, const TrainOptions& options) {
+  if (options.resume && options.overwrite)
+    throw bad_input("both --resume and --overwrite are given: expected one of them");
+  if (!options.output.empty()) return;
+  for (const char* name : {"--resume", "--overwrite", "--checkpoint-every"})
+    if (app.count(name) > 0) throw bad_input(fmt::format("{} is given without a run folder: give -o FOLDER", name));
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& app, TrainOptions& o) {
+  add_path(app, "data", o.data, "FILE", "the dataset: .npz with X, Y, Z and v (see attmirror info)")->required();
+  add_path(app, "-o,--output", o.output, "FOLDER", "where the run is kept; without it the run is only printed");
+
+  const char* group = "Descent";
+  add_text(app, "--optimizer", o.optimizer, "md|gd", "mirror descent or gradient descent")->group(group);
+  add_number(app, "--p", o.p, "the geometry of mirror descent, 1 < p < infinity; near 1 gives sparse weights")->group(group);
+  add_number(app, "--lr", o.lr, "step size")->group(group);
+  app.add_flag("--normalized", o.normalized, "divide each block's gradient by its dual norm")->group(group);
+  add_text(app, "--eps", o.eps, "exact|paper",
+           "exact: normalized steps never freeze; paper: g/(|g| + eps) as the published code rounds it")->group(group);
+  add_number(app, "--eps-value", o.eps_value, "the eps of --eps paper")->group(group);
+  add_count(app, "--steps", o.steps, "stop after this many")->group(group);
+  add_number(app, "--saturation", o.saturation, "stop once the mean largest softmax probability reaches this; 0: never")->group(group);
+  add_number(app, "--max-seconds", o.max_seconds, "stop after this time, earlier parts of a resumed run included; 0: never")->group(group);
+
+  group = "Model";
+  add_text(app, "--params", o.params, "W|KQ|prompt", "logits X W z, X K Q^T z or X A^T p")->group(group);
+  add_count(app, "--rank", o.rank, "columns of K and Q; 0: the dimension of the tokens")->group(group);
+  add_path(app, "--key-weights", o.key_weights, "FILE", "A of the prompt, .npy (d, d); without it the identity")->group(group);
+  add_text(app, "--loss", o.loss, "logistic|exponential|linear", "loss of the margin")->group(group);
+  add_text(app, "--train", o.train, "BLOCKS", "blocks to train, as in W or W,v or K,Q or p,v; by default all but v")->group(group);
+  add_text(app, "--init", o.init, "zero|uniform|normal:STD|file:PATH",
+           "the start: file:W0.npy, file:BLOCKS.npz; by default zero, and uniform for KQ")->group(group);
+  add_seed(app, "--init-seed", o.init_seed, "seed of normal and uniform")->group(group);
+
+  group = "Run folder";
+  add_text(app, "--record", o.record, "log|log:PER_DECADE|every:K|none|STEPS",
+           "the steps to record, e.g. 0,10,100; the last one always is")->group(group);
+  add_text(app, "--keep", o.keep, "parameters|metrics", "what to keep of a record")->group(group);
+  add_number(app, "--checkpoint-every", o.checkpoint_every,
+             "seconds between checkpoints (longer where writing one takes more than a tenth of that)")->group(group);
+  app.add_flag("--resume", o.resume, "go on with the run in the folder; same bits as one that was never stopped")->group(group);
+  app.add_flag("--overwrite", o.overwrite, "replace the run in the folder")->group(group);
+}
+
+TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
+  check_files(app, options);
+  TrainPlan plan;
+  plan.sources.data = options.data;
+  plan.optimizer = make_optimizer(app, options);
+  plan.loss = parse_loss(options.loss);
+  plan.attention.train = parse_blocks(options.train);
+  DescentOptions& descent = plan.descent;
+  descent.steps = options.steps;
+  descent.saturation = options.saturation;
+  descent.seconds = options.max_seconds;
+  descent.record = RecordSchedule::parse(options.record);
+  descent.keep = parse_keep(options.keep);
+  descent.threads = static_cast<int>(options.common.threads);
+  if (std::isinf(options.max_seconds)) throw bad_input("max-seconds is inf: expected a finite number, 0 for no limit");
+  if (!(options.checkpoint_every >= 0))
+    throw bad_input(fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
+  descent.validate();
+  plan.parameterization = make_parameterization(options, plan);
+  descent.init = make_init(options, plan);
+  descent.init.validate();
+  return plan;
+}
+
+void check_record_memory(const Attention& model, const DescentOptions& options) {
+  constexpr double limit = 2e9;
+  double bytes = sizeof(Record);
+  if (options.keep == Keep::parameters)
+    for (const BlockShape& shape : model.blocks())
+      bytes += 8.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.cols);
+  const std::int64_t count = options.record.count(options.steps) + 1;
+  const double total = bytes * static_cast<double>(count);
+  if (total <= limit) return;
+  throw bad_input(fmt::format("record {} would keep {} records, {:.3g} GB in all: expected at most 2 GB; record fewer "
+                              "steps{}",
+                              options.record.to_string(), count, total / 1e9,
+                              options.keep == Keep::parameters ? " or use --keep metrics" : ""));
+}
+
+}  // namespace attmirror::cli

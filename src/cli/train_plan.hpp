@@ -1,0 +1,57 @@
+// From the words of `attmirror train` to the objects of the library.
+#pragma once
+
+#include "cli/options.hpp"
+#include <attmirror/descent/run_config.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace attmirror::cli {
+
+struct TrainOptions {
+  CommonOptions common;
+  std::filesystem::path data;
+
+  std::string optimizer = "md";
+  double p = 2, lr = 0.1;
+  bool normalized = false;
+  std::string eps = "exact";
+  double eps_value = 0x1p-52;
+
+  std::string params = "W";
+  std::int64_t rank = 0;
+  std::filesystem::path key_weights;
+  std::string loss = "logistic";
+  std::string train;  // empty: all blocks of the attention, v fixed
+  std::string init;   // empty: zero, or uniform for KQ
+  std::uint64_t init_seed = 0;
+
+  std::int64_t steps = 1000;
+  double saturation = 0, max_seconds = 0;
+  std::string record = "log", keep = "parameters";
+
+  double checkpoint_every = 30;
+  bool resume = false, overwrite = false;
+  std::filesystem::path output;
+};
+
+// Declares the options. Which of them were given matters where one excludes another.
+void add_train_options(CLI::App& app, TrainOptions& options);
+
+struct TrainPlan {
+  Parameterization parameterization;
+  Loss loss;
+  AttentionOptions attention;
+  Optimizer optimizer;
+  DescentOptions descent;
+  RunSources sources;
+};
+
+// Throws Error (bad input) for words that do not parse and options that exclude each other, before any data are read.
+TrainPlan make_plan(const CLI::App& app, const TrainOptions& options);
+
+// Throws Error (bad input) when the records of such a run would not fit into memory.
+void check_record_memory(const Attention& model, const DescentOptions& options);
+
+}  // namespace attmirror::cli

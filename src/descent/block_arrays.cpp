@@ -1,0 +1,174 @@
+#include "descent/block_arrays.hpp"
+
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+std::string key(std::string_view prefix, Block block) { return fmt::format("{}{}", prefix, to_string(block)); }
+
+bool is_vector(Block block) { return block == Block::p || block == Block::v; }
+
+// Makes the block as large as `shape` says and returns its memory.
+double* resize_block(Parameters& parameters, Block block, std::span<const std::int64_t> shape) {
+  const auto matrix = [&](Matrix& m) {
+    m.resize(shape[0], shape[1]);
+    return m.data();
+  };
+  const auto vector = [&](Vector& v) {
+    v.resize(shape[0]);
+    return v.data();
+  };
+  switch (block) {
+    case Block::W:
+      return matrix(parameters.W);
+    case Block::K:
+      return matrix(parameters.K);
+    case Block::Q:
+      return matrix(parameters.Q);
+    case Block::p:
+      return vector(parameters.p);
+    case Block::v:
+      return vector(parameters.v);
+  }
+  throw bad_input("there is no such block");
+}
+
+void require_axes(const Array& array, std::size_t axes, const std::string& name) {
+  if (array.axes() != axes)
+    throw bad_input(fmt::format("{} has shape {}: expected {} axes", name, to_string(array.shape()), axes));
+}
+
+}  // namespace
+
+std::span<const double> block_values(const Parameters& parameters, Block block) {
+  const auto all = [](const auto& m) { return std::span(m.data(), static_cast<std::size_t>(m.size())); };
+  switch (block) {
+    case Block::W:
+      return all(parameters.W);
+    case Block::K:
+      return all(parameters.K);
+    case Block::Q:
+      return all(parameters.Q);
+    case Block::p:
+      return all(parameters.p);
+    case Block::v:
+      return all(parameters.v);
+  }
+  return {};
+}
+
+Shape block_shape(const Parameters& parameters, Block block) {
+  switch (block) {
+    case Block::W:
+      return {parameters.W.rows(), parameters.W.cols()};
+    case Block::K:
+      return {parameters.K.rows(), parameters.K.cols()};
+    case Block::Q:
+      return {parameters.Q.rows(), parameters.Q.cols()};
+    case Block::p:
+      return {parameters.p.size()};
+    case Block::v:
+      return {parameters.v.size()};
+  }
+  return {};
+}
+
+void put_blocks(NamedArrays& arrays, std::string_view prefix, const Parameters& parameters,
+                std::span<const Block> blocks) {
+  for (const Block block : blocks) {
+    const auto values = block_values(parameters, block);
+    if (!values.empty()) arrays.emplace(key(prefix, block), Array(block_shape(parameters, block), values));
+  }
+}
+
+void put_stacked(NamedArrays& arrays, std::string_view prefix, std::span<const Record* const> records,
+                 const Parameters& like, std::span<const Block> blocks) {
+  for (const Block block : blocks) {
+    const std::size_t size = block_values(like, block).size();
+    if (size == 0) continue;
+    std::vector<double> stacked;
+    stacked.reserve(size * records.size());
+    for (const Record* record : records) {
+      const auto values = block_values(record->parameters, block);
+      if (values.size() != size)
+        throw bad_input(fmt::format("the record of step {} has {} numbers of {}: expected {}", record->step,
+                                    values.size(), to_string(block), size));
+      stacked.insert(stacked.end(), values.begin(), values.end());
+    }
+    Shape shape = block_shape(like, block);
+    shape.insert(shape.begin(), static_cast<std::int64_t>(records.size()));
+    arrays.emplace(key(prefix, block), Array(std::move(shape), stacked));
+  }
+}
+
+Parameters get_blocks(const NamedArrays& arrays, std::string_view prefix) {
+  Parameters result;
+  for (const Block block : all_blocks) {
+    const std::string name = key(prefix, block);
+    const auto found = arrays.find(name);
+    if (found == arrays.end()) continue;
+    require_axes(found->second, is_vector(block) ? 1 : 2, name);
+    std::ranges::copy(found->second.to_doubles(name), resize_block(result, block, found->second.shape()));
+  }
+  return result;
+}
+
+std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view prefix, std::size_t count) {
+  std::vector<Parameters> result(count);
+  for (const Block block : all_blocks) {
+    const std::string name = key(prefix, block);
+    const auto found = arrays.find(name);
+    if (found == arrays.end()) continue;
+    const Array& array = found->second;
+    require_axes(array, is_vector(block) ? 2 : 3, name);
+    if (array.shape().front() != static_cast<std::int64_t>(count))
+      throw bad_input(fmt::format("{} has shape {}: expected {} records", name, to_string(array.shape()), count));
+    if (count == 0) continue;
+    const std::vector<double> values = array.to_doubles(name);
+    const auto shape = std::span(array.shape()).subspan(1);
+    const std::size_t size = values.size() / count;
+    for (std::size_t r = 0; r < count; ++r)
+      std::copy_n(values.data() + r * size, size, resize_block(result[r], block, shape));
+  }
+  return result;
+}
+
+Array text_array(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {DType::uint8, {static_cast<std::int64_t>(text.size())}, {bytes.begin(), bytes.end()}};
+}
+
+const Array& get_array(const NamedArrays& arrays, const std::string& name) {
+  const auto found = arrays.find(name);
+  if (found == arrays.end()) throw bad_input(fmt::format("array {} is missing", name));
+  return found->second;
+}
+
+std::string get_text(const NamedArrays& arrays, const std::string& name) {
+  const Array& array = get_array(arrays, name);
+  if (array.dtype() != DType::uint8 || array.axes() != 1)
+    throw bad_input(fmt::format("{} is {}: expected a text of bytes", name, array.describe()));
+  return {reinterpret_cast<const char*>(array.bytes().data()), array.size()};
+}
+
+std::vector<double> get_doubles(const NamedArrays& arrays, const std::string& name, std::size_t count) {
+  std::vector<double> values = get_array(arrays, name).to_doubles(name);
+  if (values.size() != count)
+    throw bad_input(fmt::format("{} has {} entries: expected {}", name, values.size(), count));
+  return values;
+}
+
+std::vector<std::int64_t> get_int64(const NamedArrays& arrays, const std::string& name, std::size_t count) {
+  std::vector<std::int64_t> values = get_array(arrays, name).to_int64(name);
+  if (values.size() != count)
+    throw bad_input(fmt::format("{} has {} entries: expected {}", name, values.size(), count));
+  return values;
+}
+
+}  // namespace attmirror

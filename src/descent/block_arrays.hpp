@@ -1,0 +1,46 @@
+// Parameters and records as named arrays, for the files of this room. Internal.
+#pragma once
+
+#include <attmirror/attention/parameters.hpp>
+#include <attmirror/data/array.hpp>
+#include <attmirror/descent/record.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+inline constexpr std::array all_blocks{Block::W, Block::K, Block::Q, Block::p, Block::v};
+
+// The numbers of a block in C order; empty when the parameters lack it.
+std::span<const double> block_values(const Parameters& parameters, Block block);
+
+// (rows, cols) of W, K, Q; (size) of p, v.
+Shape block_shape(const Parameters& parameters, Block block);
+
+// Adds PREFIX + name for each of `blocks` that is not empty.
+void put_blocks(NamedArrays& arrays, std::string_view prefix, const Parameters& parameters,
+                std::span<const Block> blocks = all_blocks);
+
+// Adds PREFIX + name for each of `blocks` that `like` has: the block of all records, first axis = record.
+void put_stacked(NamedArrays& arrays, std::string_view prefix, std::span<const Record* const> records,
+                 const Parameters& like, std::span<const Block> blocks);
+
+// What put_blocks() wrote; a block without an array stays empty. Throws Error (bad input) for a wrong shape or type.
+Parameters get_blocks(const NamedArrays& arrays, std::string_view prefix);
+
+// What put_stacked() wrote: one set of blocks for each of `count` records.
+std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view prefix, std::size_t count);
+
+// A text as bytes: .npy strings are padded UCS-4, which is no format for a sentence.
+Array text_array(std::string_view text);
+std::string get_text(const NamedArrays& arrays, const std::string& name);
+
+// The array, or Error (bad input): "array step is missing".
+const Array& get_array(const NamedArrays& arrays, const std::string& name);
+std::vector<double> get_doubles(const NamedArrays& arrays, const std::string& name, std::size_t count);
+std::vector<std::int64_t> get_int64(const NamedArrays& arrays, const std::string& name, std::size_t count);
+
+}  // namespace attmirror

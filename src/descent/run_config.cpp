@@ -1,0 +1,305 @@
+#include <attmirror/base/build_info.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/isa.hpp>
+#include <attmirror/descent/run_config.hpp>
+
+#include "descent/block_arrays.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace attmirror {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view format = "attmirror run";
+constexpr std::int64_t format_version = 1;
+
+// What may differ between the parts of one run: where it ends, where its files lie, who wrote it.
+constexpr std::array free_fields{"/data/path", "/model/key_weights/path", "/init/file/path", "/steps", "/saturation",
+                                 "/max_seconds", "/version", "/commit"};
+
+// FNV-1a, byte by byte. It guards against mix-ups, not against attacks.
+class Hash {
+ public:
+  void add(std::string_view bytes) {
+    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  template <class T>
+  void add(std::span<const T> values) {
+    add(std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325u;
+};
+
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+std::uint64_t parse_hex(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw bad_input(fmt::format("a fingerprint is \"{}\": expected 16 hexadecimal digits", text));
+  return value;
+}
+
+// A number that comes from a file, or nothing where there is no file.
+Json source(const std::filesystem::path& path, std::uint64_t values) {
+  if (values == 0) return nullptr;
+  return {{"path", path.string()}, {"fingerprint", hex(values)}};
+}
+
+std::pair<std::filesystem::path, std::uint64_t> parse_source(const Json& json) {
+  if (json.is_null()) return {};
+  return {json.at("path").get<std::string>(), parse_hex(json.at("fingerprint").get<std::string>())};
+}
+
+template <class Options>
+void put_step(Json& json, const Options& options) {
+  json["lr"] = options.lr;
+  json["normalized"] = options.normalized;
+  json["eps"] = to_string(options.eps);
+  json["eps_value"] = options.eps_value;
+  json["jacobian"] = to_string(jacobian_for(options));
+}
+
+template <class Options>
+void get_step(const Json& json, Options& options) {
+  options.lr = json.at("lr");
+  options.normalized = json.at("normalized");
+  options.eps = parse_eps_policy(json.at("eps").get<std::string>());
+  options.eps_value = json.at("eps_value");
+  // Left empty where it is what the eps policy says anyway.
+  const Jacobian jacobian = parse_jacobian(json.at("jacobian").get<std::string>());
+  if (jacobian != jacobian_for(options)) options.jacobian = jacobian;
+}
+
+Json optimizer_json(const Optimizer& optimizer) {
+  Json json;
+  if (const auto* md = std::get_if<MirrorDescent>(&optimizer)) {
+    json["kind"] = "md";
+    json["p"] = md->p;
+    put_step(json, *md);
+    json["powers"] = md->power_path == PowerPath::fast ? "fast" : "general";
+  } else {
+    json["kind"] = "gd";
+    put_step(json, std::get<GradientDescent>(optimizer));
+  }
+  return json;
+}
+
+Optimizer parse_optimizer(const Json& json) {
+  const std::string kind = json.at("kind");
+  if (kind == "gd") {
+    GradientDescent gd;
+    get_step(json, gd);
+    return gd;
+  }
+  if (kind != "md") throw bad_input(fmt::format("optimizer is \"{}\": expected md or gd", kind));
+  MirrorDescent md;
+  md.p = json.at("p");
+  get_step(json, md);
+  md.power_path = json.at("powers") == "general" ? PowerPath::general : PowerPath::fast;
+  return md;
+}
+
+Json config_json(const RunConfig& config) {
+  Json train = Json::array();
+  for (const Block block : config.train) train.push_back(to_string(block));
+  return {
+      {"format", format},
+      {"format_version", format_version},
+      {"data",
+       {{"path", config.data_path.string()},
+        {"fingerprint", hex(config.data_fingerprint)},
+        {"samples", config.samples},
+        {"max_tokens", config.max_tokens},
+        {"total_tokens", config.total_tokens},
+        {"dim", config.dim}}},
+      {"model",
+       {{"params", config.params},
+        {"rank", config.rank},
+        {"key_weights", source(config.key_weights_path, config.key_weights_fingerprint)},
+        {"loss", config.loss},
+        {"train", train}}},
+      {"optimizer", optimizer_json(config.optimizer)},
+      {"init",
+       {{"kind", to_string(config.init_kind)},
+        {"std", config.init_std},
+        {"seed", config.init_seed},
+        {"file", source(config.init_path, config.init_fingerprint)}}},
+      {"steps", config.steps},
+      {"saturation", config.saturation},
+      {"max_seconds", config.max_seconds},
+      {"record", config.record},
+      {"keep", to_string(config.keep)},
+      {"isa", config.isa},
+      {"version", config.version},
+      {"commit", config.commit},
+  };
+}
+
+InitKind parse_init_kind(const std::string& name) {
+  for (const InitKind kind : {InitKind::zero, InitKind::normal, InitKind::uniform})
+    if (name == to_string(kind)) return kind;
+  throw bad_input(fmt::format("init is \"{}\": expected zero, normal or uniform", name));
+}
+
+RunConfig config_of(const Json& json) {
+  if (!json.is_object() || json.value("format", "") != format) throw bad_input("it is no run of attmirror");
+  if (const std::int64_t version = json.at("format_version"); version != format_version)
+    throw bad_input(
+        fmt::format("format_version is {}: this version of attmirror reads {}", version, format_version));
+  RunConfig config;
+  const Json &data = json.at("data"), &model = json.at("model"), &init = json.at("init");
+  config.data_path = data.at("path").get<std::string>();
+  config.data_fingerprint = parse_hex(data.at("fingerprint"));
+  config.samples = data.at("samples");
+  config.max_tokens = data.at("max_tokens");
+  config.total_tokens = data.at("total_tokens");
+  config.dim = data.at("dim");
+  config.params = model.at("params");
+  config.rank = model.at("rank");
+  std::tie(config.key_weights_path, config.key_weights_fingerprint) = parse_source(model.at("key_weights"));
+  config.loss = model.at("loss");
+  for (const Json& block : model.at("train")) config.train.push_back(parse_block(block.get<std::string>()));
+  config.optimizer = parse_optimizer(json.at("optimizer"));
+  config.init_kind = parse_init_kind(init.at("kind"));
+  config.init_std = init.at("std");
+  config.init_seed = init.at("seed");
+  std::tie(config.init_path, config.init_fingerprint) = parse_source(init.at("file"));
+  config.steps = json.at("steps");
+  config.saturation = json.at("saturation");
+  config.max_seconds = json.at("max_seconds");
+  config.record = json.at("record");
+  config.keep = parse_keep(json.at("keep").get<std::string>());
+  config.isa = json.at("isa");
+  config.version = json.at("version");
+  config.commit = json.at("commit");
+  return config;
+}
+
+std::string dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// Walks both objects in the order in which config.json lists the fields.
+std::optional<std::string> difference(const Json& there, const Json& here, const std::string& at) {
+  if (std::ranges::find(free_fields, at) != free_fields.end()) return std::nullopt;
+  if (there.is_object() && here.is_object()) {
+    for (const auto& [key, value] : there.items()) {
+      const auto other = here.find(key);
+      if (auto found = difference(value, other == here.end() ? Json() : *other, at + "/" + key)) return found;
+    }
+    return std::nullopt;
+  }
+  if (there == here) return std::nullopt;
+  std::string name = at.substr(1);
+  std::ranges::replace(name, '/', '.');
+  return fmt::format("{} is {} there and {} here", name, dump(there), dump(here));
+}
+
+std::filesystem::path resolved(const std::filesystem::path& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal();
+}
+
+}  // namespace
+
+std::string_view to_string(InitKind kind) {
+  switch (kind) {
+    case InitKind::zero:
+      return "zero";
+    case InitKind::normal:
+      return "normal";
+    case InitKind::uniform:
+      return "uniform";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Keep keep) { return keep == Keep::parameters ? "parameters" : "metrics"; }
+
+Keep parse_keep(std::string_view name) {
+  if (name == "parameters") return Keep::parameters;
+  if (name == "metrics") return Keep::metrics;
+  throw bad_input(fmt::format("keep is \"{}\": expected parameters or metrics", name));
+}
+
+std::uint64_t fingerprint(const Parameters& parameters) {
+  Hash hash;
+  bool empty = true;
+  for (const Block block : all_blocks) {
+    const auto values = block_values(parameters, block);
+    if (values.empty()) continue;
+    empty = false;
+    hash.add(to_string(block));
+    hash.add(std::span<const std::int64_t>(block_shape(parameters, block)));
+    hash.add(values);
+  }
+  return empty ? 0 : hash.value();
+}
+
+RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
+                       const RunSources& sources) {
+  const Dataset& data = model.data();
+  RunConfig config;
+  config.data_path = resolved(sources.data);
+  config.data_fingerprint = data.fingerprint();
+  config.samples = data.samples();
+  config.max_tokens = data.max_length();
+  config.total_tokens = data.total_tokens();
+  config.dim = data.dim();
+  config.params = to_string(model.parameterization());
+  config.rank = model.rank();
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()); prompt && prompt->key_weights.size() > 0) {
+    config.key_weights_path = resolved(sources.key_weights);
+    Parameters key_weights;
+    key_weights.W = prompt->key_weights;
+    config.key_weights_fingerprint = fingerprint(key_weights);
+  }
+  config.loss = to_string(model.loss());
+  config.train = model.trained();
+  config.optimizer = optimizer;
+  config.init_kind = options.init.kind;
+  config.init_std = options.init.std;
+  config.init_seed = options.init.seed;
+  config.init_fingerprint = fingerprint(options.init.given);
+  if (config.init_fingerprint != 0) config.init_path = resolved(sources.init);
+  config.steps = options.steps;
+  config.saturation = options.saturation;
+  config.max_seconds = options.seconds;
+  config.record = options.record.to_string();
+  config.keep = options.keep;
+  config.isa = to_string(active_isa());
+  config.version = version();
+  config.commit = commit();
+  return config;
+}
+
+std::string to_json(const RunConfig& config) { return dump(config_json(config), 2) + "\n"; }
+
+RunConfig parse_run_config(std::string_view text, std::string_view name) {
+  try {
+    return config_of(Json::parse(text));
+  } catch (const Json::exception& error) {
+    throw bad_input(fmt::format("cannot use {} as the configuration of a run: {}", name, error.what()));
+  } catch (const Error& error) {
+    throw bad_input(fmt::format("cannot use {} as the configuration of a run: {}", name, error.what()));
+  }
+}
+
+std::optional<std::string> first_difference(const RunConfig& there, const RunConfig& here) {
+  return difference(config_json(there), config_json(here), "");
+}
+
+}  // namespace attmirror

@@ -1,0 +1,380 @@
+#include <attmirror/attention/tokens.hpp>
+#include <attmirror/base/atomic_file.hpp>
+#include <attmirror/base/build_info.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/data/npy.hpp>
+#include <attmirror/data/npz.hpp>
+#include <attmirror/descent/run_folder.hpp>
+
+#include "descent/block_arrays.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <limits>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace attmirror {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t format_version = 1;
+
+// In the order in which they are removed: a run without result.json has not ended, one without checkpoint starts
+// over, and config.json says what it is until the end.
+constexpr std::array file_names{"result.json", "checkpoint.npz", "final.npz",
+                                "trace.npz",   "metrics.jsonl",  "config.json"};
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+double number_or_nan(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+std::string dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string metrics_line(const Record& record) {
+  return dump({{"step", record.step},
+               {"loss", finite_or_null(record.loss)},
+               {"max_softmax", finite_or_null(record.max_softmax)},
+               {"norm", finite_or_null(record.norm)}}) +
+         "\n";
+}
+
+void write_metrics(const fs::path& path, const std::vector<Record>& records) {
+  std::string text;
+  for (const Record& record : records) text += metrics_line(record);
+  write_file_atomically(path, text);
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) throw environment_error(fmt::format("cannot remove {}: {}", path.string(), error.message()));
+}
+
+// A process that was killed while it wrote leaves a temporary file behind; nobody else writes here while we hold the
+// lock.
+void remove_leftovers(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (std::ranges::any_of(file_names, [&](const char* file) { return name.starts_with(fmt::format(".{}.tmp-", file)); }))
+      remove_file(entry.path());
+  }
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+RunConfig read_config(const fs::path& path) {
+  return parse_run_config(read_text_file(path), path.string());
+}
+
+RunStatus parse_status(const std::string& name) {
+  for (const RunStatus status : {RunStatus::completed, RunStatus::saturated, RunStatus::out_of_time,
+                                 RunStatus::interrupted, RunStatus::diverged})
+    if (name == to_string(status)) return status;
+  throw bad_input(fmt::format("status is \"{}\", which is none", name));
+}
+
+RunResult parse_result(const Json& json) {
+  RunResult result;
+  result.status = parse_status(json.at("status"));
+  result.steps = json.at("steps");
+  result.loss = number_or_nan(json.at("loss"));
+  result.max_softmax = number_or_nan(json.at("max_softmax"));
+  result.norm = number_or_nan(json.at("norm"));
+  result.seconds = number_or_nan(json.at("seconds"));
+  result.selected.tokens = json.at("selected").get<std::vector<std::int64_t>>();
+  if (!json.at("optimal").is_null())
+    result.optimal = Selection{json.at("optimal").get<std::vector<std::int64_t>>()};
+  return result;
+}
+
+std::optional<RunResult> read_result(const fs::path& path) {
+  if (!is_there(path)) return std::nullopt;
+  try {
+    return parse_result(Json::parse(read_text_file(path)));
+  } catch (const Json::exception& error) {
+    throw bad_input(fmt::format("cannot use {} as the result of a run: {}", path.string(), error.what()));
+  }
+}
+
+NamedArrays trace_arrays(const Attention& model, const Run& run) {
+  NamedArrays arrays;
+  arrays.emplace("format_version", Array::scalar(format_version));
+  std::vector<std::int64_t> step;
+  std::vector<double> loss, max_softmax, norm;
+  std::vector<const Record*> with_weights;
+  for (const Record& record : run.records) {
+    step.push_back(record.step);
+    loss.push_back(record.loss);
+    max_softmax.push_back(record.max_softmax);
+    norm.push_back(record.norm);
+    if (record.parameters.v.size() > 0) with_weights.push_back(&record);
+  }
+  arrays.emplace("step", Array(std::span<const std::int64_t>(step)));
+  arrays.emplace("loss", Array(std::span<const double>(loss)));
+  arrays.emplace("max_softmax", Array(std::span<const double>(max_softmax)));
+  arrays.emplace("norm", Array(std::span<const double>(norm)));
+  if (with_weights.size() == run.records.size())
+    put_stacked(arrays, "", with_weights, run.final_parameters, model.trained());
+  return arrays;
+}
+
+NamedArrays final_arrays(const Attention& model, const Run& run) {
+  NamedArrays arrays;
+  arrays.emplace("format_version", Array::scalar(format_version));
+  arrays.emplace("step", Array::scalar(run.steps));
+  arrays.emplace("selected", Array(std::span<const std::int64_t>(run.selected.tokens)));
+  for (const Block block : all_blocks)
+    put_blocks(arrays, model.is_trained(block) ? "" : "fixed_", run.final_parameters, std::array{block});
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization())) {
+    const Matrix& A = prompt->key_weights;
+    if (A.size() > 0)
+      arrays.emplace("key_weights",
+                     Array({A.rows(), A.cols()}, std::span(A.data(), static_cast<std::size_t>(A.size()))));
+  }
+  return arrays;
+}
+
+// Blocks that `parameters` lacks are taken from `fixed`.
+void fill_in(Parameters& parameters, const Parameters& fixed) {
+  const auto take = [](auto& into, const auto& from) {
+    if (into.size() == 0) into = from;
+  };
+  take(parameters.W, fixed.W);
+  take(parameters.K, fixed.K);
+  take(parameters.Q, fixed.Q);
+  take(parameters.p, fixed.p);
+  take(parameters.v, fixed.v);
+}
+
+Matrix to_matrix(const Array& array, const std::string& name) {
+  if (array.axes() != 2)
+    throw bad_input(fmt::format("{} has shape {}: expected 2 axes", name, to_string(array.shape())));
+  const std::vector<double> values = array.to_doubles(name);
+  return Eigen::Map<const Matrix>(values.data(), array.shape()[0], array.shape()[1]);
+}
+
+void read_final(const fs::path& path, SavedRun& run) {
+  const NamedArrays arrays = load_npz(path);
+  run.step = get_int64(arrays, "step", 1)[0];
+  run.parameters = get_blocks(arrays, "");
+  const Parameters fixed = get_blocks(arrays, "fixed_");
+  fill_in(run.parameters, fixed);
+  if (arrays.contains("key_weights")) run.key_weights = to_matrix(arrays.at("key_weights"), "key_weights");
+}
+
+void read_trace(const fs::path& path, SavedRun& run) {
+  const NamedArrays arrays = load_npz(path);
+  const std::size_t count = get_array(arrays, "step").size();
+  const auto step = get_int64(arrays, "step", count);
+  const auto loss = get_doubles(arrays, "loss", count);
+  const auto max_softmax = get_doubles(arrays, "max_softmax", count);
+  const auto norm = get_doubles(arrays, "norm", count);
+  std::vector<Parameters> blocks = get_stacked(arrays, "", count);
+  Parameters fixed = run.parameters;  // what is not in the trace did not change
+  run.records.resize(count);
+  for (std::size_t r = 0; r < count; ++r) {
+    run.records[r] = {step[r], loss[r], max_softmax[r], norm[r], true, {}};
+    if (run.config.keep == Keep::metrics) continue;
+    fill_in(blocks[r], fixed);
+    run.records[r].parameters = std::move(blocks[r]);
+  }
+}
+
+// final.npz holds the key weights; before it is there, they are where the run took them from.
+void read_key_weights(SavedRun& run) {
+  if (run.config.key_weights_fingerprint == 0 || run.key_weights.size() > 0) return;
+  Parameters key_weights;
+  key_weights.W = to_matrix(load_npy(run.config.key_weights_path), run.config.key_weights_path.string());
+  if (fingerprint(key_weights) != run.config.key_weights_fingerprint)
+    throw bad_input(fmt::format("{} is not the file that the run started with", run.config.key_weights_path.string()));
+  run.key_weights = std::move(key_weights.W);
+}
+
+int lock_folder(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(fd);
+    throw environment_error(fmt::format("{} is in use: another process trains in it", path.string()));
+  }
+  return fd;  // a file system without locks is used without
+}
+
+}  // namespace
+
+RunResult result_of(const Attention& model, const Run& run) {
+  RunResult result;
+  result.status = run.status;
+  result.steps = run.steps;
+  result.loss = run.loss;
+  result.max_softmax = run.max_softmax;
+  result.norm = run.norm;
+  result.seconds = run.seconds;
+  result.selected = run.selected;
+  const Parameters& last = run.final_parameters;
+  if (!run.selected.tokens.empty() && !last.v.isZero(0)) result.optimal = optimal_tokens(model, last);
+  return result;
+}
+
+std::string to_json(const RunResult& result, const RunConfig& config, const fs::path& output) {
+  const auto [lr, normalized] =
+      std::visit([](const auto& o) { return std::pair(o.lr, o.normalized); }, config.optimizer);
+  Json json = {
+      {"status", to_string(result.status)},
+      {"steps", result.steps},
+      {"loss", finite_or_null(result.loss)},
+      {"max_softmax", finite_or_null(result.max_softmax)},
+      {"norm", finite_or_null(result.norm)},
+      {"seconds", finite_or_null(result.seconds)},
+      {"selected", result.selected.tokens},
+      {"optimal", result.optimal ? Json(result.optimal->tokens) : Json()},
+      {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
+      {"optimizer", std::holds_alternative<MirrorDescent>(config.optimizer) ? "md" : "gd"},
+      {"p", geometry_p(config.optimizer)},
+      {"lr", lr},
+      {"normalized", normalized},
+      {"params", config.params},
+      {"isa", config.isa},
+      {"version", config.version},
+      {"output", output.empty() ? Json() : Json(output.string())},
+  };
+  return dump(json, 2) + "\n";
+}
+
+RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (!error && !fs::is_directory(path_)) error = std::make_error_code(std::errc::not_a_directory);
+  if (error) throw environment_error(fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
+  check_writable(path_ / "config.json");
+  lock_ = lock_folder(path_);
+}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+bool RunFolder::holds_run() const {
+  return std::ranges::any_of(file_names, [&](const char* name) { return is_there(path_ / name); });
+}
+
+void RunFolder::start_files(const RunConfig& config, const std::vector<Record>& records) {
+  remove_leftovers(path_);
+  write_file_atomically(path_ / "config.json", to_json(config));
+  const fs::path metrics = path_ / "metrics.jsonl";
+  write_metrics(metrics, records);
+  metrics_.open(metrics, std::ios::binary | std::ios::app);
+}
+
+void RunFolder::begin(const RunConfig& config) {
+  if (is_there(path_ / "config.json")) read_config(path_ / "config.json");  // throws for a stranger's
+  for (const char* name : file_names) remove_file(path_ / name);
+  start_files(config, {});
+}
+
+void RunFolder::check_same_run(const RunConfig& config) const {
+  const auto difference = first_difference(read_config(path_ / "config.json"), config);
+  if (difference)
+    throw bad_input(fmt::format("cannot resume the run in {}: {}", path_.string(), *difference));
+}
+
+std::optional<Checkpoint> RunFolder::resume(const RunConfig& config) {
+  if (!is_there(path_ / "config.json")) {
+    if (holds_run())
+      throw bad_input(fmt::format("cannot resume the run in {}: config.json is missing", path_.string()));
+    begin(config);
+    return std::nullopt;
+  }
+  check_same_run(config);
+  if (!is_there(path_ / "checkpoint.npz")) {
+    begin(config);
+    return std::nullopt;
+  }
+  Checkpoint checkpoint = load_checkpoint(path_ / "checkpoint.npz");
+  // What Descent takes over: records of the schedule before the step at which it goes on.
+  std::erase_if(checkpoint.records,
+                [&](const Record& record) { return !record.scheduled || record.step >= checkpoint.step; });
+  remove_file(path_ / "result.json");
+  start_files(config, checkpoint.records);
+  return checkpoint;
+}
+
+std::optional<RunResult> RunFolder::finished(const RunConfig& config) const {
+  if (!is_there(path_ / "config.json")) return std::nullopt;
+  const auto result = read_result(path_ / "result.json");
+  if (!result) return std::nullopt;
+  check_same_run(config);
+  const bool took_all = result->status == RunStatus::completed && result->steps >= config.steps;
+  const bool diverged = result->status == RunStatus::diverged && result->steps <= config.steps;
+  return took_all || diverged ? result : std::nullopt;
+}
+
+void RunFolder::append(const Record& record) {
+  metrics_ << metrics_line(record) << std::flush;
+  if (!metrics_)
+    throw environment_error(fmt::format("cannot write {}: the disk is full or has failed",
+                                        (path_ / "metrics.jsonl").string()));
+}
+
+void RunFolder::save(const Checkpoint& checkpoint) {
+  if (is_finite(checkpoint)) save_checkpoint(path_ / "checkpoint.npz", checkpoint);
+}
+
+void RunFolder::finish(const Attention& model, const Run& run, const Checkpoint& last, const RunConfig& config) {
+  save(last);
+  save_npz(path_ / "trace.npz", trace_arrays(model, run));
+  save_npz(path_ / "final.npz", final_arrays(model, run));
+  metrics_.close();
+  write_metrics(path_ / "metrics.jsonl", run.records);
+  write_file_atomically(path_ / "result.json", to_json(result_of(model, run), config, path_));
+}
+
+bool is_run_folder(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path / "config.json", ignored)) return false;
+  try {
+    read_config(path / "config.json");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+SavedRun load_run(const fs::path& path) {
+  if (!is_there(path / "config.json"))
+    throw bad_input(fmt::format("{} is no run folder: there is no config.json in it", path.string()));
+  SavedRun run;
+  run.config = read_config(path / "config.json");
+  run.result = read_result(path / "result.json");
+  if (run.result) {
+    read_final(path / "final.npz", run);
+    read_trace(path / "trace.npz", run);
+  } else if (is_there(path / "checkpoint.npz")) {
+    Checkpoint checkpoint = load_checkpoint(path / "checkpoint.npz");
+    run.step = checkpoint.step;
+    run.parameters = std::move(checkpoint.weights);
+    run.records = std::move(checkpoint.records);
+  }
+  read_key_weights(run);
+  return run;
+}
+
+}  // namespace attmirror

@@ -1,0 +1,193 @@
+// The model: which combinations it takes, its invariances, scores and selected tokens.
+#include "support/files.hpp"
+#include "support/random_data.hpp"
+#include <attmirror/attention/attention.hpp>
+#include <attmirror/attention/gradient.hpp>
+#include <attmirror/attention/tokens.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <Eigen/QR>
+#include <gtest/gtest.h>
+
+namespace attmirror {
+namespace {
+
+using test::expect_bad_input;
+
+DatasetArrays arrays_of(const Dataset& data) {
+  DatasetArrays arrays;
+  arrays.tokens = data.all_tokens().eigen();
+  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) arrays.lengths.push_back(data.length(i));
+  arrays.queries = data.queries().eigen();
+  arrays.labels.assign(data.labels().begin(), data.labels().end());
+  if (data.has_decoder()) arrays.decoder = data.decoder().eigen().transpose();
+  return arrays;
+}
+
+TEST(Attention, KnowsItsBlocks) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data, KQ{4});
+  EXPECT_EQ(model.trained(), (std::vector<Block>{Block::K, Block::Q}));
+  EXPECT_EQ(model.rank(), 4);
+  const Parameters zero = model.zero_parameters();
+  EXPECT_EQ(zero.K.rows(), 10);
+  EXPECT_EQ(zero.K.cols(), 4);
+  EXPECT_EQ(zero.Q.rows(), 10);
+  EXPECT_EQ(zero.Q.cols(), 4);
+  EXPECT_EQ(zero.v, data.decoder().eigen().transpose());
+  EXPECT_EQ(zero.W.size(), 0);
+}
+
+TEST(Attention, RefusesWhatDoesNotFit) {
+  const Dataset data = generate(SphereData{});
+  const Dataset joint = generate(JointData{});
+  expect_bad_input({"rank is 11", "10"}, [&] { Attention model(data, KQ{11}); });
+  expect_bad_input({"rank is -1"}, [&] { Attention model(data, KQ{-1}); });
+  expect_bad_input({"cannot train K", "W"},
+                   [&] { Attention model(data, W{}, Logistic{}, {.train = {Block::K}}); });
+  expect_bad_input({"W", "twice"}, [&] {
+    Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::W}});
+  });
+  expect_bad_input({"no decoder v"}, [&] { Attention model(joint); });
+  expect_bad_input({"key weights", "(3, 3)", "(10, 10)"},
+                   [&] { Attention model(data, Prompt{Matrix::Ones(3, 3)}); });
+  Matrix bad = Matrix::Identity(10, 10);
+  bad(2, 7) = NAN;
+  expect_bad_input({"key weights[2,7] is nan"}, [&] { Attention model(data, Prompt{bad}); });
+
+  const Attention model(data);
+  Parameters at = model.zero_parameters();
+  at.W(3, 4) = INFINITY;
+  expect_bad_input({"W[3,4] is inf"}, [&] { loss_and_gradient(model, at); });
+  at.W = Matrix::Zero(10, 9);
+  expect_bad_input({"W has shape (10, 9)", "(10, 10)"}, [&] { selected_tokens(model, at); });
+  at = model.zero_parameters();
+  at.v.resize(3);
+  expect_bad_input({"v has 3 entries", "10"}, [&] { token_scores(model, at); });
+}
+
+TEST(Attention, ParsersNameWhatTheyExpect) {
+  EXPECT_EQ(to_string(parse_loss("exponential")), "exponential");
+  EXPECT_EQ(parse_block("Q"), Block::Q);
+  expect_bad_input({"loss is \"hinge\"", "logistic"}, [] { parse_loss("hinge"); });
+  expect_bad_input({"block is \"x\"", "W"}, [] { parse_block("x"); });
+}
+
+// Relabelling the tokens of a sequence, or the sequences, changes nothing but the labels.
+TEST(Attention, IsInvariantUnderPermutations) {
+  const Dataset data = generate(SphereData{});
+  DatasetArrays shuffled = arrays_of(data);
+  std::vector<std::int64_t> order(8);
+  std::iota(order.begin(), order.end(), 0);
+  for (std::ptrdiff_t i = 0; i < 6; ++i) {
+    std::ranges::rotate(order, order.begin() + 3);
+    for (std::ptrdiff_t t = 0; t < 8; ++t) {
+      const std::ptrdiff_t from = 5 - i, token = order[static_cast<std::size_t>(t)];
+      shuffled.tokens.row(i * 8 + t) = data.tokens(from).eigen().row(token);
+    }
+    shuffled.queries.row(i) = data.queries().eigen().row(5 - i);
+    shuffled.labels[static_cast<std::size_t>(i)] = data.labels()[static_cast<std::size_t>(5 - i)];
+  }
+  const Dataset other(shuffled);
+  const Attention model(data), permuted(other);
+  const Parameters at = test::random_parameters(model, 1, 8);
+  Parameters fixed = at;
+  fixed.v = model.zero_parameters().v;
+  const LossAndGradient a = loss_and_gradient(model, fixed), b = loss_and_gradient(permuted, fixed);
+  EXPECT_NEAR(a.loss, b.loss, 1e-15);
+  EXPECT_NEAR(a.max_softmax, b.max_softmax, 1e-15);
+  EXPECT_LT((a.gradient.W - b.gradient.W).norm(), 1e-14 * a.gradient.W.norm());
+}
+
+// Tokens R x, queries S z, weights R W S^T, decoder R v: the same logits, and the gradient turns along.
+TEST(Attention, TurnsWithTheData) {
+  const Dataset data = generate(SphereData{});
+  const Matrix R = Eigen::HouseholderQR<Eigen::MatrixXd>(test::random_matrix(10, 10, 1)).householderQ() *
+                   Eigen::MatrixXd::Identity(10, 10);
+  const Matrix S = Eigen::HouseholderQR<Eigen::MatrixXd>(test::random_matrix(10, 10, 2)).householderQ() *
+                   Eigen::MatrixXd::Identity(10, 10);
+  DatasetArrays turned = arrays_of(data);
+  turned.tokens = turned.tokens * R.transpose();
+  turned.queries = turned.queries * S.transpose();
+  turned.decoder = R * turned.decoder;
+  const Dataset other(turned);
+  const Attention model(data), rotated(other);
+  Parameters at = model.zero_parameters(), turned_at = rotated.zero_parameters();
+  at.W = test::random_matrix(10, 10, 3);
+  turned_at.W = R * at.W * S.transpose();
+  const LossAndGradient a = loss_and_gradient(model, at), b = loss_and_gradient(rotated, turned_at);
+  EXPECT_NEAR(a.loss, b.loss, 1e-14);
+  EXPECT_LT((R * a.gradient.W * S.transpose() - b.gradient.W).norm(), 1e-13 * a.gradient.W.norm());
+  EXPECT_EQ(selected_tokens(model, at), selected_tokens(rotated, turned_at));
+}
+
+// Adding a constant to all logits of a sequence changes nothing: tokens shifted along u with W^T u = 0.
+TEST(Attention, ParameterizationsAgreeWhereTheyMeet) {
+  const Dataset data = generate(SphereData{});
+  const Attention w(data), kq(data, KQ{3});
+  const Parameters factors = test::random_parameters(kq, 1, 5);
+  Parameters combined = w.zero_parameters();
+  combined.W = combined_weights(factors);
+  Parameters factors_fixed = factors;
+  factors_fixed.v = combined.v;
+  const LossAndGradient a = loss_and_gradient(w, combined), b = loss_and_gradient(kq, factors_fixed);
+  EXPECT_NEAR(a.loss, b.loss, 1e-14);
+  // grad_K = grad_W Q, grad_Q = grad_W^T K
+  EXPECT_LT((a.gradient.W * factors.Q - b.gradient.K).norm(), 1e-13 * b.gradient.K.norm());
+  EXPECT_LT((a.gradient.W.transpose() * factors.K - b.gradient.Q).norm(), 1e-13 * b.gradient.Q.norm());
+}
+
+TEST(Tokens, ScoresAndOptimalTokensOfSettingB) {
+  const Dataset data = generate(SphereData{});  // seed 1: SPEC 4.6
+  EXPECT_EQ(optimal_tokens(data).tokens, (std::vector<std::int64_t>{3, 2, 6, 2, 6, 2}));
+  const Attention model(data);
+  const Parameters zero = model.zero_parameters();
+  EXPECT_EQ(optimal_tokens(model, zero), optimal_tokens(data));
+  EXPECT_EQ(selected_tokens(model, zero).tokens, std::vector<std::int64_t>(6, 0));  // ties: the first
+  for (const Vector& s : attention_probabilities(model, zero))
+    EXPECT_LT((s.array() - 0.125).abs().maxCoeff(), 1e-16);
+  EXPECT_NEAR(loss_and_gradient(model, zero).loss, 0.68016122, 5e-8);  // regenerated data: float32 rounding
+  EXPECT_NEAR(loss_and_gradient(model, zero).max_softmax, 0.125, 1e-15);
+}
+
+TEST(Tokens, SelectionMarginIsTheSmallestDifference) {
+  const Dataset data = test::ragged_data(5, 4, 3, 2);
+  const Matrix weights = test::random_matrix(3, 3, 6);
+  const Attention model(data);
+  Parameters at = model.zero_parameters();
+  at.W = weights;
+  const Selection selected = selected_tokens(model, at);
+  double expected = std::numeric_limits<double>::infinity();
+  const std::vector<Vector> all = logits(model, at);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::ptrdiff_t t = 0; t < all[i].size(); ++t)
+      if (t != selected.tokens[i]) expected = std::min(expected, all[i](selected.tokens[i]) - all[i](t));
+  EXPECT_NEAR(selection_margin(data, selected, weights), expected, 1e-14);
+  EXPECT_GT(expected, 0);
+  expect_bad_input({"W has shape (2, 2)"}, [&] { selection_margin(data, selected, Matrix::Ones(2, 2)); });
+}
+
+TEST(Loss, StaysAccurateFarOut) {
+  EXPECT_EQ(loss_value(Logistic{}, 800), 0.0);
+  EXPECT_EQ(loss_value(Logistic{}, -800), 800.0);
+  EXPECT_NEAR(loss_value(Logistic{}, 50), std::exp(-50.0), 1e-30);
+  EXPECT_EQ(log_abs_loss_derivative(Logistic{}, 800), -800.0);
+  EXPECT_NEAR(log_abs_loss_derivative(Logistic{}, -40), -std::exp(-40.0), 1e-25);
+  EXPECT_EQ(log_abs_loss_derivative(Exponential{}, 2000), -2000.0);
+  EXPECT_EQ(log_abs_loss_derivative(Linear{}, 7), 0.0);
+  for (const double m : {-30.0, -1.0, 0.0, 0.5, 20.0})
+    for (const Loss& loss : {Loss{Logistic{}}, Loss{Exponential{}}, Loss{Linear{}}}) {
+      EXPECT_NEAR(std::log(-loss_derivative(loss, m)), log_abs_loss_derivative(loss, m), 1e-13);
+      const double h = 1e-6;
+      EXPECT_NEAR((loss_value(loss, m + h) - loss_value(loss, m - h)) / (2 * h), loss_derivative(loss, m),
+                  1e-8 * (1 + std::abs(loss_value(loss, m))));
+    }
+}
+
+}  // namespace
+}  // namespace attmirror
