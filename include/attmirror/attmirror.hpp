@@ -11,6 +11,7 @@
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/fingerprint.hpp>
 #include <attmirror/base/isa.hpp>
 #include <attmirror/base/progress.hpp>
 #include <attmirror/base/random.hpp>

@@ -1,11 +1,9 @@
-// Value and gradient of softmax attention over a block of sequences (SPEC 1.3). Compiled once per instruction
-// set.
+// Value and gradient of softmax attention over a block of sequences. Compiled once per instruction set.
 //
 // With scores gamma_t = Y v^T x_t, attention s = softmax(a) and margin m = s^T gamma of one sequence,
 //
-//   dL/da_t = (1/n) ell'(m) s_t (gamma_t - m)                                            (textbook)
-//           = (1/n) ell'(m) [ s_t (gamma_t - gamma_r) + s_t D ],  D = sum_tau s_tau (gamma_r - gamma_tau)
-//           (safe)
+//   textbook   dL/da_t = (1/n) ell'(m) s_t (gamma_t - m)
+//   safe               = (1/n) ell'(m) [ s_t (gamma_t - gamma_r) + s_t D ],  D = sum_tau s_tau (gamma_r - gamma_tau)
 //
 // for any reference score gamma_r; we take that of the token with the largest logit. The textbook form loses
 // every digit at the winning token once 1 - s_max < 1e-16, because m then rounds to gamma_r. In the safe form
@@ -14,8 +12,8 @@
 // The safe form also factors out what may underflow. Let E = max{a_t : gamma_t != gamma_r} - max a <= 0. Then
 //
 //   dL/da_t = -(1/n) e^{log|ell'| + E} [ h_t (gamma_t - gamma_r) + e_t delta ] / S,
-//   e_t = e^{a_t - max a},  S = sum e_t,  h_t = e^{min(a_t - max a - E, 0)},  delta = sum_tau h_tau (gamma_r
-//   - gamma_tau) / S
+//   e_t = e^{a_t - max a},  S = sum e_t,  h_t = e^{min(a_t - max a - E, 0)},
+//   delta = sum_tau h_tau (gamma_r - gamma_tau) / S
 //
 // where all but the first factor is of order one. A chunk keeps its sums relative to the largest log|ell'| +
 // E seen so far, as an online softmax does.

@@ -4,13 +4,10 @@
 // pointers in namespace attmirror::ATTMIRROR_ISA, hence three tables; the ordinary source beside it calls
 // through the one that fits. For kernels called `lp_map`:
 //
-//   lp_map_kernels.hpp    struct LpMapKernels { void (*forward)(const double* in, double p, double* out,
-//   ...); };
-//                         namespace isa_sse2 { extern const LpMapKernels lp_map_kernels; }  // isa_avx2,
-//                         isa_avx512
+//   lp_map_kernels.hpp    struct LpMapKernels { void (*forward)(const double* in, double p, double* out, ...); };
+//                         namespace isa_sse2 { extern const LpMapKernels lp_map_kernels; }  // isa_avx2, isa_avx512
 //   lp_map_kernels.cpp    namespace attmirror::ATTMIRROR_ISA { const LpMapKernels lp_map_kernels{&forward}; }
-//   lp_map.cpp            choose_kernels(isa_sse2::lp_map_kernels, isa_avx2::...,
-//   isa_avx512::...).forward(...)
+//   lp_map.cpp            choose_kernels(isa_sse2::lp_map_kernels, isa_avx2::..., isa_avx512::...).forward(...)
 //
 // Not for kernel sources: this is an inline function outside the namespaces of the instruction sets.
 #pragma once

@@ -1,9 +1,9 @@
-// attmirror compare: did the training go where theory says? The weights of a run against a max-margin solution, in
-// three numbers that do not depend on the size of either:
+// attmirror compare: did the training go where theory says? The weights of a run against a max-margin
+// solution, in three numbers that do not depend on the size of either:
 //
 //   directional_bregman   D(W_svm / |W_svm|_p, W / |W|_p), 0 only for equal directions
 //   correlation           the cosine between the two
-//   margin_ratio          (margin of W on the svm's tokens / |W|_p) / (1 / |W_svm|_p), at most 1 for the exact solution
+//   margin_ratio          (margin of W on the svm's tokens / |W|_p) / (1 / |W_svm|_p), at most 1
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -33,7 +33,7 @@ struct CompareOptions {
 };
 
 struct Solution {
-  Matrix weights;                 // W (d, d), or a prompt as one row
+  Matrix weights;                  // W (d, d), or a prompt as one row
   std::optional<Selection> alpha;  // the tokens it separates from the others
 };
 
@@ -48,8 +48,8 @@ Solution load_solution(const std::filesystem::path& path, const Dataset& data, b
   const std::int64_t d = data.dim();
   const Shape expected = prompt ? Shape{d} : Shape{d, d};
   if (array.shape() != expected)
-    throw bad_input(fmt::format("{}: {} has shape {}: expected {}", path.string(), name, to_string(array.shape()),
-                                to_string(expected)));
+    throw bad_input(fmt::format("{}: {} has shape {}: expected {}", path.string(), name,
+                                to_string(array.shape()), to_string(expected)));
   const std::vector<double> values = array.to_doubles(fmt::format("{}: {}", path.string(), name));
   Solution solution;
   solution.weights = Eigen::Map<const Matrix>(values.data(), prompt ? 1 : d, d);
@@ -76,8 +76,9 @@ Dataset load_run_data(const SavedRun& run, const CompareOptions& options) {
   };
   Dataset data = load();
   if (data.fingerprint() != run.config.data_fingerprint)
-    throw bad_input(fmt::format("{} is not the dataset of the run: its fingerprint is {:016x}, that of the run {:016x}",
-                                path.string(), data.fingerprint(), run.config.data_fingerprint));
+    throw bad_input(
+        fmt::format("{} is not the dataset of the run: its fingerprint is {:016x}, that of the run {:016x}",
+                    path.string(), data.fingerprint(), run.config.data_fingerprint));
   return data;
 }
 
@@ -115,7 +116,8 @@ struct Comparison {
   double correlation = directional_bregman, margin_ratio = directional_bregman;
 };
 
-Comparison compare(const Attention& model, const Matrix& svm, const Matrix& weights, const Selection& alpha, double p) {
+Comparison compare(const Attention& model, const Matrix& svm, const Matrix& weights, const Selection& alpha,
+                   double p) {
   Comparison result;
   if (weights.isZero(0) || !weights.allFinite()) return result;
   result.directional_bregman = directional_bregman(svm, weights, p);
@@ -134,39 +136,49 @@ std::vector<std::string> cells(const Comparison& c) {
   const auto cell = [](double value, const char* format) {
     return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string("-");
   };
-  return {cell(c.directional_bregman, "{:.6g}"), cell(c.correlation, "{:.9f}"), cell(c.margin_ratio, "{:.9f}")};
+  return {cell(c.directional_bregman, "{:.6g}"), cell(c.correlation, "{:.9f}"),
+          cell(c.margin_ratio, "{:.9f}")};
 }
 
 int run_compare(const CompareOptions& options, bool p_given) {
   if (p_given) validate_p(options.p);
   const SavedRun run = load_run(options.run);
   if (run.parameters.v.size() == 0)
-    throw bad_input(fmt::format("{} has no weights yet: the run was stopped before its first checkpoint", options.run.string()));
+    throw bad_input(fmt::format("{} has no weights yet: the run was stopped before its first checkpoint",
+                                options.run.string()));
   const double p = p_given ? options.p : geometry_p(run.config.optimizer);
   const Dataset data = load_run_data(run, options);
   const Attention model(data, parameterization_of(run), parse_loss(run.config.loss), {run.config.train});
   const Solution svm = load_solution(options.svm, data, run.config.params == "prompt");
   if (run.result && run.result->status == RunStatus::diverged)
-    throw bad_input(fmt::format("the run in {} diverged at step {}: its weights have no direction", options.run.string(), run.step));
+    throw bad_input(fmt::format("the run in {} diverged at step {}: its weights have no direction",
+                                options.run.string(), run.step));
 
   const Selection selected = selected_tokens(model, run.parameters);
   const Selection& alpha = svm.alpha ? *svm.alpha : selected;
   if (!svm.alpha && !options.common.quiet)
-    note(fmt::format("{} has no alpha: margins are taken on the tokens that the run selects", options.svm.string()));
+    note(fmt::format("{} has no alpha: margins are taken on the tokens that the run selects",
+                     options.svm.string()));
   if (!run.result && !options.common.quiet)
-    note(fmt::format("the run in {} has not ended: compared at its checkpoint, step {}", options.run.string(), run.step));
+    note(fmt::format("the run in {} has not ended: compared at its checkpoint, step {}", options.run.string(),
+                     run.step));
   const Matrix weights = compared_weights(run.parameters);
-  if (weights.isZero(0)) throw bad_input(fmt::format("the weights of the run in {} are 0: they have no direction", options.run.string()));
+  if (weights.isZero(0))
+    throw bad_input(
+        fmt::format("the weights of the run in {} are 0: they have no direction", options.run.string()));
   const Comparison last = compare(model, svm.weights, weights, alpha, p);
   std::size_t agreeing = 0;
-  for (std::size_t i = 0; i < alpha.tokens.size(); ++i) agreeing += alpha.tokens[i] == selected.tokens[i] ? 1 : 0;
+  for (std::size_t i = 0; i < alpha.tokens.size(); ++i)
+    agreeing += alpha.tokens[i] == selected.tokens[i] ? 1 : 0;
 
   if (options.trace && run.config.keep == Keep::metrics)
-    throw bad_input(fmt::format("the run in {} kept metrics only: --trace needs --keep parameters", options.run.string()));
+    throw bad_input(fmt::format("the run in {} kept metrics only: --trace needs --keep parameters",
+                                options.run.string()));
   std::vector<std::pair<std::int64_t, Comparison>> trace;
   if (options.trace)
     for (const Record& record : run.records)
-      trace.emplace_back(record.step, compare(model, svm.weights, compared_weights(record.parameters), alpha, p));
+      trace.emplace_back(record.step,
+                         compare(model, svm.weights, compared_weights(record.parameters), alpha, p));
 
   if (options.common.json) {
     Json json = {{"status", "done"}, {"p", p}};
@@ -190,7 +202,8 @@ int run_compare(const CompareOptions& options, bool p_given) {
     return done;
   }
   Table table;
-  table.title = fmt::format("{} against {} in the geometry of p = {:g}", options.run.string(), options.svm.string(), p);
+  table.title =
+      fmt::format("{} against {} in the geometry of p = {:g}", options.run.string(), options.svm.string(), p);
   table.columns = {{"step"}, {"directional Bregman"}, {"correlation"}, {"margin ratio"}};
   const auto add_row = [&](std::int64_t step, const Comparison& c) {
     std::vector<std::string> row = cells(c);
@@ -204,7 +217,8 @@ int run_compare(const CompareOptions& options, bool p_given) {
   if (svm.alpha)
     text += agreeing == alpha.tokens.size()
                 ? std::string("those of the svm  the same\n")
-                : fmt::format("those of the svm  {}: {} of {} agree\n", short_list(alpha.tokens), agreeing, alpha.tokens.size());
+                : fmt::format("those of the svm  {}: {} of {} agree\n", short_list(alpha.tokens), agreeing,
+                              alpha.tokens.size());
   print(text);
   return done;
 }
@@ -215,8 +229,11 @@ Subcommand add_compare(CLI::App& parent) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App& app = *parent.add_subcommand("compare", "compare a run with a max-margin solution");
   add_path(app, "run", options->run, "FOLDER", "the folder of a run")->required();
-  add_path(app, "svm", options->svm, "FILE", ".npz with the solution W (p for a prompt) and its tokens alpha")->required();
-  CLI::Option* p = add_number(app, "--p", options->p, "the geometry to compare in; by default that of the run")->default_str("");
+  add_path(app, "svm", options->svm, "FILE", ".npz with the solution W (p for a prompt) and its tokens alpha")
+      ->required();
+  CLI::Option* p =
+      add_number(app, "--p", options->p, "the geometry to compare in; by default that of the run")
+          ->default_str("");
   add_path(app, "--data", options->data, "FILE", "the dataset of the run, if it is no longer where it was");
   app.add_flag("--trace", options->trace, "compare every record of the run");
   add_common_options(app, options->common);

@@ -1,5 +1,5 @@
-// attmirror completion: scripts for the Tab key, made from the same tree of options that reads the command line, so
-// that they cannot fall behind it.
+// attmirror completion: scripts for the Tab key, made from the same tree of options that reads the command
+// line, so that they cannot fall behind it.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/error.hpp>
@@ -17,7 +17,7 @@ namespace attmirror::cli {
 namespace {
 
 struct OptionInfo {
-  std::vector<std::string> names;    // "-o", "--output"
+  std::vector<std::string> names;  // "-o", "--output"
   std::string description;
   std::vector<std::string> choices;  // "md", "gd"; "normal:" where something of the user's follows
   bool takes_value = false, takes_file = false;
@@ -38,7 +38,9 @@ std::vector<std::string> choices_of(const std::string& type) {
     std::string choice = type.substr(begin, end - begin);
     begin = end + 1;
     if (const std::size_t colon = choice.find(':'); colon != std::string::npos) choice.resize(colon + 1);
-    const bool placeholder = choice.size() > 2 && std::ranges::all_of(choice, [](unsigned char c) { return std::isupper(c) || c == '_'; });
+    const bool placeholder = choice.size() > 2 && std::ranges::all_of(choice, [](unsigned char c) {
+                               return std::isupper(c) || c == '_';
+                             });
     if (!placeholder && std::ranges::find(choices, choice) == choices.end()) choices.push_back(choice);
   }
   return choices;
@@ -49,7 +51,7 @@ OptionInfo info_of(const CLI::Option& option) {
   for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
   info.description = option.get_description();
-  info.takes_value = option.get_type_size() != 0;
+  info.takes_value = option.get_items_expected_max() != 0;
   const std::string type = option.get_type_name();
   info.takes_file = type == "FILE" || type == "FOLDER" || type.find("file:") != std::string::npos;
   info.choices = choices_of(type);
@@ -72,7 +74,8 @@ CommandInfo info_of(const CLI::App& app) {
 
 std::vector<std::string> all_names(const CommandInfo& command) {
   std::vector<std::string> names;
-  for (const OptionInfo& option : command.options) names.insert(names.end(), option.names.begin(), option.names.end());
+  for (const OptionInfo& option : command.options)
+    names.insert(names.end(), option.names.begin(), option.names.end());
   return names;
 }
 
@@ -91,9 +94,11 @@ std::string shell_quoted(const std::string& text) {
 // What follows the word before the cursor.
 std::string bash_values(const OptionInfo& option) {
   if (!option.choices.empty() && option.takes_file)
-    return fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\") $(compgen -f -- \"$cur\"))", shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+    return fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\") $(compgen -f -- \"$cur\"))",
+                       shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
   if (!option.choices.empty())
-    return fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\"))", shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+    return fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\"))",
+                       shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
   if (option.takes_file) return "COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames 2>/dev/null";
   return "COMPREPLY=()";
 }
@@ -108,12 +113,14 @@ std::string bash_script(const CommandInfo& root, const std::vector<CommandInfo>&
       "    case \"$word\" in\n";
   std::vector<std::string> names;
   for (const CommandInfo& command : commands) names.push_back(command.name);
-  script += fmt::format("      {}) command=\"$word\"; break ;;\n    esac\n  done\n  case \"$command\" in\n", fmt::join(names, "|"));
+  script += fmt::format("      {}) command=\"$word\"; break ;;\n    esac\n  done\n  case \"$command\" in\n",
+                        fmt::join(names, "|"));
   for (const CommandInfo& command : commands) {
     script += fmt::format("    {})\n      case \"$prev\" in\n", command.name);
     for (const OptionInfo& option : command.options)
       if (option.takes_value)
-        script += fmt::format("        {}) {}; return ;;\n", fmt::join(option.names, "|"), bash_values(option));
+        script +=
+            fmt::format("        {}) {}; return ;;\n", fmt::join(option.names, "|"), bash_values(option));
     script += fmt::format(
         "      esac\n"
         "      if [[ \"$cur\" == -* ]]; then COMPREPLY=($(compgen -W {} -- \"$cur\")); return; fi\n"
@@ -122,8 +129,9 @@ std::string bash_script(const CommandInfo& root, const std::vector<CommandInfo>&
   }
   std::vector<std::string> first = names;
   for (const std::string& name : all_names(root)) first.push_back(name);
-  script += fmt::format("    *) COMPREPLY=($(compgen -W {} -- \"$cur\")) ;;\n  esac\n}}\ncomplete -F _attmirror attmirror\n",
-                        shell_quoted(fmt::format("{}", fmt::join(first, " "))));
+  script += fmt::format(
+      "    *) COMPREPLY=($(compgen -W {} -- \"$cur\")) ;;\n  esac\n}}\ncomplete -F _attmirror attmirror\n",
+      shell_quoted(fmt::format("{}", fmt::join(first, " "))));
   return script;
 }
 
@@ -168,7 +176,8 @@ std::string zsh_script(const std::vector<CommandInfo>& commands) {
         if (option.takes_value) spec += fmt::format(":value:{}", zsh_action(option));
         script += " \\\n        " + shell_quoted(spec);
       }
-    script += " \\\n        " + shell_quoted(fmt::format("*:argument:{}", zsh_action(command.argument))) + " ;;\n";
+    script +=
+        " \\\n        " + shell_quoted(fmt::format("*:argument:{}", zsh_action(command.argument))) + " ;;\n";
   }
   return script + "  esac\n}\ncompdef _attmirror attmirror\n";
 }
@@ -178,15 +187,18 @@ std::string fish_script(const std::vector<CommandInfo>& commands) {
       "# attmirror for fish: attmirror completion fish > ~/.config/fish/completions/attmirror.fish\n"
       "complete -c attmirror -f\n";
   for (const CommandInfo& command : commands) {
-    script += fmt::format("complete -c attmirror -n __fish_use_subcommand -a {} -d {}\n", command.name, shell_quoted(command.description));
+    script += fmt::format("complete -c attmirror -n __fish_use_subcommand -a {} -d {}\n", command.name,
+                          shell_quoted(command.description));
     const std::string condition = fmt::format("-n '__fish_seen_subcommand_from {}'", command.name);
     if (command.argument.takes_file) script += fmt::format("complete -c attmirror {} -F\n", condition);
     if (!command.argument.choices.empty())
-      script += fmt::format("complete -c attmirror {} -a '{}'\n", condition, fmt::join(command.argument.choices, " "));
+      script += fmt::format("complete -c attmirror {} -a '{}'\n", condition,
+                            fmt::join(command.argument.choices, " "));
     for (const OptionInfo& option : command.options) {
       script += fmt::format("complete -c attmirror {}", condition);
       for (const std::string& name : option.names)
-        script += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2)) : fmt::format(" -s {}", name.substr(1));
+        script += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2))
+                                         : fmt::format(" -s {}", name.substr(1));
       if (option.takes_value) script += option.takes_file ? " -r -F" : " -x";
       if (!option.choices.empty()) script += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
       script += fmt::format(" -d {}\n", shell_quoted(option.description));
@@ -197,7 +209,8 @@ std::string fish_script(const std::vector<CommandInfo>& commands) {
 
 int run_completion(const CLI::App& root, const std::string& shell, const CommonOptions& common) {
   std::vector<CommandInfo> commands;
-  for (const CLI::App* app : root.get_subcommands([](const CLI::App*) { return true; })) commands.push_back(info_of(*app));
+  for (const CLI::App* app : root.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(info_of(*app));
   std::string script;
   if (shell == "bash")
     script = bash_script(info_of(root), commands);
@@ -226,7 +239,8 @@ Subcommand add_completion(CLI::App& parent) {
   add_text(app, "shell", options->shell, "bash|zsh|fish", "the shell")->required();
   add_common_options(app, options->common);
   app.footer("Example:\n  source <(attmirror completion bash)");
-  return {&app, &options->common, [options, &parent] { return run_completion(parent, options->shell, options->common); }};
+  return {&app, &options->common,
+          [options, &parent] { return run_completion(parent, options->shell, options->common); }};
 }
 
 }  // namespace attmirror::cli

@@ -20,7 +20,9 @@ void print(std::string_view text) {
         fmt::format("cannot write to standard output: {}", errno == 0 ? "it failed" : std::strerror(errno)));
 }
 
-void print_json(const Json& object) { print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+void print_json(const Json& object) {
+  print(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
 
 void note(std::string_view text) {
   const std::string line = fmt::format("attmirror: {}\n", text);

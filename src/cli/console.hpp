@@ -1,8 +1,8 @@
 // What the command says, and where: answers on stdout, everything else on stderr.
 //
-// With --json, stdout holds exactly one JSON object, also after an error. With --quiet there is no progress, no note
-// and no summary of work whose outcome lies in files; answers that were asked for (compare, info, --json) and errors
-// remain.
+// With --json, stdout holds exactly one JSON object, also after an error. With --quiet there is no progress,
+// no note and no summary of work whose outcome lies in files; answers that were asked for (compare, info,
+// --json) and errors remain.
 #pragma once
 
 #include <attmirror/base/table.hpp>
@@ -18,14 +18,14 @@ using Json = nlohmann::ordered_json;
 
 enum ExitCode : int {
   done = 0,
-  negative = 1,     // it ran, and the answer is no
+  negative = 1,  // it ran, and the answer is no
   bad_input_exit = 2,
   environment = 3,
   signalled = 128,  // plus the number of the signal: 130 for Ctrl-C
 };
 
-// Writes to stdout and makes sure that it got there. Throws Error (environment): "cannot write to standard output:
-// No space left on device".
+// Writes to stdout and makes sure that it got there. Throws Error (environment): "cannot write to standard
+// output: No space left on device".
 void print(std::string_view text);
 void print_json(const Json& object);
 

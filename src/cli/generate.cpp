@@ -37,14 +37,14 @@ int run_generate(const GenerateOptions& options) {
   save_dataset(options.output, data);
   if (options.common.json) {
     print_json(Json{{"status", "done"},
-               {"output", options.output.string()},
-               {"kind", options.kind},
-               {"samples", data.samples()},
-               {"max_tokens", data.max_length()},
-               {"total_tokens", data.total_tokens()},
-               {"dim", data.dim()},
-               {"seed", options.kind == "sphere" ? Json(options.sphere.seed) : Json()},
-               {"fingerprint", fmt::format("{:016x}", data.fingerprint())}});
+                    {"output", options.output.string()},
+                    {"kind", options.kind},
+                    {"samples", data.samples()},
+                    {"max_tokens", data.max_length()},
+                    {"total_tokens", data.total_tokens()},
+                    {"dim", data.dim()},
+                    {"seed", options.kind == "sphere" ? Json(options.sphere.seed) : Json()},
+                    {"fingerprint", fmt::format("{:016x}", data.fingerprint())}});
   } else if (!options.common.quiet) {
     print(fmt::format("{}: {}\n", options.output.string(), to_string(data)));
   }
@@ -57,21 +57,26 @@ Subcommand add_generate(CLI::App& parent) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App& app = *parent.add_subcommand("generate", "make a dataset from a seed");
   add_text(app, "--kind", options->kind, "sphere|joint",
-           "sphere: tokens, queries and v on the unit sphere, as the papers draw them with torch's generator; joint: "
+           "sphere: tokens, queries and v on the unit sphere, as the papers draw them with torch's "
+           "generator; joint: "
            "the two sequences of their joint training of W and v, nothing random");
-  CLI::Option* sizes[] = {
-      add_count(app, "--samples", options->sphere.samples, "sequences n"),
-      add_count(app, "--tokens", options->sphere.tokens, "tokens T of each sequence (with --min-tokens: at most)"),
-      add_count(app, "--dim", options->sphere.dim, "dimension d of a token"),
-      add_count(app, "--min-tokens", options->min_tokens, "lengths random from this to --tokens; 0: all equal"),
-      add_seed(app, "--seed", options->sphere.seed, "seed of torch's generator, of which the lower 32 bits count")};
+  CLI::Option* sizes[] = {add_count(app, "--samples", options->sphere.samples, "sequences n"),
+                          add_count(app, "--tokens", options->sphere.tokens,
+                                    "tokens T of each sequence (with --min-tokens: at most)"),
+                          add_count(app, "--dim", options->sphere.dim, "dimension d of a token"),
+                          add_count(app, "--min-tokens", options->min_tokens,
+                                    "lengths random from this to --tokens; 0: all equal"),
+                          add_seed(app, "--seed", options->sphere.seed,
+                                   "seed of torch's generator, of which the lower 32 bits count")};
   add_path(app, "-o,--output", options->output, "FILE", "the .npz file to write")->required();
   add_common_options(app, options->common);
   app.footer("Example:\n  attmirror generate --samples 6 --tokens 8 --dim 10 --seed 1 -o data.npz");
-  return {&app, &options->common, [options, sizes = std::vector<CLI::Option*>(std::begin(sizes), std::end(sizes))] {
+  return {&app, &options->common,
+          [options, sizes = std::vector<CLI::Option*>(std::begin(sizes), std::end(sizes))] {
             for (const CLI::Option* size : sizes)
               if (options->kind == "joint" && size->count() > 0)
-                throw bad_input(fmt::format("{} is given, but the joint data have fixed sizes and no seed", size->get_name()));
+                throw bad_input(fmt::format("{} is given, but the joint data have fixed sizes and no seed",
+                                            size->get_name()));
             return run_generate(*options);
           }};
 }

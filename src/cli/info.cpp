@@ -1,6 +1,7 @@
 // attmirror info: what is in a file or folder.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "cli/run_text.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -36,13 +37,16 @@ Answer describe_arrays(const fs::path& path, const char* kind, const NamedArrays
   Answer answer;
   answer.json = {{"kind", kind}, {"path", path.string()}, {"arrays", Json::array()}};
   Table table;
-  table.title = fmt::format("{}: {} with {} array{}", path.string(), kind, arrays.size(), arrays.size() == 1 ? "" : "s");
+  table.title = fmt::format("{}: {} with {} array{}", path.string(), kind, arrays.size(),
+                            arrays.size() == 1 ? "" : "s");
   table.columns = {{"name", Align::left}, {"type", Align::left}, {"shape", Align::left}, {"bytes"}};
   for (const auto& [name, array] : arrays) {
     table.rows.push_back({name, std::string(to_string(array.dtype())), to_string(array.shape()),
                           fmt::format("{}", array.bytes().size())});
-    answer.json["arrays"].push_back(
-        {{"name", name}, {"dtype", to_string(array.dtype())}, {"shape", array.shape()}, {"bytes", array.bytes().size()}});
+    answer.json["arrays"].push_back({{"name", name},
+                                     {"dtype", to_string(array.dtype())},
+                                     {"shape", array.shape()},
+                                     {"bytes", array.bytes().size()}});
   }
   answer.text = to_text(table);
   return answer;
@@ -70,7 +74,8 @@ Answer describe_dataset(const fs::path& path) {
   answer.text += fmt::format("sequences         {}\n", data.samples());
   answer.text += shortest == data.max_length()
                      ? fmt::format("tokens            {} each, {} in all\n", shortest, data.total_tokens())
-                     : fmt::format("tokens            {} to {} each, {} in all\n", shortest, data.max_length(), data.total_tokens());
+                     : fmt::format("tokens            {} to {} each, {} in all\n", shortest,
+                                   data.max_length(), data.total_tokens());
   answer.text += fmt::format("dimension         {}\n", data.dim());
   answer.text += fmt::format("labels            {} of +1, {} of -1\n", positive, data.samples() - positive);
   if (data.has_decoder()) {
@@ -89,30 +94,38 @@ Answer describe_run_folder(const fs::path& path) {
   const RunConfig& config = run.config;
   const std::string status = run.result ? std::string(to_string(run.result->status)) : "unfinished";
   Answer answer;
-  answer.json = {{"kind", "run"},         {"path", path.string()},
-                 {"status", status},      {"step", run.step},
-                 {"steps", config.steps}, {"records", run.records.size()},
+  answer.json = {{"kind", "run"},
+                 {"path", path.string()},
+                 {"status", status},
+                 {"step", run.step},
+                 {"steps", config.steps},
+                 {"records", run.records.size()},
                  {"result", run.result ? Json::parse(to_json(*run.result, config, path)) : Json()},
                  {"config", Json::parse(to_json(config))}};
-  answer.text = fmt::format("{}: run, {} at step {} of {}\n\n", path.string(), status, run.step, config.steps);
-  answer.text += fmt::format("data        {} ({} sequences, at most {} tokens, dimension {})\n", config.data_path.string(),
-                             config.samples, config.max_tokens, config.dim);
-  std::string trained;
-  for (const Block block : config.train) trained += fmt::format("{}{}", trained.empty() ? "" : ", ", to_string(block));
-  answer.text += fmt::format("model       {} of rank {}, {} loss, trains {}\n", config.params, config.rank, config.loss, trained);
+  answer.text = fmt::format("{}: {} at step {} of {}\n\n", path.string(), status, run.step, config.steps);
+  answer.text += fmt::format("data        {} ({} sequences, at most {} tokens, dimension {})\n",
+                             config.data_path.string(), config.samples, config.max_tokens, config.dim);
+  answer.text += fmt::format("model       {}{}, {} loss, trains {}\n", config.params,
+                             config.params == "KQ" ? fmt::format(" of rank {}", config.rank) : "",
+                             config.loss, trained_text(config));
   answer.text += fmt::format("optimizer   {}\n", to_string(config.optimizer));
-  answer.text += fmt::format("start       {}, std {}, seed {}{}\n", to_string(config.init_kind), config.init_std, config.init_seed,
-                             config.init_fingerprint != 0 ? ", blocks from " + config.init_path.string() : "");
-  answer.text += fmt::format("records     {} ({}, keeps {})\n", run.records.size(), config.record, to_string(config.keep));
-  answer.text += fmt::format("made by     attmirror {} (commit {}), {}\n", config.version, config.commit, config.isa);
+  answer.text += fmt::format("start       {}\n", start_text(config));
+  answer.text += fmt::format("records     {} ({}, keeps {})\n", run.records.size(), config.record,
+                             to_string(config.keep));
+  answer.text +=
+      fmt::format("made by     attmirror {} (commit {}), {}\n", config.version, config.commit, config.isa);
   if (run.result && !run.result->selected.tokens.empty())
     answer.text += fmt::format("selected    {}\n", short_list(run.result->selected.tokens));
   if (!run.result)
-    answer.text += "\nIt was stopped before its end: attmirror train with the same options and --resume goes on.\n";
+    answer.text +=
+        "\nIt was stopped before its end: attmirror train with the same options and --resume goes on.\n";
   if (run.records.empty()) return answer;
 
   Table table;
-  table.columns = {{"step"}, {"loss"}, {"max softmax"}, {"norm"}};
+  table.columns = {{"step"},
+                   {"loss"},
+                   {"max softmax"},
+                   {fmt::format("‖{}‖_{:g}", weights_text(config), geometry_p(config.optimizer))}};
   constexpr std::size_t most = 12;
   const std::size_t count = run.records.size();
   for (std::size_t r = 0; r < count; ++r) {
@@ -139,22 +152,27 @@ std::string first_bytes(const fs::path& path) {
 Answer describe(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error))
-    throw bad_input(fmt::format("cannot read {}: {}", path.string(), error ? error.message() : "No such file or directory"));
+    throw bad_input(fmt::format("cannot read {}: {}", path.string(),
+                                error ? error.message() : "No such file or directory"));
   if (fs::is_directory(path)) return describe_run_folder(path);
   // The content says what a file is, whatever its name; safetensors have no magic bytes.
   const std::string head = first_bytes(path);
   if (head.starts_with("\x93NUMPY")) return describe_arrays(path, "npy", {{"array", load_npy(path)}});
   if (head.starts_with("PK")) {
     const NamedArrays arrays = load_npz(path);
-    const auto has = [&](const char* upper, const char* lower) { return arrays.contains(upper) || arrays.contains(lower); };
+    const auto has = [&](const char* upper, const char* lower) {
+      return arrays.contains(upper) || arrays.contains(lower);
+    };
     if (has("X", "x") && has("Y", "y")) return describe_dataset(path);
     return describe_arrays(path, "npz", arrays);
   }
   const fs::path extension = path.extension();
-  if (extension == ".safetensors") return describe_arrays(path, "safetensors", load_safetensors(path).tensors);
+  if (extension == ".safetensors")
+    return describe_arrays(path, "safetensors", load_safetensors(path).tensors);
   if (extension == ".npz") load_npz(path);  // says what is wrong with it
   if (extension == ".npy") load_npy(path);
-  throw bad_input(fmt::format("{} is neither an .npz, .npy or .safetensors file nor a run folder", path.string()));
+  throw bad_input(
+      fmt::format("{} is neither an .npz, .npy or .safetensors file nor a run folder", path.string()));
 }
 
 }  // namespace
@@ -162,7 +180,9 @@ Answer describe(const fs::path& path) {
 Subcommand add_info(CLI::App& parent) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App& app = *parent.add_subcommand("info", "say what is in a file or a run folder");
-  add_path(app, "file", options->path, "FILE", "a dataset or other .npz, .npy, .safetensors, or the folder of a run")->required();
+  add_path(app, "file", options->path, "FILE",
+           "a dataset or other .npz, .npy, .safetensors, or the folder of a run")
+      ->required();
   add_common_options(app, options->common);
   app.footer("Example:\n  attmirror info data.npz");
   return {&app, &options->common, [options] {

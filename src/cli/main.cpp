@@ -1,4 +1,5 @@
-// The command `attmirror`: reads options, calls the library, prints, and turns what happened into an exit code.
+// The command `attmirror`: reads options, calls the library, prints, and turns what happened into an exit
+// code.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/build_info.hpp>
@@ -7,10 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <csignal>
+#include <cstdio>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,30 +26,45 @@ using namespace attmirror::cli;
 
 // Whether the user wants JSON must be known even if the options make no sense.
 bool wants_json(std::span<char* const> arguments) {
-  return std::ranges::any_of(arguments, [](const char* argument) { return std::string_view(argument) == "--json"; });
+  return std::ranges::any_of(arguments,
+                             [](const char* argument) { return std::string_view(argument) == "--json"; });
 }
 
 void print_version(bool json) {
   if (!json) return print(version_line() + "\n");
   print_json(Json{{"version", version()},
-             {"commit", commit()},
-             {"isa", to_string(active_isa())},
-             {"components", components()},
-             {"compiler", compiler()},
-             {"build_type", build_type()}});
+                  {"commit", commit()},
+                  {"isa", to_string(active_isa())},
+                  {"components", components()},
+                  {"compiler", compiler()},
+                  {"build_type", build_type()}});
 }
 
-// CLI11's messages in our form: "the following argument was not expected: --foo (see attmirror train --help)".
+// CLI11's messages in our form: "the following argument was not expected: --foo (see attmirror train
+// --help)".
 std::string parse_error_text(const CLI::ParseError& error, const CLI::App& app) {
   std::string text = error.what();
   if (const std::size_t line_end = text.find('\n'); line_end != std::string::npos) text.resize(line_end);
   if (!text.empty() && text.front() != '-') text.front() = static_cast<char>(std::tolower(text.front()));
   const auto chosen = app.get_subcommands();
-  return fmt::format("{} (see attmirror {}--help)", text, chosen.empty() ? "" : chosen.front()->get_name() + " ");
+  return fmt::format("{} (see attmirror {}--help)", text,
+                     chosen.empty() ? "" : chosen.front()->get_name() + " ");
+}
+
+// CLI11 would answer an unknown subcommand with "a subcommand is required".
+void check_subcommand(std::span<char* const> arguments, std::span<const Subcommand> commands) {
+  const auto word =
+      std::ranges::find_if(arguments, [](std::string_view argument) { return !argument.starts_with('-'); });
+  if (word == arguments.end()) return;
+  std::vector<std::string> names;
+  for (const Subcommand& command : commands) names.push_back(command.app->get_name());
+  if (std::ranges::find(names, *word) == names.end())
+    throw bad_input(fmt::format("\"{}\" is no subcommand: expected {}", *word, fmt::join(names, ", ")));
 }
 
 int run(int argc, char** argv, bool json) {
-  CLI::App app("Softmax attention trained by mirror descent, and the max-margin problems it converges to.", "attmirror");
+  CLI::App app("Softmax attention trained by mirror descent, and the max-margin problems it converges to.",
+               "attmirror");
   bool json_flag = false;
   app.formatter(help_formatter());
   app.set_help_flag("-h,--help", "this text");
@@ -57,13 +77,15 @@ int run(int argc, char** argv, bool json) {
       "Example:\n"
       "  attmirror generate --samples 6 --tokens 8 --dim 10 --seed 1 -o data.npz\n"
       "  attmirror train data.npz --p 3 --normalized --steps 20000 -o run/");
-  const std::array commands{add_generate(app), add_train(app), add_compare(app), add_info(app), add_completion(app)};
+  const std::array commands{add_generate(app), add_train(app), add_compare(app), add_info(app),
+                            add_completion(app)};
 
-  if (argc == 1) {
+  if (argc <= 1) {
     const std::string help = help_text(app);
     std::fwrite(help.data(), 1, help.size(), stderr);
     return bad_input_exit;
   }
+  check_subcommand(std::span(argv, static_cast<std::size_t>(argc)).subspan(1), commands);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -99,6 +121,8 @@ int fail(const std::string& message, ExitCode code, bool json) {
 
 int main(int argc, char** argv) {
   const bool json = wants_json(std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));
+  // A file above the limit of `ulimit -f` shall be a sentence, like a full disk, and not a sudden death.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv, json);
   } catch (const Error& error) {

@@ -35,7 +35,8 @@ class HelpFormatter final : public CLI::Formatter {
 
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text;
-    if (option->get_type_size() != 0 && !option->get_type_name().empty()) text = " " + option->get_type_name();
+    if (option->get_type_size() != 0 && !option->get_type_name().empty())
+      text = " " + option->get_type_name();
     return text;
   }
 
@@ -69,7 +70,8 @@ class HelpFormatter final : public CLI::Formatter {
 double parse_number(std::string_view name, const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size() || std::isspace(static_cast<unsigned char>(text.front())))
+  if (text.empty() || end != text.c_str() + text.size() ||
+      std::isspace(static_cast<unsigned char>(text.front())))
     throw bad_input(fmt::format("{} is \"{}\": expected a number", name, text));
   return value;
 }
@@ -80,8 +82,8 @@ std::int64_t parse_count(std::string_view name, const std::string& text) {
   if (error == std::errc{} && end == text.data() + text.size()) return value;
   char* number_end = nullptr;
   const double number = std::strtod(text.c_str(), &number_end);
-  const bool whole = !text.empty() && number_end == text.c_str() + text.size() && std::trunc(number) == number &&
-                     std::abs(number) < 0x1p53;
+  const bool whole = !text.empty() && number_end == text.c_str() + text.size() &&
+                     std::trunc(number) == number && std::abs(number) < 0x1p53;
   if (!whole) throw bad_input(fmt::format("{} is \"{}\": expected a whole number", name, text));
   return static_cast<std::int64_t>(number);
 }
@@ -90,19 +92,23 @@ std::uint64_t parse_seed(std::string_view name, const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw bad_input(fmt::format("{} is \"{}\": expected a whole number from 0 to 18446744073709551615", name, text));
+    throw bad_input(
+        fmt::format("{} is \"{}\": expected a whole number from 0 to 18446744073709551615", name, text));
   return value;
 }
 
-CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description) {
+CLI::Option* add_number(CLI::App& app, const std::string& name, double& value,
+                        const std::string& description) {
   return add_parsed(app, name, value, description, "NUMBER", parse_number);
 }
 
-CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description) {
+CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value,
+                       const std::string& description) {
   return add_parsed(app, name, value, description, "COUNT", parse_count);
 }
 
-CLI::Option* add_seed(CLI::App& app, const std::string& name, std::uint64_t& value, const std::string& description) {
+CLI::Option* add_seed(CLI::App& app, const std::string& name, std::uint64_t& value,
+                      const std::string& description) {
   return add_parsed(app, name, value, description, "SEED", parse_seed);
 }
 
@@ -111,9 +117,11 @@ CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value
   return app.add_option(name, value, description)->type_name(type)->default_str(value);
 }
 
-CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::path& value, const std::string& type,
-                      const std::string& description) {
-  return app.add_option_function<std::string>(name, [&value](const std::string& text) { value = text; }, description)
+CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::path& value,
+                      const std::string& type, const std::string& description) {
+  return app
+      .add_option_function<std::string>(
+          name, [&value](const std::string& text) { value = text; }, description)
       ->type_name(type);
 }
 
@@ -122,11 +130,14 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
   app.formatter(help_formatter());
   app.set_help_flag("-h,--help", "this text")->group(group);
   app.add_flag("--json", options.json, "one JSON object on stdout, also after an error")->group(group);
-  app.add_flag("--quiet", options.quiet, "no progress, notes and summaries; errors and what was asked for remain")
+  app.add_flag("--quiet", options.quiet,
+               "no progress, notes and summaries; errors and what was asked for remain")
       ->group(group);
-  add_count(app, "--threads", options.threads, "threads; 0: as many as the machine has; results do not depend on it")
+  add_count(app, "--threads", options.threads,
+            "threads; 0: as many as the machine has; results do not depend on it")
       ->group(group);
-  add_text(app, "--isa", options.isa, "sse2|avx2|avx512", "instruction set, instead of the best one of this machine")
+  add_text(app, "--isa", options.isa, "sse2|avx2|avx512",
+           "instruction set, instead of the best one of this machine")
       ->group(group);
 }
 

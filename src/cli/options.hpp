@@ -1,8 +1,9 @@
-// Options as the subcommands declare them: each with its name, its default and a sentence, read by our own parsers, so
-// that a wrong value is answered in the same words as everywhere ("p is abc: expected a number").
+// Options as the subcommands declare them: each with its name, its default and a sentence, read by our own
+// parsers, so that a wrong value is answered in the same words as everywhere ("p is abc: expected a number").
 //
-// The type name of an option says what it takes, in help and for the completion of shells: NUMBER, COUNT, FILE,
-// FOLDER, or choices "md|gd", in which parts in capitals stand for something of the user's ("normal:STD").
+// The type name of an option says what it takes, in help and for the completion of shells: NUMBER, COUNT,
+// FILE, FOLDER, or choices "md|gd", in which parts in capitals stand for something of the user's
+// ("normal:STD").
 #pragma once
 
 #include <attmirror/base/isa.hpp>
@@ -32,17 +33,20 @@ void apply(const CommonOptions& options);
 
 // The value before parsing is the default that help shows. The name in messages is that of the option without
 // dashes.
-CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description);
-CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description);
-CLI::Option* add_seed(CLI::App& app, const std::string& name, std::uint64_t& value, const std::string& description);
+CLI::Option* add_number(CLI::App& app, const std::string& name, double& value,
+                        const std::string& description);
+CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value,
+                       const std::string& description);
+CLI::Option* add_seed(CLI::App& app, const std::string& name, std::uint64_t& value,
+                      const std::string& description);
 CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description);
-CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::path& value, const std::string& type,
-                      const std::string& description);
+CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::path& value,
+                      const std::string& type, const std::string& description);
 
 // The parsers. `name` is what messages call the value; all throw Error (bad input).
-double parse_number(std::string_view name, const std::string& text);         // anything strtod reads to its end
-std::int64_t parse_count(std::string_view name, const std::string& text);    // "20000", "2e4"
+double parse_number(std::string_view name, const std::string& text);       // anything strtod reads to its end
+std::int64_t parse_count(std::string_view name, const std::string& text);  // "20000", "2e4"
 std::uint64_t parse_seed(std::string_view name, const std::string& text);
 
 // A subcommand: how to run it once its options are read.

@@ -1,6 +1,7 @@
 // attmirror train: one run of descent, kept in a folder that survives Ctrl-C, kill -9 and a full disk.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "cli/run_text.hpp"
 #include "cli/train_plan.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/progress.hpp>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -19,8 +21,8 @@ namespace attmirror::cli {
 
 namespace {
 
-// Decides when a checkpoint is due: every so many seconds, but never so often that writing them takes more than a
-// tenth of the time.
+// Decides when a checkpoint is due: every so many seconds, but never so often that writing them takes more
+// than a tenth of the time.
 class CheckpointClock {
  public:
   explicit CheckpointClock(double interval) : interval_(interval) {}
@@ -72,11 +74,6 @@ Training train(const Attention& model, const TrainPlan& plan, const TrainOptions
   return {std::move(run), folder ? descent.checkpoint() : Checkpoint{}};
 }
 
-std::string norm_name(const RunConfig& config) {
-  const char* weights = config.params == "W" ? "W" : config.params == "KQ" ? "K Q^T" : "p";
-  return fmt::format("‖{}‖_{:g}", weights, geometry_p(config.optimizer));
-}
-
 std::string optimality(const RunResult& result) {
   const std::size_t n = result.selected.tokens.size();
   if (!result.optimal) return "unknown: v is 0";
@@ -88,31 +85,33 @@ std::string optimality(const RunResult& result) {
 
 std::string summary(const RunResult& result, const RunConfig& config, const TrainOptions& options,
                     const Dataset& data) {
-  std::string trained;
-  for (const Block block : config.train) trained += fmt::format("{}{}", trained.empty() ? "" : ", ", to_string(block));
-  std::string start{to_string(config.init_kind)};
-  if (config.init_kind == InitKind::normal) start += fmt::format(":{}", config.init_std);
-  if (config.init_kind != InitKind::zero) start += fmt::format(" (seed {})", config.init_seed);
-  if (config.init_fingerprint != 0) start = config.init_path.filename().string();
   std::string text = fmt::format("{}: {}\n{}; trains {} from {}; {} loss; {}\n\n", options.data.string(),
-                                 to_string(data), to_string(config.optimizer), trained, start, config.loss, config.isa);
+                                 to_string(data), to_string(config.optimizer), trained_text(config),
+                                 start_text(config), config.loss, config.isa);
+  const std::string norm = fmt::format("‖{}‖_{:g}", weights_text(config), geometry_p(config.optimizer));
   Table table;
-  table.columns = {{"status", Align::left}, {"steps"}, {"loss"}, {"max softmax"}, {norm_name(config)}, {"seconds"}};
-  table.rows = {{std::string(to_string(result.status)), fmt::format("{}", result.steps), fmt::format("{:.9g}", result.loss),
-                 fmt::format("{:.6f}", result.max_softmax), fmt::format("{:.6g}", result.norm),
-                 fmt::format("{:.3g}", result.seconds)}};
+  table.columns = {{"status", Align::left}, {"steps"}, {"loss"}, {"max softmax"}, {norm}, {"seconds"}};
+  const auto number = [](const char* format, double value) {
+    return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string("-");
+  };
+  table.rows = {{std::string(to_string(result.status)), fmt::format("{}", result.steps),
+                 number("{:.9g}", result.loss), number("{:.6f}", result.max_softmax),
+                 number("{:.6g}", result.norm), number("{:.3g}", result.seconds)}};
   text += to_text(table) + "\n";
   if (!result.selected.tokens.empty()) {
     text += fmt::format("selected tokens   {}\n", short_list(result.selected.tokens));
     text += fmt::format("globally optimal  {}\n", optimality(result));
   }
   if (!options.output.empty())
-    text += fmt::format("files             {} (config.json, metrics.jsonl, trace.npz, final.npz, checkpoint.npz, result.json)\n",
-                        options.output.string());
+    text += fmt::format(
+        "files             {} (config.json, metrics.jsonl, trace.npz, final.npz, checkpoint.npz, "
+        "result.json)\n",
+        options.output.string());
   return text;
 }
 
-void report(const RunResult& result, const RunConfig& config, const TrainOptions& options, const Dataset& data) {
+void report(const RunResult& result, const RunConfig& config, const TrainOptions& options,
+            const Dataset& data) {
   if (options.common.json)
     print(to_json(result, config, options.output));
   else if (!options.common.quiet)
@@ -121,14 +120,17 @@ void report(const RunResult& result, const RunConfig& config, const TrainOptions
 
 int exit_code(const RunResult& result, const TrainOptions& options, int signal) {
   if (result.status == RunStatus::diverged) {
-    note(fmt::format("the run diverged at step {}: loss or weights are no longer finite; try a smaller --lr", result.steps));
+    note(fmt::format("the run diverged at step {}: loss or weights are no longer finite; try a smaller --lr",
+                     result.steps));
     return negative;
   }
   if (result.status != RunStatus::interrupted) return done;
-  note(options.output.empty()
-           ? fmt::format("interrupted at step {} of {}; nothing is kept without -o FOLDER", result.steps, options.steps)
-           : fmt::format("interrupted at step {} of {}; the same command with --resume goes on from there",
-                         result.steps, options.steps));
+  const std::string where = fmt::format("interrupted at step {} of {}", result.steps, options.steps);
+  if (options.output.empty())
+    note(where + "; nothing is kept without -o FOLDER");
+  else
+    note(fmt::format("{}; the same command with --resume{} goes on from there", where,
+                     options.overwrite ? " instead of --overwrite" : ""));
   return signalled + signal;
 }
 
@@ -140,13 +142,15 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
   check_record_memory(model, plan.descent);
   const RunConfig config = describe_run(model, plan.optimizer, plan.descent, plan.sources);
 
+  const SignalGuard guard;  // from here on a signal is a request: files are left in order
   std::optional<RunFolder> folder;
   std::optional<Checkpoint> checkpoint;
   if (!options.output.empty()) {
     folder.emplace(options.output);
     if (options.resume) {
       if (const auto result = folder->finished(config)) {
-        if (!options.common.quiet) note(fmt::format("the run in {} has ended already", options.output.string()));
+        if (!options.common.quiet)
+          note(fmt::format("the run in {} has ended already", options.output.string()));
         report(*result, config, options, data);
         return exit_code(*result, options, 0);
       }
@@ -154,14 +158,14 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
       if (checkpoint && !options.common.quiet)
         note(fmt::format("resuming at step {} of {}", checkpoint->step, options.steps));
     } else if (folder->holds_run() && !options.overwrite) {
-      throw bad_input(fmt::format("{} holds a run already: give --resume to go on with it, --overwrite to replace it, "
-                                  "or another folder",
-                                  options.output.string()));
+      throw bad_input(
+          fmt::format("{} holds a run already: give --resume to go on with it, --overwrite to replace it, "
+                      "or another folder",
+                      options.output.string()));
     } else {
       folder->begin(config);
     }
   }
-  const SignalGuard guard;
   const Training training = train(model, plan, options, folder ? &*folder : nullptr, checkpoint);
   if (folder) folder->finish(model, training.run, training.last, config);
   const RunResult result = result_of(model, training.run);

@@ -52,7 +52,8 @@ Parameters load_initial_blocks(const std::filesystem::path& path, const Paramete
   Parameters given;
   if (path.extension() == ".npy") {
     if (std::holds_alternative<KQ>(parameterization))
-      throw bad_input(fmt::format("init is file:{}: parameterization KQ needs an .npz file with K and Q", path.string()));
+      throw bad_input(
+          fmt::format("init is file:{}: parameterization KQ needs an .npz file with K and Q", path.string()));
     const bool prompt = std::holds_alternative<Prompt>(parameterization);
     set_block(given, prompt ? Block::p : Block::W, load_npy(path), path.string());
     return given;
@@ -85,8 +86,8 @@ Initialization make_init(const TrainOptions& options, TrainPlan& plan) {
     plan.sources.init = word.substr(5);
     init.given = load_initial_blocks(plan.sources.init, plan.parameterization);
   } else {
-    throw bad_input(
-        fmt::format("init is \"{}\": expected zero, normal, normal:STD, uniform, file:W0.npy or file:BLOCKS.npz", word));
+    throw bad_input(fmt::format(
+        "init is \"{}\": expected zero, normal, normal:STD, uniform, file:W0.npy or file:BLOCKS.npz", word));
   }
   return init;
 }
@@ -104,9 +105,11 @@ std::vector<Block> parse_blocks(const std::string& text) {
 
 Parameterization make_parameterization(const TrainOptions& options, TrainPlan& plan) {
   if (options.params != "KQ" && options.rank != 0)
-    throw bad_input(fmt::format("rank is {}, but params is {}: only KQ has a rank", options.rank, options.params));
+    throw bad_input(
+        fmt::format("rank is {}, but params is {}: only KQ has a rank", options.rank, options.params));
   if (options.params != "prompt" && !options.key_weights.empty())
-    throw bad_input(fmt::format("key-weights is given, but params is {}: only a prompt has them", options.params));
+    throw bad_input(
+        fmt::format("key-weights is given, but params is {}: only a prompt has them", options.params));
   if (options.params == "W") return W{};
   if (options.params == "KQ") return KQ{options.rank};
   if (options.params != "prompt")
@@ -147,44 +150,62 @@ void check_files(const CLI::App& app, const TrainOptions& options) {
     throw bad_input("both --resume and --overwrite are given: expected one of them");
   if (!options.output.empty()) return;
   for (const char* name : {"--resume", "--overwrite", "--checkpoint-every"})
-    if (app.count(name) > 0) throw bad_input(fmt::format("{} is given without a run folder: give -o FOLDER", name));
+    if (app.count(name) > 0)
+      throw bad_input(fmt::format("{} is given without a run folder: give -o FOLDER", name));
 }
 
 }  // namespace
 
 void add_train_options(CLI::App& app, TrainOptions& o) {
-  add_path(app, "data", o.data, "FILE", "the dataset: .npz with X, Y, Z and v (see attmirror info)")->required();
-  add_path(app, "-o,--output", o.output, "FOLDER", "where the run is kept; without it the run is only printed");
+  add_path(app, "data", o.data, "FILE", "the dataset: .npz with X, Y, Z and v (see attmirror info)")
+      ->required();
+  add_path(app, "-o,--output", o.output, "FOLDER",
+           "where the run is kept; without it the run is only printed");
 
   const char* group = "Descent";
   add_text(app, "--optimizer", o.optimizer, "md|gd", "mirror descent or gradient descent")->group(group);
-  add_number(app, "--p", o.p, "the geometry of mirror descent, 1 < p < infinity; near 1 gives sparse weights")->group(group);
+  add_number(app, "--p", o.p, "the geometry of mirror descent, 1 < p < infinity; near 1 gives sparse weights")
+      ->group(group);
   add_number(app, "--lr", o.lr, "step size")->group(group);
   app.add_flag("--normalized", o.normalized, "divide each block's gradient by its dual norm")->group(group);
   add_text(app, "--eps", o.eps, "exact|paper",
-           "exact: normalized steps never freeze; paper: g/(|g| + eps) as the published code rounds it")->group(group);
+           "exact: normalized steps never freeze; paper: g/(|g| + eps) as the published code rounds it")
+      ->group(group);
   add_number(app, "--eps-value", o.eps_value, "the eps of --eps paper")->group(group);
   add_count(app, "--steps", o.steps, "stop after this many")->group(group);
-  add_number(app, "--saturation", o.saturation, "stop once the mean largest softmax probability reaches this; 0: never")->group(group);
-  add_number(app, "--max-seconds", o.max_seconds, "stop after this time, earlier parts of a resumed run included; 0: never")->group(group);
+  add_number(app, "--saturation", o.saturation,
+             "stop once the mean largest softmax probability reaches this; 0: never")
+      ->group(group);
+  add_number(app, "--max-seconds", o.max_seconds,
+             "stop after this time, earlier parts of a resumed run included; 0: never")
+      ->group(group);
 
   group = "Model";
   add_text(app, "--params", o.params, "W|KQ|prompt", "logits X W z, X K Q^T z or X A^T p")->group(group);
   add_count(app, "--rank", o.rank, "columns of K and Q; 0: the dimension of the tokens")->group(group);
-  add_path(app, "--key-weights", o.key_weights, "FILE", "A of the prompt, .npy (d, d); without it the identity")->group(group);
+  add_path(app, "--key-weights", o.key_weights, "FILE",
+           "A of the prompt, .npy (d, d); without it the identity")
+      ->group(group);
   add_text(app, "--loss", o.loss, "logistic|exponential|linear", "loss of the margin")->group(group);
-  add_text(app, "--train", o.train, "BLOCKS", "blocks to train, as in W or W,v or K,Q or p,v; by default all but v")->group(group);
+  add_text(app, "--train", o.train, "BLOCKS",
+           "blocks to train, as in W or W,v or K,Q or p,v; by default all but v")
+      ->group(group);
   add_text(app, "--init", o.init, "zero|uniform|normal:STD|file:PATH",
-           "the start: file:W0.npy, file:BLOCKS.npz; by default zero, and uniform for KQ")->group(group);
+           "the start: file:W0.npy, file:BLOCKS.npz; by default zero, and uniform for KQ")
+      ->group(group);
   add_seed(app, "--init-seed", o.init_seed, "seed of normal and uniform")->group(group);
 
   group = "Run folder";
   add_text(app, "--record", o.record, "log|log:PER_DECADE|every:K|none|STEPS",
-           "the steps to record, e.g. 0,10,100; the last one always is")->group(group);
+           "the steps to record, e.g. 0,10,100; the last one always is")
+      ->group(group);
   add_text(app, "--keep", o.keep, "parameters|metrics", "what to keep of a record")->group(group);
   add_number(app, "--checkpoint-every", o.checkpoint_every,
-             "seconds between checkpoints (longer where writing one takes more than a tenth of that)")->group(group);
-  app.add_flag("--resume", o.resume, "go on with the run in the folder; same bits as one that was never stopped")->group(group);
+             "seconds between checkpoints (longer where writing one takes more than a tenth of that)")
+      ->group(group);
+  app.add_flag("--resume", o.resume,
+               "go on with the run in the folder; same bits as one that was never stopped")
+      ->group(group);
   app.add_flag("--overwrite", o.overwrite, "replace the run in the folder")->group(group);
 }
 
@@ -202,9 +223,11 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   descent.record = RecordSchedule::parse(options.record);
   descent.keep = parse_keep(options.keep);
   descent.threads = static_cast<int>(options.common.threads);
-  if (std::isinf(options.max_seconds)) throw bad_input("max-seconds is inf: expected a finite number, 0 for no limit");
+  if (std::isinf(options.max_seconds))
+    throw bad_input("max-seconds is inf: expected a finite number, 0 for no limit");
   if (!(options.checkpoint_every >= 0))
-    throw bad_input(fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
+    throw bad_input(
+        fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
   descent.validate();
   plan.parameterization = make_parameterization(options, plan);
   descent.init = make_init(options, plan);
@@ -221,10 +244,11 @@ void check_record_memory(const Attention& model, const DescentOptions& options) 
   const std::int64_t count = options.record.count(options.steps) + 1;
   const double total = bytes * static_cast<double>(count);
   if (total <= limit) return;
-  throw bad_input(fmt::format("record {} would keep {} records, {:.3g} GB in all: expected at most 2 GB; record fewer "
-                              "steps{}",
-                              options.record.to_string(), count, total / 1e9,
-                              options.keep == Keep::parameters ? " or use --keep metrics" : ""));
+  throw bad_input(
+      fmt::format("record {} would keep {} records, {:.3g} GB in all: expected at most 2 GB; record fewer "
+                  "steps{}",
+                  options.record.to_string(), count, total / 1e9,
+                  options.keep == Keep::parameters ? " or use --keep metrics" : ""));
 }
 
 }  // namespace attmirror::cli

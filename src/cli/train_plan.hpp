@@ -48,7 +48,8 @@ struct TrainPlan {
   RunSources sources;
 };
 
-// Throws Error (bad input) for words that do not parse and options that exclude each other, before any data are read.
+// Throws Error (bad input) for words that do not parse and options that exclude each other, before any data
+// are read.
 TrainPlan make_plan(const CLI::App& app, const TrainOptions& options);
 
 // Throws Error (bad input) when the records of such a run would not fit into memory.

@@ -1,8 +1,8 @@
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/fingerprint.hpp>
 #include <attmirror/data/dataset.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -74,39 +74,6 @@ void check_labels(const std::vector<double>& labels) {
   }
 }
 
-PaddedMatrix padded_copy(const Matrix& values) {
-  PaddedMatrix copy(values.rows(), values.cols());
-  copy.view().eigen() = values;
-  return copy;
-}
-
-// A 64-bit hash of 64-bit words, by the multiply-rotate rounds of xxHash64 and its final mixing. Not meant to
-// withstand an adversary; it tells data sets apart, and is the same on every machine.
-class Hash {
- public:
-  void add(std::uint64_t word) {
-    state_ ^= std::rotl(word * 0xC2B2AE3D27D4EB4FULL, 31) * 0x9E3779B185EBCA87ULL;
-    state_ = std::rotl(state_, 27) * 0x9E3779B185EBCA87ULL + 0x85EBCA77C2B2AE63ULL;
-  }
-  void add(std::ptrdiff_t number) { add(static_cast<std::uint64_t>(number)); }
-  void add(double value) { add(std::bit_cast<std::uint64_t>(value + 0.0)); }  // -0.0 counts as 0.0
-  void add(ConstMatrixView values) {
-    add(values.rows);
-    add(values.cols);
-    for (std::ptrdiff_t row = 0; row < values.rows; ++row) {
-      for (std::ptrdiff_t col = 0; col < values.cols; ++col) add(values.data[row * values.stride + col]);
-    }
-  }
-  std::uint64_t value() const {
-    std::uint64_t mixed = (state_ ^ (state_ >> 33)) * 0xC2B2AE3D27D4EB4FULL;
-    mixed = (mixed ^ (mixed >> 29)) * 0x165667B19E3779F9ULL;
-    return mixed ^ (mixed >> 32);
-  }
-
- private:
-  std::uint64_t state_ = 0x27D4EB2F165667C5ULL;
-};
-
 }  // namespace
 
 Dataset::Dataset(const DatasetArrays& arrays) {
@@ -121,19 +88,19 @@ Dataset::Dataset(const DatasetArrays& arrays) {
     }
   }
 
-  tokens_ = padded_copy(arrays.tokens);
-  queries_ = padded_copy(arrays.queries);
-  if (arrays.decoder.size() != 0) decoder_ = padded_copy(arrays.decoder.transpose());
+  tokens_ = PaddedMatrix(arrays.tokens);
+  queries_ = PaddedMatrix(arrays.queries);
+  if (arrays.decoder.size() != 0) decoder_ = PaddedMatrix(arrays.decoder.transpose());
   labels_.assign(arrays.labels.begin(), arrays.labels.end());
   max_length_ = *std::max_element(arrays.lengths.begin(), arrays.lengths.end());
 
-  Hash hash;
-  for (const std::ptrdiff_t offset : offsets_) hash.add(offset);
-  hash.add(tokens_.view());
-  hash.add(queries_.view());
-  for (const double label : labels_) hash.add(label);
-  hash.add(decoder_.view());
-  fingerprint_ = hash.value();
+  Fingerprint print;
+  for (const std::ptrdiff_t offset : offsets_) print.add(offset);
+  print.add(tokens_.view().eigen());
+  print.add(queries_.view().eigen());
+  for (const double label : labels_) print.add(label);
+  print.add(decoder_.view().eigen());
+  fingerprint_ = print.value();
 }
 
 std::string to_string(const Dataset& data) {

@@ -10,7 +10,9 @@ namespace attmirror {
 
 namespace {
 
-std::string key(std::string_view prefix, Block block) { return fmt::format("{}{}", prefix, to_string(block)); }
+std::string key(std::string_view prefix, Block block) {
+  return fmt::format("{}{}", prefix, to_string(block));
+}
 
 bool is_vector(Block block) { return block == Block::p || block == Block::v; }
 
@@ -128,7 +130,8 @@ std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view 
     const Array& array = found->second;
     require_axes(array, is_vector(block) ? 2 : 3, name);
     if (array.shape().front() != static_cast<std::int64_t>(count))
-      throw bad_input(fmt::format("{} has shape {}: expected {} records", name, to_string(array.shape()), count));
+      throw bad_input(
+          fmt::format("{} has shape {}: expected {} records", name, to_string(array.shape()), count));
     if (count == 0) continue;
     const std::vector<double> values = array.to_doubles(name);
     const auto shape = std::span(array.shape()).subspan(1);

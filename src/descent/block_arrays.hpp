@@ -28,7 +28,8 @@ void put_blocks(NamedArrays& arrays, std::string_view prefix, const Parameters& 
 void put_stacked(NamedArrays& arrays, std::string_view prefix, std::span<const Record* const> records,
                  const Parameters& like, std::span<const Block> blocks);
 
-// What put_blocks() wrote; a block without an array stays empty. Throws Error (bad input) for a wrong shape or type.
+// What put_blocks() wrote; a block without an array stays empty. Throws Error (bad input) for a wrong shape
+// or type.
 Parameters get_blocks(const NamedArrays& arrays, std::string_view prefix);
 
 // What put_stacked() wrote: one set of blocks for each of `count` records.

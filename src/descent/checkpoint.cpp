@@ -1,8 +1,7 @@
+#include "descent/block_arrays.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/checkpoint.hpp>
-
-#include "descent/block_arrays.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,6 @@
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/fingerprint.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/mirror/direction.hpp>
 
@@ -29,9 +30,9 @@ std::string describe(const Attention& model) {
   for (const Block block : model.trained()) text += fmt::format(" {}", to_string(block));
   if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
       prompt && prompt->key_weights.size() > 0) {
-    const std::string_view bytes(reinterpret_cast<const char*>(prompt->key_weights.data()),
-                                 static_cast<std::size_t>(prompt->key_weights.size()) * sizeof(double));
-    text += fmt::format(", key weights {:016x}", std::hash<std::string_view>{}(bytes));
+    Fingerprint print;
+    print.add(prompt->key_weights);
+    text += fmt::format(", key weights {:016x}", print.value());
   }
   return text;
 }

@@ -52,8 +52,7 @@ RecordSchedule RecordSchedule::at(std::vector<std::int64_t> steps) {
     if (steps[i] < 0)
       throw bad_input(fmt::format("record[{}] is {}: expected a step of 0 or more", i, steps[i]));
   std::ranges::sort(steps);
-  const auto repeated = std::ranges::unique(steps);
-  steps.erase(repeated.begin(), repeated.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   RecordSchedule schedule;
   schedule.kind_ = Kind::list;
   schedule.list_ = std::move(steps);

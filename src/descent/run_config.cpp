@@ -1,9 +1,9 @@
+#include "descent/block_arrays.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/fingerprint.hpp>
 #include <attmirror/base/isa.hpp>
 #include <attmirror/descent/run_config.hpp>
-
-#include "descent/block_arrays.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,24 +24,10 @@ constexpr std::string_view format = "attmirror run";
 constexpr std::int64_t format_version = 1;
 
 // What may differ between the parts of one run: where it ends, where its files lie, who wrote it.
-constexpr std::array free_fields{"/data/path", "/model/key_weights/path", "/init/file/path", "/steps", "/saturation",
-                                 "/max_seconds", "/version", "/commit"};
-
-// FNV-1a, byte by byte. It guards against mix-ups, not against attacks.
-class Hash {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  template <class T>
-  void add(std::span<const T> values) {
-    add(std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325u;
-};
+constexpr std::array free_fields{"/data/path",      "/model/key_weights/path",
+                                 "/init/file/path", "/steps",
+                                 "/saturation",     "/max_seconds",
+                                 "/version",        "/commit"};
 
 std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
@@ -236,17 +222,17 @@ Keep parse_keep(std::string_view name) {
 }
 
 std::uint64_t fingerprint(const Parameters& parameters) {
-  Hash hash;
+  Fingerprint print;
   bool empty = true;
   for (const Block block : all_blocks) {
     const auto values = block_values(parameters, block);
     if (values.empty()) continue;
     empty = false;
-    hash.add(to_string(block));
-    hash.add(std::span<const std::int64_t>(block_shape(parameters, block)));
-    hash.add(values);
+    print.add(to_string(block));
+    for (const std::int64_t axis : block_shape(parameters, block)) print.add(std::ptrdiff_t{axis});
+    for (const double value : values) print.add(value);
   }
-  return empty ? 0 : hash.value();
+  return empty ? 0 : print.value();
 }
 
 RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
@@ -261,7 +247,8 @@ RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const
   config.dim = data.dim();
   config.params = to_string(model.parameterization());
   config.rank = model.rank();
-  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()); prompt && prompt->key_weights.size() > 0) {
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
+      prompt && prompt->key_weights.size() > 0) {
     config.key_weights_path = resolved(sources.key_weights);
     Parameters key_weights;
     key_weights.W = prompt->key_weights;

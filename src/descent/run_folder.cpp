@@ -1,3 +1,4 @@
+#include "descent/block_arrays.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
@@ -5,8 +6,6 @@
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/run_folder.hpp>
-
-#include "descent/block_arrays.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,11 +15,10 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace attmirror {
 
@@ -31,8 +29,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t format_version = 1;
 
-// In the order in which they are removed: a run without result.json has not ended, one without checkpoint starts
-// over, and config.json says what it is until the end.
+// In the order in which they are removed: a run without result.json has not ended, one without checkpoint
+// starts over, and config.json says what it is until the end.
 constexpr std::array file_names{"result.json", "checkpoint.npz", "final.npz",
                                 "trace.npz",   "metrics.jsonl",  "config.json"};
 
@@ -41,9 +39,7 @@ double number_or_nan(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-std::string dump(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string metrics_line(const Record& record) {
   return dump({{"step", record.step},
@@ -65,12 +61,13 @@ void remove_file(const fs::path& path) {
   if (error) throw environment_error(fmt::format("cannot remove {}: {}", path.string(), error.message()));
 }
 
-// A process that was killed while it wrote leaves a temporary file behind; nobody else writes here while we hold the
-// lock.
+// A process that was killed while it wrote leaves a temporary file behind; nobody else writes here while we
+// hold the lock.
 void remove_leftovers(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (std::ranges::any_of(file_names, [&](const char* file) { return name.starts_with(fmt::format(".{}.tmp-", file)); }))
+    if (std::ranges::any_of(
+            file_names, [&](const char* file) { return name.starts_with(fmt::format(".{}.tmp-", file)); }))
       remove_file(entry.path());
   }
 }
@@ -80,9 +77,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-RunConfig read_config(const fs::path& path) {
-  return parse_run_config(read_text_file(path), path.string());
-}
+RunConfig read_config(const fs::path& path) { return parse_run_config(read_text_file(path), path.string()); }
 
 RunStatus parse_status(const std::string& name) {
   for (const RunStatus status : {RunStatus::completed, RunStatus::saturated, RunStatus::out_of_time,
@@ -204,7 +199,8 @@ void read_key_weights(SavedRun& run) {
   Parameters key_weights;
   key_weights.W = to_matrix(load_npy(run.config.key_weights_path), run.config.key_weights_path.string());
   if (fingerprint(key_weights) != run.config.key_weights_fingerprint)
-    throw bad_input(fmt::format("{} is not the file that the run started with", run.config.key_weights_path.string()));
+    throw bad_input(
+        fmt::format("{} is not the file that the run started with", run.config.key_weights_path.string()));
   run.key_weights = std::move(key_weights.W);
 }
 
@@ -256,14 +252,15 @@ std::string to_json(const RunResult& result, const RunConfig& config, const fs::
       {"version", config.version},
       {"output", output.empty() ? Json() : Json(output.string())},
   };
-  return dump(json, 2) + "\n";
+  return dump(json) + "\n";
 }
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (!error && !fs::is_directory(path_)) error = std::make_error_code(std::errc::not_a_directory);
-  if (error) throw environment_error(fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
+  if (error)
+    throw environment_error(fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
   check_writable(path_ / "config.json");
   lock_ = lock_folder(path_);
 }
@@ -281,7 +278,7 @@ void RunFolder::start_files(const RunConfig& config, const std::vector<Record>& 
   write_file_atomically(path_ / "config.json", to_json(config));
   const fs::path metrics = path_ / "metrics.jsonl";
   write_metrics(metrics, records);
-  metrics_.open(metrics, std::ios::binary | std::ios::app);
+  metrics_ = std::ofstream(metrics, std::ios::binary | std::ios::app);
 }
 
 void RunFolder::begin(const RunConfig& config) {
@@ -330,15 +327,16 @@ std::optional<RunResult> RunFolder::finished(const RunConfig& config) const {
 void RunFolder::append(const Record& record) {
   metrics_ << metrics_line(record) << std::flush;
   if (!metrics_)
-    throw environment_error(fmt::format("cannot write {}: the disk is full or has failed",
-                                        (path_ / "metrics.jsonl").string()));
+    throw environment_error(
+        fmt::format("cannot write {}: the disk is full or has failed", (path_ / "metrics.jsonl").string()));
 }
 
 void RunFolder::save(const Checkpoint& checkpoint) {
   if (is_finite(checkpoint)) save_checkpoint(path_ / "checkpoint.npz", checkpoint);
 }
 
-void RunFolder::finish(const Attention& model, const Run& run, const Checkpoint& last, const RunConfig& config) {
+void RunFolder::finish(const Attention& model, const Run& run, const Checkpoint& last,
+                       const RunConfig& config) {
   save(last);
   save_npz(path_ / "trace.npz", trace_arrays(model, run));
   save_npz(path_ / "final.npz", final_arrays(model, run));

@@ -11,18 +11,12 @@ namespace attmirror {
 
 namespace {
 
-PaddedMatrix padded_copy(const Matrix& w) {
-  PaddedMatrix copy(w.rows(), w.cols());
-  copy.view().eigen() = w;
-  return copy;
-}
-
 // w / ||w||_p, by way of the largest entry, so that neither very large nor very small weights matter.
 PaddedMatrix unit_copy(const Matrix& w, const LpMap& geometry, const char* name) {
   const double largest = w.size() == 0 ? 0.0 : w.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
   if (largest == 0) throw bad_input(fmt::format("{} is zero: it has no direction", name));
   if (!std::isfinite(largest)) throw bad_input(fmt::format("{} has an entry that is not finite", name));
-  PaddedMatrix copy = padded_copy(w / largest);
+  PaddedMatrix copy = PaddedMatrix(Matrix(w / largest));
   copy.view().eigen() /= geometry.norm(copy.view());
   return copy;
 }
@@ -51,6 +45,6 @@ double correlation(const Matrix& a, const Matrix& b) {
   return std::clamp(u.view().eigen().cwiseProduct(v.view().eigen()).sum(), -1.0, 1.0);
 }
 
-double lp_norm(const Matrix& w, double p) { return LpMap(p).norm(padded_copy(w).view()); }
+double lp_norm(const Matrix& w, double p) { return LpMap(p).norm(PaddedMatrix(w).view()); }
 
 }  // namespace attmirror

@@ -123,9 +123,15 @@ void LpMap::inverse(ConstMatrixView y, MatrixView w) const {
   kernels_for(inverse_).signed_power(y.data, w.data, y.flat_size(), kernel_exponent(inverse_));
 }
 
-// (sum |w_j|^r)^{1/r} = 2^e (sum |2^-e w_j|^r)^{1/r} with max |2^-e w_j| in [1, 2): exact scaling, no
-// overflow, and what underflows is too small to count.
-double LpMap::scaled_norm(ConstMatrixView w, const Exponent& exponent) const {
+namespace {
+
+double root(double sum, const LpMap::Exponent& exponent) {
+  return exponent.value == 2 ? std::sqrt(sum) : std::pow(sum, 1 / exponent.value);
+}
+
+// (sum |w_j|^r)^{1/r} = 2^e (sum |2^-e w_j|^r)^{1/r} with max |2^-e w_j| in [1, 2): exact scaling, no overflow, and
+// what underflows is too small to count.
+double scaled_norm(ConstMatrixView w, const LpMap::Exponent& exponent) {
   const double largest = power_table().max_abs(w.data, w.flat_size());
   if (largest == 0 || !std::isfinite(largest)) return largest;
   const int e = std::ilogb(largest);
@@ -136,12 +142,20 @@ double LpMap::scaled_norm(ConstMatrixView w, const Exponent& exponent) const {
   }
   const double sum =
       kernels_for(exponent).sum_power(w.data, w.flat_size(), std::ldexp(1.0, -e), kernel_exponent(exponent));
-  const double root = exponent.value == 2 ? std::sqrt(sum) : std::pow(sum, 1 / exponent.value);
-  return std::ldexp(root, e);
+  return std::ldexp(root(sum, exponent), e);
 }
 
-double LpMap::norm(ConstMatrixView w) const { return scaled_norm(w, norm_); }
-double LpMap::dual_norm(ConstMatrixView g) const { return scaled_norm(g, dual_); }
+// The plain sum serves almost always. Far from 1 its root would lose digits to the rounding of 1/r, and in the end
+// overflow: there the scaled one serves.
+double norm_of(ConstMatrixView w, const LpMap::Exponent& exponent) {
+  const double sum = kernels_for(exponent).sum_power(w.data, w.flat_size(), 1.0, kernel_exponent(exponent));
+  return sum > 1e-12 && sum < 1e12 ? root(sum, exponent) : scaled_norm(w, exponent);
+}
+
+}  // namespace
+
+double LpMap::norm(ConstMatrixView w) const { return norm_of(w, norm_); }
+double LpMap::dual_norm(ConstMatrixView g) const { return norm_of(g, dual_); }
 
 void LpMap::steepest(ConstMatrixView g, MatrixView d) const {
   const double norm = dual_norm(g);

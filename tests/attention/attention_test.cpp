@@ -143,7 +143,7 @@ TEST(Attention, ParameterizationsAgreeWhereTheyMeet) {
 }
 
 TEST(Tokens, ScoresAndOptimalTokensOfSettingB) {
-  const Dataset data = generate(SphereData{});  // seed 1: SPEC 4.6
+  const Dataset data = generate(SphereData{});  // seed 1, Setting B
   EXPECT_EQ(optimal_tokens(data).tokens, (std::vector<std::int64_t>{3, 2, 6, 2, 6, 2}));
   const Attention model(data);
   const Parameters zero = model.zero_parameters();

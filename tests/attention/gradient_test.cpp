@@ -1,4 +1,4 @@
-// Value and gradient against a plain reference in long double (SPEC T1), for every parameterization, loss,
+// Value and gradient against a plain reference in long double, for every parameterization, loss,
 // Jacobian form and choice of trained blocks, on ragged data.
 #include "support/random_data.hpp"
 #include <attmirror/attention/gradient.hpp>
@@ -24,7 +24,7 @@ Real reference_loss_term(const Loss& loss, Real m) {
   return -m;
 }
 
-// L, term by term as SPEC 1.1 writes it.
+// L, term by term as the definition reads.
 Real reference_loss(const Attention& model, const Parameters& at) {
   const Dataset& data = model.data();
   Real sum = 0;

@@ -2,6 +2,7 @@
 #include "support/files.hpp"
 #include "support/golden.hpp"
 #include "support/random_data.hpp"
+#include "support/size.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/mirror/direction.hpp>
@@ -32,7 +33,7 @@ bool same_bits(const Run& a, const Run& b) {
          same_bits(a.last(), b.last());
 }
 
-// SPEC T23: mirror descent with p = 2 is gradient descent, bit for bit.
+// Mirror descent with p = 2 is gradient descent, bit for bit.
 TEST(Descend, MirrorDescentAtP2IsGradientDescent) {
   const Dataset data = generate(SphereData{});
   for (const bool normalized : {false, true})
@@ -50,7 +51,7 @@ TEST(Descend, MirrorDescentAtP2IsGradientDescent) {
       }
 }
 
-// SPEC T7, P2's lemma: gradient descent on a prompt p with step eta and on W with z_i = u for all i and step
+// P2's lemma: gradient descent on a prompt p with step eta and on W with z_i = u for all i and step
 // eta / |u|^2 run in parallel: W(k) = p(k) u^T / |u|^2 (our W is the transpose of P2's).
 TEST(Descend, PromptAndWeightsRunInParallel) {
   const Dataset base = generate(SphereData{.samples = 5, .tokens = 6, .dim = 4, .seed = 2});
@@ -78,8 +79,9 @@ TEST(Descend, PromptAndWeightsRunInParallel) {
   EXPECT_GT((by_prompt.last().p - p0).norm(), 0.1);
 }
 
-// SPEC T19: normalised descent grows like (eta k)^{1/(p-1)}.
+// Normalised descent grows like (eta k)^{1/(p-1)}.
 TEST(Descend, NormLawOfNormalizedSteps) {
+  if (test::reduced_size) GTEST_SKIP() << "tens of thousands of steps";
   const test::GoldenRuns golden(test::fixture("golden_local.npz"));
   const Dataset data = golden.data(0);
   const Attention model(data);
@@ -95,9 +97,10 @@ TEST(Descend, NormLawOfNormalizedSteps) {
   }
 }
 
-// SPEC T19: plain descent grows like ||W^mm||_p log k. The slope approaches its limit from below, slower for
+// Plain descent grows like ||W^mm||_p log k. The slope approaches its limit from below, slower for
 // larger p.
 TEST(Descend, NormLawOfPlainSteps) {
+  if (test::reduced_size) GTEST_SKIP() << "millions of steps";
   const test::GoldenRuns golden(test::fixture("golden_local.npz"));
   const Dataset data = golden.data(0);
   const Attention model(data);
@@ -117,7 +120,7 @@ TEST(Descend, NormLawOfPlainSteps) {
     const double slope = (run.norm - run.records[2].norm) / std::log(4.0) / solution_norm;
     EXPECT_GT(slope, law.least) << "p = " << law.p;
     EXPECT_LT(slope, 1.0) << "p = " << law.p;
-    if (law.p == 2) {  // SPEC 4.6
+    if (law.p == 2) {
       EXPECT_NEAR(run.records[0].norm, 2.756, 1e-3);
       EXPECT_NEAR(run.records[1].norm, 16.356, 1e-3);
       EXPECT_NEAR(run.norm, 27.973, 1e-3);

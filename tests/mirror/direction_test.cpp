@@ -1,4 +1,4 @@
-// Directional Bregman divergence and correlation (SPEC T24).
+// Directional Bregman divergence and correlation.
 #include "support/files.hpp"
 #include "support/golden.hpp"
 #include <attmirror/mirror/direction.hpp>

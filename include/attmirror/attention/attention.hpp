@@ -1,4 +1,4 @@
-// One softmax-attention layer with a linear head, on a dataset (SPEC 1.1):
+// One softmax-attention layer with a linear head, on a dataset:
 //
 //   f_i = v^T X_i^T softmax(a_i),   L = (1/n) sum_i ell(Y_i f_i)
 //

@@ -1,4 +1,4 @@
-// The parameters of one softmax-attention layer, and how their logits are formed (SPEC 1.1):
+// The parameters of one softmax-attention layer, and how their logits are formed:
 //
 //   W        a_i = X_i W z_i            W in R^{d x d}
 //   KQ       a_i = X_i K Q^T z_i        K, Q in R^{d x m}

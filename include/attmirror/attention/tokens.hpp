@@ -1,4 +1,4 @@
-// Which tokens attention prefers, and how good they are (SPEC 1.2).
+// Which tokens attention prefers, and how good they are.
 //
 //   score      gamma_it = Y_i v^T x_it       how much token t would help the label of sequence i
 //   optimal    argmax_t gamma_it             the tokens a perfect attention would pick

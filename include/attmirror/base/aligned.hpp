@@ -62,6 +62,9 @@ class PaddedMatrix {
   PaddedMatrix() = default;
   PaddedMatrix(std::ptrdiff_t rows, std::ptrdiff_t cols)
       : rows_(rows), cols_(cols), values_(static_cast<std::size_t>(rows * padded(cols)), 0.0) {}
+  explicit PaddedMatrix(const Matrix& values) : PaddedMatrix(values.rows(), values.cols()) {
+    view().eigen() = values;
+  }
   MatrixView view() { return {values_.data(), rows_, cols_, padded(cols_)}; }
   ConstMatrixView view() const { return {values_.data(), rows_, cols_, padded(cols_)}; }
 

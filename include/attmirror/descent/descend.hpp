@@ -1,4 +1,4 @@
-// The training loop (SPEC 13.3): evaluate, record, stop or step.
+// The training loop: evaluate, record, stop or step.
 //
 //   Run run = descend(model, MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true}, {.steps = 2'000});
 //

@@ -1,9 +1,7 @@
-// The update rules: how a gradient moves the weights. Options are plain structs; `UpdateRule` is what the
-// loop calls.
+// The update rules: how a gradient moves the weights. Options are plain structs; `UpdateRule` is what the loop calls.
 //
-//   MirrorDescent    y <- y - lr g,  w = (grad psi)^{-1}(y),  psi = (1/p) ||.||_p^p     (l_p-AttGD of P1,
-//   SPEC 4.2) GradientDescent  w <- w - lr g                                                     (the same to
-//   the bit as p = 2)
+//   MirrorDescent    y <- y - lr g,  w = (grad psi)^{-1}(y),  psi = (1/p) ||.||_p^p     l_p-AttGD of P1
+//   GradientDescent  w <- w - lr g                                                     the same to the bit as p = 2
 //
 // With `normalized`, each block's g is divided by its own dual norm (||.||_q with q = p/(p-1); Frobenius for
 // gradient descent), and all blocks move together.
@@ -25,8 +23,7 @@ namespace attmirror {
 // What happens when gradients become very small.
 enum class EpsPolicy {
   exact,  // the safe Jacobian and a gradient scaled in the log domain: normalised steps never freeze
-  paper,  // g / (||g|| + eps) with the textbook Jacobian, as the published code does it: freezes near ||g|| =
-          // eps
+  paper,  // g / (||g|| + eps) with the textbook Jacobian, as the published code: freezes near ||g|| = eps
 };
 
 std::string_view to_string(EpsPolicy policy);

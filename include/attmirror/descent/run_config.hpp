@@ -1,8 +1,9 @@
 // Everything that decides the bits of a run, resolved: what `config.json` of a run folder holds.
 //
-// "Resolved" means that no default is left to a later version: the rank is a number, the seed is there even where it
-// was not given, and the data are named by a fingerprint of their values besides the path. Two runs with equal
-// configurations (but for steps and stop rules, which only decide where a run ends) walk the same path.
+// "Resolved" means that no default is left to a later version: the rank is a number, the seed is there even
+// where it was not given, and the data are named by a fingerprint of their values besides the path. Two runs
+// with equal configurations (but for steps and stop rules, which only decide where a run ends) walk the same
+// path.
 #pragma once
 
 #include <attmirror/descent/descend.hpp>
@@ -53,7 +54,8 @@ struct RunSources {
 RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
                        const RunSources& sources);
 
-// As config.json, and back. `name` is what messages call the text; throws Error (bad input) when it is none of ours.
+// As config.json, and back. `name` is what messages call the text; throws Error (bad input) when it is none
+// of ours.
 std::string to_json(const RunConfig& config);
 RunConfig parse_run_config(std::string_view text, std::string_view name);
 

@@ -1,16 +1,17 @@
 // A run as a folder that survives kill -9 at any moment, and that others can read while it grows.
 //
 //   config.json      everything resolved (descent/run_config.hpp)
-//   metrics.jsonl    a line per record: step, loss, max_softmax, norm. No clock times: equal runs give equal bytes
+//   metrics.jsonl    a line per record: step, loss, max_softmax, norm; no clock times, equal runs are equal
 //   trace.npz        step, loss, max_softmax, norm and each trained block by name, first axis = record
-//   final.npz        the trained blocks by name, `selected`, `step`; fixed blocks as fixed_v, ...; key_weights
-//   checkpoint.npz   descent/checkpoint.hpp; stays after the end, so that a finished run can be continued
+//   final.npz        trained blocks by name, `selected`, `step`; fixed blocks as fixed_v, ...; key_weights
+//   checkpoint.npz   descent/checkpoint.hpp; stays after the end, so that the run can be continued
 //   result.json      how it ended; what `attmirror train --json` prints
 //
-// Each file but metrics.jsonl is replaced as a whole. metrics.jsonl is appended to while the run goes on, for those
-// who watch it; what counts are the records inside the checkpoint, from which it is written anew when a run resumes
-// or ends, so no record is there twice or missing. result.json is the first to be removed when a run begins or
-// resumes and the last to be written when it ends: while it is there, all other files belong to it.
+// Each file but metrics.jsonl is replaced as a whole. metrics.jsonl is appended to while the run goes on, for
+// those who watch it; what counts are the records inside the checkpoint, from which it is written anew when a
+// run resumes or ends, so no record is there twice or missing. result.json is the first to be removed when a
+// run begins or resumes and the last to be written when it ends: while it is there, all other files belong to
+// it.
 #pragma once
 
 #include <attmirror/descent/checkpoint.hpp>
@@ -29,23 +30,23 @@ struct RunResult {
   RunStatus status = RunStatus::completed;
   std::int64_t steps = 0;
   double loss = 0, max_softmax = 0, norm = 0, seconds = 0;
-  Selection selected;                     // empty when diverged
-  std::optional<Selection> optimal;       // the tokens that are best for the run's v; none while v is 0
+  Selection selected;                // empty when diverged
+  std::optional<Selection> optimal;  // the tokens that are best for the run's v; none while v is 0
   bool globally_optimal() const { return optimal && *optimal == selected; }
 };
 
 RunResult result_of(const Attention& model, const Run& run);
 
-// One JSON object: status, steps, loss, selected, max_softmax, norm, seconds, globally_optimal, optimal, and of the
-// configuration p, lr, normalized, optimizer, params, isa, version; `output` is the folder, null for "". Numbers that
-// are not finite are null.
+// One JSON object: status, steps, loss, selected, max_softmax, norm, seconds, globally_optimal, optimal, and
+// of the configuration p, lr, normalized, optimizer, params, isa, version; `output` is the folder, null for
+// "". Numbers that are not finite are null.
 std::string to_json(const RunResult& result, const RunConfig& config, const std::filesystem::path& output);
 
 // The folder of a run that this process writes.
 class RunFolder {
  public:
-  // Makes the folder if it is not there and takes a lock on it, which ends with the process. Changes no file. Throws
-  // Error (environment) when it cannot be written to or another process trains in it.
+  // Makes the folder if it is not there and takes a lock on it, which ends with the process. Changes no file.
+  // Throws Error (environment) when it cannot be written to or another process trains in it.
   explicit RunFolder(std::filesystem::path path);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -56,19 +57,20 @@ class RunFolder {
   // Whether one of the files above is there.
   bool holds_run() const;
 
-  // Starts a new run; the files of an earlier one are removed. Throws Error (bad input), with nothing changed, when
-  // there is a config.json of something else.
+  // Starts a new run; the files of an earlier one are removed. Throws Error (bad input), with nothing
+  // changed, when there is a config.json of something else.
   void begin(const RunConfig& config);
 
-  // Goes on with the run that is there. Returns nothing when it was killed before its first checkpoint (or there is
-  // no run): it has then begun anew. Throws Error (bad input), with nothing changed, when the configurations differ.
+  // Goes on with the run that is there. Returns nothing when it was killed before its first checkpoint (or
+  // there is no run): it has then begun anew. Throws Error (bad input), with nothing changed, when the
+  // configurations differ.
   std::optional<Checkpoint> resume(const RunConfig& config);
 
-  // The end of the run that is there, if there is nothing left to do for `steps` steps with this configuration: it
-  // took them all, or it diverged. Throws like resume().
+  // The end of the run that is there, if there is nothing left to do for `steps` steps with this
+  // configuration: it took them all, or it diverged. Throws like resume().
   std::optional<RunResult> finished(const RunConfig& config) const;
 
-  void append(const Record& record);      // to metrics.jsonl, for those who watch
+  void append(const Record& record);        // to metrics.jsonl, for those who watch
   void save(const Checkpoint& checkpoint);  // unless it is not finite
 
   // Writes all files of a run that ended or was interrupted.
@@ -93,8 +95,8 @@ struct SavedRun {
   std::vector<Record> records;      // with all blocks, unless the run kept metrics only
 };
 
-// Reads final.npz and trace.npz of a run that has ended, and the checkpoint of one that has not. Throws Error (bad
-// input) when `path` is no run folder or a file in it is damaged.
+// Reads final.npz and trace.npz of a run that has ended, and the checkpoint of one that has not. Throws Error
+// (bad input) when `path` is no run folder or a file in it is damaged.
 SavedRun load_run(const std::filesystem::path& path);
 
 // Whether `path` is a folder with a config.json of ours.

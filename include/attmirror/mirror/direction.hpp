@@ -1,4 +1,4 @@
-// How close two sets of weights are in direction (SPEC 1.6).
+// How close two sets of weights are in direction.
 //
 // Training makes the weights diverge; what converges is where they point. Both measures are free of scale.
 #pragma once

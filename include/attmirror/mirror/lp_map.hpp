@@ -1,4 +1,4 @@
-// The entrywise l_p geometry of P1, for every 1 < p < infinity (SPEC 4.1, 4.2):
+// The entrywise l_p geometry of P1, for every 1 < p < infinity:
 //
 //   psi(w) = (1/p) sum |w_j|^p      y = sign(w) |w|^{p-1}      w = sign(y) |y|^{1/(p-1)}
 //   norm   ||w||_p                  dual norm ||g||_q, q = p/(p-1)
@@ -6,7 +6,7 @@
 //
 // p = 2 is gradient descent. For p = 2, 3, 3/2, 4/3, 4, 1.75 and 1.1 the powers are products and roots
 // (squares, square and cube roots); every other p takes a general power. Both are right to an ulp or two per
-// factor, and either can be forced. Norms are computed on numbers scaled by a power of two, so that nothing
+// factor, and either can be forced. Norms fall back to numbers scaled by a power of two, so that nothing
 // over- or underflows from p = 1.01 (q = 101) to p = 50 that need not.
 #pragma once
 
@@ -43,8 +43,6 @@ class LpMap final : public MirrorMap {
   };
 
  private:
-  double scaled_norm(ConstMatrixView w, const Exponent& exponent) const;
-
   double p_;
   Exponent map_, inverse_, norm_, dual_;
 };

@@ -1,0 +1,32 @@
+#include "cli/run_text.hpp"
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+std::string trained_text(const RunConfig& config) {
+  std::string text;
+  for (const Block block : config.train)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", to_string(block));
+  return text;
+}
+
+std::string start_text(const RunConfig& config) {
+  if (config.init_fingerprint != 0) return config.init_path.filename().string();
+  switch (config.init_kind) {
+    case InitKind::zero:
+      return "zero";
+    case InitKind::normal:
+      return fmt::format("normal:{} (seed {})", config.init_std, config.init_seed);
+    case InitKind::uniform:
+      return fmt::format("uniform (seed {})", config.init_seed);
+  }
+  return "unknown";
+}
+
+std::string weights_text(const RunConfig& config) {
+  if (config.params == "W") return "W";
+  return config.params == "KQ" ? "K Q^T" : "p";
+}
+
+}  // namespace attmirror::cli

@@ -1,0 +1,14 @@
+// How the command words what a run is made of.
+#pragma once
+
+#include <attmirror/descent/run_config.hpp>
+
+#include <string>
+
+namespace attmirror::cli {
+
+std::string trained_text(const RunConfig& config);  // "W, v"
+std::string start_text(const RunConfig& config);    // "zero", "normal:0.1 (seed 7)", "W0.npy"
+std::string weights_text(const RunConfig& config);  // "W", "K Q^T", "p": what the norm is of
+
+}  // namespace attmirror::cli

@@ -1,0 +1,95 @@
+#include "cli/command.hpp"
+
+#include <attmirror/base/atomic_file.hpp>
+
+#include <csignal>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace attmirror::test {
+
+RunningCommand::RunningCommand(const std::vector<std::string>& arguments, const CommandOptions& options)
+    : options_(options) {
+  const std::string out = options.stdout_to.empty() ? (folder_ / "out").string() : options.stdout_to.string();
+  const std::string err = (folder_ / "err").string();
+  std::vector<char*> argv{const_cast<char*>(ATTMIRROR_COMMAND)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("cannot fork");
+  if (pid_ > 0) return;
+  // The child: only calls that are safe between fork and exec.
+  if (options.file_size_limit >= 0) {
+    const rlimit limit{static_cast<rlim_t>(options.file_size_limit),
+                       static_cast<rlim_t>(options.file_size_limit)};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  const int in_fd = ::open("/dev/null", O_RDONLY);
+  const int out_fd = ::open(out.c_str(), O_WRONLY | O_CREAT, 0666);
+  const int err_fd = ::open(err.c_str(), O_WRONLY | O_CREAT, 0666);
+  if (in_fd < 0 || out_fd < 0 || err_fd < 0) ::_exit(99);
+  ::dup2(in_fd, 0);
+  ::dup2(out_fd, 1);
+  ::dup2(err_fd, 2);
+  ::execv(ATTMIRROR_COMMAND, argv.data());
+  ::_exit(98);
+}
+
+RunningCommand::~RunningCommand() {
+  if (ended()) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, &status_, 0);
+}
+
+void RunningCommand::signal(int number) {
+  if (!ended()) ::kill(pid_, number);
+}
+
+bool RunningCommand::ended() {
+  if (!reaped_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) reaped_ = true;
+  return reaped_;
+}
+
+void RunningCommand::pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
+Outcome RunningCommand::wait() {
+  if (!reaped_) ::waitpid(pid_, &status_, 0);
+  reaped_ = true;
+  Outcome outcome;
+  outcome.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  if (options_.stdout_to.empty()) outcome.out = file_text(folder_ / "out");
+  outcome.err = file_text(folder_ / "err");
+  return outcome;
+}
+
+Outcome attmirror_command(const std::vector<std::string>& arguments, const CommandOptions& options) {
+  return RunningCommand(arguments, options).wait();
+}
+
+void expect_refusal(const std::vector<std::string>& arguments, int code,
+                    std::initializer_list<std::string_view> words) {
+  const Outcome outcome = attmirror_command(arguments);
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with("attmirror: ")) << outcome.err;
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << "expected one line: " << outcome.err;
+  for (const auto word : words)
+    EXPECT_NE(outcome.err.find(word), std::string::npos) << "'" << word << "' is not in: " << outcome.err;
+}
+
+std::string file_text(const std::filesystem::path& path) { return read_text_file(path); }
+
+std::string small_data(const TemporaryFolder& folder) {
+  const std::string path = (folder / "data.npz").string();
+  const Outcome outcome = attmirror_command({"generate", "-o", path});
+  if (outcome.code != 0) throw std::runtime_error("cannot generate data: " + outcome.err);
+  return path;
+}
+
+}  // namespace attmirror::test
