@@ -18,6 +18,6 @@ run() {
 run generate --samples 6 --tokens 8 --dim 10 --seed 1 -o "$folder/data.npz" --quiet
 for setting in 1.75:1500 2:2000 3:20000; do
   p=${setting%:*}
-  run train "$folder/data.npz" --p "$p" --steps "${setting#*:}" --lr 0.1 --normalized --eps paper -o "$folder/p$p" \
-    --overwrite --quiet
+  run train "$folder/data.npz" --p "$p" --steps "${setting#*:}" --lr 0.1 --normalized --eps paper --jacobian safe \
+    -o "$folder/p$p" --overwrite --quiet
 done

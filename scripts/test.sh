@@ -88,7 +88,7 @@ stage_asan() {
   say "asan: address and undefined-behaviour sanitizers"
   configure asan build/test-asan "${sanitizer_options[@]}" || return 0
   attempt "building build/test-asan" cmake --build build/test-asan || return 0
-  ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 run_ctest build/test-asan -LE 'isa|slow'
+  ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 run_ctest build/test-asan -LE 'isa|slow|house'
 }
 
 # Only the rooms that start threads. g++ 12's thread sanitizer cannot start where the kernel spreads addresses widely,

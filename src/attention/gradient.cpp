@@ -1,7 +1,6 @@
 #include "attention/block_kernels.hpp"
 #include "base/dispatch.hpp"
 #include <attmirror/attention/gradient.hpp>
-
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>

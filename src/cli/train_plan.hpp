@@ -18,6 +18,8 @@ struct TrainOptions {
   bool normalized = false;
   std::string eps = "exact";
   double eps_value = 0x1p-52;
+  std::string jacobian;  // empty: as the eps policy says
+  std::string powers = "fast";
 
   std::string params = "W";
   std::int64_t rank = 0;

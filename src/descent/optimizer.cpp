@@ -27,9 +27,11 @@ std::vector<std::ptrdiff_t> trained_positions(const Attention& model, const Para
 // gradient's scale ask for. A zero gradient moves nothing.
 template <class Options>
 double step_factor(const Options& options, double dual_norm, double log_scale) {
-  if (options.normalized && options.eps == EpsPolicy::exact) return dual_norm == 0 ? 0.0 : options.lr / dual_norm;
+  if (options.normalized && options.eps == EpsPolicy::exact)
+    return dual_norm == 0 ? 0.0 : options.lr / dual_norm;
   const double scale = std::exp(log_scale);
-  return options.normalized ? options.lr * scale / (dual_norm * scale + options.eps_value) : options.lr * scale;
+  return options.normalized ? options.lr * scale / (dual_norm * scale + options.eps_value)
+                            : options.lr * scale;
 }
 
 class MirrorDescentRule final : public UpdateRule {
@@ -127,7 +129,8 @@ std::string to_string(const Optimizer& optimizer) {
 Jacobian jacobian_for(const Optimizer& optimizer) {
   return std::visit(
       [](const auto& options) {
-        return options.jacobian.value_or(options.eps == EpsPolicy::paper ? Jacobian::textbook : Jacobian::safe);
+        return options.jacobian.value_or(options.eps == EpsPolicy::paper ? Jacobian::textbook
+                                                                         : Jacobian::safe);
       },
       optimizer);
 }

@@ -76,7 +76,7 @@ Json optimizer_json(const Optimizer& optimizer) {
     json["kind"] = "md";
     json["p"] = md->p;
     put_step(json, *md);
-    json["powers"] = md->power_path == PowerPath::fast ? "fast" : "general";
+    json["powers"] = to_string(md->power_path);
   } else {
     json["kind"] = "gd";
     put_step(json, std::get<GradientDescent>(optimizer));
@@ -95,7 +95,7 @@ Optimizer parse_optimizer(const Json& json) {
   MirrorDescent md;
   md.p = json.at("p");
   get_step(json, md);
-  md.power_path = json.at("powers") == "general" ? PowerPath::general : PowerPath::fast;
+  md.power_path = parse_power_path(json.at("powers").get<std::string>());
   return md;
 }
 

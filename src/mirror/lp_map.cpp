@@ -86,6 +86,14 @@ double bregman_entry(double a, double b, double p) {
 
 }  // namespace
 
+std::string_view to_string(PowerPath path) { return path == PowerPath::fast ? "fast" : "general"; }
+
+PowerPath parse_power_path(std::string_view name) {
+  if (name == "fast") return PowerPath::fast;
+  if (name == "general") return PowerPath::general;
+  throw bad_input(fmt::format("powers is \"{}\": expected fast or general", name));
+}
+
 void validate_p(double p) {
   if (!(p > 1) || std::isinf(p))
     throw bad_input(fmt::format("p is {}: expected a finite number greater than 1", p));

@@ -132,6 +132,31 @@ TEST(Train, TrainsEachParameterization) {
   EXPECT_EQ(blocks({"--keep", "metrics"}), "");
 }
 
+// --jacobian and --powers choose between evaluations of the same formulas: the eps floor with the safe Jacobian ends
+// where an independent computation of P1's Setting B does, and the shortcuts for p = 3 agree with the general power.
+TEST(Train, TakesTheChosenEvaluation) {
+  const TemporaryFolder folder;
+  const std::string data = small_data(folder);
+  const auto final_W = [&](const Words& extra) {
+    const std::string run = (folder / "run").string();
+    Words words{"train", data, "--normalized", "--eps", "paper", "-o", run, "--overwrite", "--quiet"};
+    words.insert(words.end(), extra.begin(), extra.end());
+    EXPECT_EQ(attmirror_command(words).code, 0);
+    return load_npz(run + "/final.npz").at("W").to_doubles();
+  };
+  const std::vector<double> safe = final_W({"--p", "2", "--steps", "2000", "--jacobian", "safe"});
+  EXPECT_NEAR(safe[12], -7.558, 1e-3 * 7.558);
+  EXPECT_NEAR(safe[34], -1.247, 1e-3 * 1.247);
+  const std::vector<double> textbook = final_W({"--p", "2", "--steps", "2000", "--jacobian", "textbook"});
+  EXPECT_EQ(textbook, final_W({"--p", "2", "--steps", "2000"}));
+  EXPECT_GT(relative_error(textbook, safe), 1e-4);
+
+  const std::vector<double> fast = final_W({"--p", "3", "--steps", "300"});
+  const std::vector<double> general = final_W({"--p", "3", "--steps", "300", "--powers", "general"});
+  EXPECT_LT(relative_error(fast, general), 1e-11);
+  EXPECT_NE(fast, general);
+}
+
 TEST(Train, StartsFromTheEndOfAnotherRun) {
   const TemporaryFolder folder;
   const std::string data = small_data(folder), first = (folder / "a").string(),
@@ -175,6 +200,14 @@ TEST(Train, SaysThatItDiverged) {
   again.push_back("--resume");
   EXPECT_EQ(attmirror_command(again).code, 1);
   EXPECT_EQ(attmirror_command({"info", run}).code, 0);
+}
+
+TEST(Train, RefusesUnknownEvaluations) {
+  const TemporaryFolder folder;
+  const std::string data = small_data(folder);
+  expect_refusal({"train", data, "--jacobian", "exact"}, 2, {"jacobian is \"exact\"", "safe or textbook"});
+  expect_refusal({"train", data, "--powers", "slow"}, 2, {"powers is \"slow\"", "fast or general"});
+  expect_refusal({"train", data, "--optimizer", "gd", "--powers", "general"}, 2, {"powers is given"});
 }
 
 TEST(Train, RefusesBadOptions) {

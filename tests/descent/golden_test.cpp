@@ -1,8 +1,8 @@
 // Golden parity: our runs beside those of a reference in PyTorch (P1, settings A, B and C), with the
 // eps policy of the papers. Three seeds are fixtures; all thirty are used where the shared data are at hand.
 #include "support/golden.hpp"
-#include "support/size.hpp"
 
+#include "support/size.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/descent/descend.hpp>

@@ -35,7 +35,7 @@ struct MirrorDescent {
   bool normalized =
       false;  // divide each block's gradient by its dual norm; reaches the limit direction far sooner
   EpsPolicy eps = EpsPolicy::exact;
-  double eps_value = 0x1p-52;              // the papers' 2.22e-16; used by EpsPolicy::paper only
+  double eps_value = 0x1p-52;          // the papers' 2.22e-16; used by EpsPolicy::paper only
   std::optional<Jacobian> jacobian{};  // empty: as the eps policy says, safe for exact and textbook for paper
   PowerPath power_path = PowerPath::fast;  // `general` switches the special cases of p off, to check them
 

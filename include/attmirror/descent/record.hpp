@@ -17,7 +17,8 @@ class RecordSchedule {
  public:
   static RecordSchedule none();
   static RecordSchedule every(std::int64_t steps);  // 0, k, 2k, ...
-  static RecordSchedule log_spaced(int per_decade = 10);  // 0, 1, 2, ..., then the rounded 10^(j / per_decade)
+  static RecordSchedule log_spaced(
+      int per_decade = 10);  // 0, 1, 2, ..., then the rounded 10^(j / per_decade)
   static RecordSchedule at(std::vector<std::int64_t> steps);
 
   // Reads "none", "every:100", "log", "log:20" or "0,10,100"; throws Error (bad input).

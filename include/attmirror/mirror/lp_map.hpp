@@ -12,10 +12,15 @@
 
 #include <attmirror/mirror/mirror_map.hpp>
 
+#include <string_view>
+
 namespace attmirror {
 
 // Which evaluation of the powers to use. `general` exists to check `fast` against.
 enum class PowerPath { fast, general };
+
+std::string_view to_string(PowerPath path);
+PowerPath parse_power_path(std::string_view name);
 
 class LpMap final : public MirrorMap {
  public:
