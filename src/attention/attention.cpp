@@ -34,6 +34,16 @@ struct AttentionBlocks {
   }
 };
 
+// Gradients are products of two token entries, a query's and the decoder's. Within these bounds none of them over- or
+// underflows, so an exact zero means that there is nothing to gain.
+void check_magnitude(ConstMatrixView values, const char* name) {
+  const double largest = values.rows == 0 ? 0.0 : values.eigen().cwiseAbs().maxCoeff();
+  if (largest != 0 && !(largest >= 1e-70 && largest <= 1e70))
+    throw bad_input(
+        fmt::format("the largest entry of the {} is {:g}: expected 1e-70 to 1e70, please rescale the data",
+                    name, largest));
+}
+
 }  // namespace
 
 Attention::Attention(const Dataset& data, Parameterization parameterization, Loss loss,
@@ -53,6 +63,9 @@ Attention::Attention(const Dataset& data, Parameterization parameterization, Los
   }
   for (const BlockShape& shape : blocks_)
     if (std::ranges::count(options.train, shape.name) > 0) trained_.push_back(shape.name);
+  check_magnitude(data.all_tokens(), "tokens");
+  check_magnitude(data.queries(), "queries");
+  check_magnitude(data.decoder(), "decoder");
   if (!data.has_decoder() && !is_trained(Block::v))
     throw bad_input("the data have no decoder v: give the array v, or train v too");
 }

@@ -213,8 +213,10 @@ void raise_scale(double largest, double& log_scale, const Part (&parts)[N]) {
 void form_weights(const double* log_slope, const double* gap, const double* sum, double log_scale,
                   double inverse_n, double* weight, std::ptrdiff_t padded_count) {
   for (std::ptrdiff_t i = 0; i < padded_count; i += lanes<Wide>) {
-    Wide exponent = load<Wide>(log_slope + i) - broadcast<Wide>(log_scale);
+    // Summed as in max_exponent(): both terms may be huge, and only equal roundings cancel.
+    Wide exponent = load<Wide>(log_slope + i);
     if (gap != nullptr) exponent += load<Wide>(gap + i);
+    exponent -= broadcast<Wide>(log_scale);
     store(weight + i, exp(exponent) * broadcast<Wide>(-inverse_n) / load<Wide>(sum + i));
   }
 }

@@ -25,16 +25,15 @@ constexpr std::ptrdiff_t max_chunks = 32;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // gamma_it = Y_i v^T x_it in the padded layout of the kernels.
-AlignedVector fixed_scores(const Dataset& data, const std::vector<std::ptrdiff_t>& places) {
-  AlignedVector scores(static_cast<std::size_t>(places.back()), 0.0);
-  const auto v = data.decoder().eigen().row(0);
+void form_scores(const Dataset& data, ConstMatrixView decoder, const std::vector<std::ptrdiff_t>& places,
+                 AlignedVector& scores) {
+  const auto v = decoder.eigen().row(0);
   for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
     const auto X = data.tokens(i).eigen();
     for (std::ptrdiff_t t = 0; t < data.length(i); ++t)
       scores[static_cast<std::size_t>(places[static_cast<std::size_t>(i)] + t)] =
           data.labels()[static_cast<std::size_t>(i)] * X.row(t).dot(v);
   }
-  return scores;
 }
 
 }  // namespace
@@ -45,7 +44,8 @@ struct GradientEngine::Memory {
   const AttentionKernels* kernels;
   Problem problem;
   std::vector<std::ptrdiff_t> token_rows, score_places;
-  AlignedVector scores;
+  AlignedVector scores;         // while v is not trained: of the v that was evaluated last
+  PaddedMatrix scored_decoder;  // that v
 
   // Blocks are [block_starts[b], block_starts[b+1]); chunk c works off the blocks [chunk_starts[c],
   // chunk_starts[c+1]).
@@ -63,6 +63,7 @@ struct GradientEngine::Memory {
   Memory(const Attention& m, Jacobian jacobian, ThreadPool& p);
   void divide();
   void set_up_scratch(Worker& worker) const;
+  void update_scores(ConstMatrixView v);
   void form_direction(ConstMatrixView p);
   void begin(Worker& worker, Gradient* target);
   void finish_prompt(Gradient& gradient);
@@ -96,7 +97,8 @@ GradientEngine::Memory::Memory(const Attention& m, Jacobian jacobian, ThreadPool
   problem.token_rows = token_rows.data();
   problem.score_places = score_places.data();
   if (!m.is_trained(Block::v)) {
-    scores = fixed_scores(data, score_places);
+    scores.assign(static_cast<std::size_t>(score_places.back()), 0.0);
+    scored_decoder = PaddedMatrix(1, problem.dim);  // v = 0 has the scores 0
     problem.scores = scores.data();
   }
   if (m.has_block(Block::p)) direction = PaddedMatrix(1, problem.dim);
@@ -155,6 +157,14 @@ void GradientEngine::Memory::set_up_scratch(Worker& worker) const {
     worker.gradient.log_scale.assign(model->trained().size(), 0.0);
   }
   if (model->is_trained(Block::p)) worker.direction_sum = PaddedMatrix(1, problem.dim);
+}
+
+// A fixed v stays the same from step to step; then this compares d numbers.
+void GradientEngine::Memory::update_scores(ConstMatrixView v) {
+  MatrixView known = scored_decoder.view();
+  if (std::equal(v.data, v.data + v.stride, known.data)) return;
+  std::copy_n(v.data, v.stride, known.data);
+  form_scores(model->data(), v, score_places, scores);
 }
 
 // u = A^T p
@@ -273,6 +283,7 @@ Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradie
         break;
       case Block::v:
         at.v = data;
+        if (problem.scores != nullptr) update_scores(parameters.view(b));
         break;
       case Block::p:
         form_direction(parameters.view(b));

@@ -122,7 +122,10 @@ Comparison compare(const Attention& model, const Matrix& svm, const Matrix& weig
   if (weights.isZero(0) || !weights.allFinite()) return result;
   result.directional_bregman = directional_bregman(svm, weights, p);
   result.correlation = correlation(svm, weights);
-  result.margin_ratio = margin_of(model, weights, alpha) / lp_norm(weights, p) * lp_norm(svm, p);
+  // Both margins are measured: a solution that was stored at another scale than margin 1 gives the same ratio. One
+  // that does not separate the selected tokens has none.
+  const double best = margin_of(model, svm, alpha) / lp_norm(svm, p);
+  if (best > 0) result.margin_ratio = margin_of(model, weights, alpha) / lp_norm(weights, p) / best;
   return result;
 }
 

@@ -63,8 +63,7 @@ void check_subcommand(std::span<char* const> arguments, std::span<const Subcomma
 }
 
 int run(int argc, char** argv, bool json) {
-  CLI::App app("Softmax attention trained by mirror descent, and the max-margin problems it converges to.",
-               "attmirror");
+  CLI::App app("Trains softmax attention by mirror descent and says which tokens it selects.", "attmirror");
   bool json_flag = false;
   app.formatter(help_formatter());
   app.set_help_flag("-h,--help", "this text");
@@ -99,6 +98,7 @@ int run(int argc, char** argv, bool json) {
   }
   for (const Subcommand& command : commands) {
     if (!command.app->parsed()) continue;
+    if (json_flag) command.common->json = true;  // `attmirror --json train` is `attmirror train --json`
     apply(*command.common);
     return command.run();
   }

@@ -52,7 +52,7 @@ std::uint64_t parse_seed(std::string_view name, const std::string& text);
 // A subcommand: how to run it once its options are read.
 struct Subcommand {
   CLI::App* app = nullptr;
-  const CommonOptions* common = nullptr;
+  CommonOptions* common = nullptr;
   std::function<int()> run;  // returns the exit code
 };
 

@@ -49,13 +49,10 @@ struct Training {
   Checkpoint last;
 };
 
-Training train(const Attention& model, const TrainPlan& plan, const TrainOptions& options, RunFolder* folder,
-               const std::optional<Checkpoint>& checkpoint) {
-  Descent descent = checkpoint ? Descent(model, plan.optimizer, plan.descent, *checkpoint)
-                               : Descent(model, plan.optimizer, plan.descent);
+Training train(Descent& descent, const TrainOptions& options, RunFolder* folder) {
   ProgressOptions progress_options;
   progress_options.label = "train";
-  progress_options.total = plan.descent.steps;
+  progress_options.total = options.steps;
   progress_options.first = descent.step();
   progress_options.quiet = options.common.quiet;
   Progress progress(stderr, progress_options);
@@ -138,7 +135,6 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
   const TrainPlan plan = make_plan(app, options);
   const Dataset data = load_dataset(options.data);
   const Attention model(data, plan.parameterization, plan.loss, plan.attention);
-  initial_parameters(model, plan.descent.init);  // all that can be wrong is told before the folder is touched
   check_record_memory(model, plan.descent);
   const RunConfig config = describe_run(model, plan.optimizer, plan.descent, plan.sources);
 
@@ -154,19 +150,21 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
         report(*result, config, options, data);
         return exit_code(*result, options, 0);
       }
-      checkpoint = folder->resume(config);
-      if (checkpoint && !options.common.quiet)
-        note(fmt::format("resuming at step {} of {}", checkpoint->step, options.steps));
+      checkpoint = folder->checkpoint(config);
     } else if (folder->holds_run() && !options.overwrite) {
       throw bad_input(
           fmt::format("{} holds a run already: give --resume to go on with it, --overwrite to replace it, "
                       "or another folder",
                       options.output.string()));
-    } else {
-      folder->begin(config);
     }
   }
-  const Training training = train(model, plan, options, folder ? &*folder : nullptr, checkpoint);
+  // All that can be wrong is told before a file is touched: the start and the checkpoint are checked here.
+  Descent descent = checkpoint ? Descent(model, plan.optimizer, plan.descent, *checkpoint)
+                               : Descent(model, plan.optimizer, plan.descent);
+  if (folder) folder->resume(config, checkpoint);
+  if (checkpoint && !options.common.quiet)
+    note(fmt::format("resuming at step {} of {}", checkpoint->step, options.steps));
+  const Training training = train(descent, options, folder ? &*folder : nullptr);
   if (folder) folder->finish(model, training.run, training.last, config);
   const RunResult result = result_of(model, training.run);
   report(result, config, options, data);

@@ -37,10 +37,6 @@ std::string describe(const Attention& model) {
   return text;
 }
 
-bool all_finite(const Parameters& p) {
-  return p.W.allFinite() && p.K.allFinite() && p.Q.allFinite() && p.p.allFinite() && p.v.allFinite();
-}
-
 // Reading the clock costs as much as a tenth of a small step, so it is read every so many steps: as many as
 // take about a millisecond.
 class PulseTimer {
@@ -155,7 +151,7 @@ Run Descent::State::finish(RunStatus status) {
   run.max_softmax = value.max_softmax;
   run.final_parameters = weights.parameters();
   run.norm = attention_norm(run.final_parameters, geometry_p(optimizer));
-  if (all_finite(run.final_parameters)) run.selected = selected_tokens(*model, run.final_parameters);
+  if (status != RunStatus::diverged) run.selected = selected_tokens(*model, run.final_parameters);
   run.records = records;
   run.seconds = seconds();
   return run;
@@ -178,8 +174,12 @@ Descent::Descent(const Attention& model, const Optimizer& optimizer, const Desce
   require(checkpoint.rule, attmirror::to_string(optimizer), "optimizer");
   require(fmt::format("{:016x}", checkpoint.data_fingerprint),
           fmt::format("{:016x}", model.data().fingerprint()), "dataset");
-  if (checkpoint.step < 0)
-    throw bad_input(fmt::format("the checkpoint's step is {}: expected 0 or more", checkpoint.step));
+  if (checkpoint.step < 0 || checkpoint.step > options.steps)
+    throw bad_input(fmt::format("the checkpoint is at step {}: expected 0 to {}, the steps of this run",
+                                checkpoint.step, options.steps));
+  if (!(checkpoint.seconds >= 0) || std::isinf(checkpoint.seconds))
+    throw bad_input(fmt::format("the checkpoint's seconds are {}: expected a finite number, 0 or greater",
+                                checkpoint.seconds));
   State& s = *state_;
   s.weights.assign(checkpoint.weights);
   s.rule = make_rule(optimizer, model, s.weights);

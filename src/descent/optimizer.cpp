@@ -30,8 +30,9 @@ double step_factor(const Options& options, double dual_norm, double log_scale) {
   if (options.normalized && options.eps == EpsPolicy::exact)
     return dual_norm == 0 ? 0.0 : options.lr / dual_norm;
   const double scale = std::exp(log_scale);
-  return options.normalized ? options.lr * scale / (dual_norm * scale + options.eps_value)
-                            : options.lr * scale;
+  if (!options.normalized) return options.lr * scale;
+  const double size = dual_norm * scale + options.eps_value;
+  return size == 0 ? 0.0 : options.lr * scale / size;
 }
 
 class MirrorDescentRule final : public UpdateRule {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -21,9 +22,13 @@ std::int64_t parse_count(std::string_view text, std::string_view whole) {
   return value;
 }
 
-// The j-th step of the log-spaced schedule, before equal neighbours are merged: 10^(j/n), rounded.
+constexpr std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
+
+// The j-th step of the log-spaced schedule, before equal neighbours are merged: 10^(j/n), rounded; last_step from
+// 10^18 on.
 std::int64_t log_step(std::int64_t j, int per_decade) {
-  return std::llround(std::pow(10.0, static_cast<double>(j) / per_decade));
+  const double step = std::pow(10.0, static_cast<double>(j) / per_decade);
+  return step < 1e18 ? std::llround(step) : last_step;
 }
 
 }  // namespace
@@ -81,12 +86,13 @@ std::int64_t RecordSchedule::next(std::int64_t step) const {
     case Kind::none:
       return -1;
     case Kind::every:
-      return (step + every_ - 1) / every_ * every_;
+      if (step % every_ == 0) return step;
+      return step / every_ >= last_step / every_ ? -1 : (step / every_ + 1) * every_;
     case Kind::log_spaced: {
       if (step <= 1) return std::max<std::int64_t>(step, 0);
       auto j = static_cast<std::int64_t>(std::floor(per_decade_ * std::log10(static_cast<double>(step)))) - 1;
       while (log_step(std::max<std::int64_t>(j, 0), per_decade_) < step) ++j;
-      return log_step(j, per_decade_);
+      return log_step(j, per_decade_) == last_step ? -1 : log_step(j, per_decade_);
     }
     case Kind::list: {
       const auto at = std::ranges::lower_bound(list_, step);
@@ -97,7 +103,7 @@ std::int64_t RecordSchedule::next(std::int64_t step) const {
 }
 
 std::int64_t RecordSchedule::count(std::int64_t steps) const {
-  if (kind_ == Kind::every) return steps / every_ + 1;
+  if (kind_ == Kind::every) return steps / every_ == last_step ? last_step : steps / every_ + 1;
   std::int64_t count = 0;
   for (std::int64_t step = next(0); step >= 0 && step <= steps; step = next(step + 1)) ++count;
   return count;

@@ -293,25 +293,25 @@ void RunFolder::check_same_run(const RunConfig& config) const {
     throw bad_input(fmt::format("cannot resume the run in {}: {}", path_.string(), *difference));
 }
 
-std::optional<Checkpoint> RunFolder::resume(const RunConfig& config) {
+std::optional<Checkpoint> RunFolder::checkpoint(const RunConfig& config) const {
   if (!is_there(path_ / "config.json")) {
     if (holds_run())
       throw bad_input(fmt::format("cannot resume the run in {}: config.json is missing", path_.string()));
-    begin(config);
     return std::nullopt;
   }
   check_same_run(config);
-  if (!is_there(path_ / "checkpoint.npz")) {
-    begin(config);
-    return std::nullopt;
-  }
+  if (!is_there(path_ / "checkpoint.npz")) return std::nullopt;
   Checkpoint checkpoint = load_checkpoint(path_ / "checkpoint.npz");
   // What Descent takes over: records of the schedule before the step at which it goes on.
   std::erase_if(checkpoint.records,
                 [&](const Record& record) { return !record.scheduled || record.step >= checkpoint.step; });
-  remove_file(path_ / "result.json");
-  start_files(config, checkpoint.records);
   return checkpoint;
+}
+
+void RunFolder::resume(const RunConfig& config, const std::optional<Checkpoint>& checkpoint) {
+  if (!checkpoint) return begin(config);
+  remove_file(path_ / "result.json");
+  start_files(config, checkpoint->records);
 }
 
 std::optional<RunResult> RunFolder::finished(const RunConfig& config) const {

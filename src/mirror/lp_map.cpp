@@ -80,7 +80,11 @@ double bregman_entry(double a, double b, double p) {
   if (a == b) return 0;
   const double weight = std::pow(std::abs(b), p);
   const double ratio = a / b;
-  if (weight == 0 || !std::isfinite(ratio)) return std::pow(std::abs(a), p) / p;
+  if (weight == 0 ||
+      !(std::abs(ratio) < 1e3)) {  // b far smaller than a: no cancellation, but b^p may underflow
+    const double slope = std::copysign(std::pow(std::abs(b), p - 1), b);
+    return std::pow(std::abs(a), p) / p + (p - 1) / p * weight - slope * a;
+  }
   return weight * bregman_from_one(ratio, (a - b) / b, p);
 }
 
@@ -137,20 +141,19 @@ double root(double sum, const LpMap::Exponent& exponent) {
   return exponent.value == 2 ? std::sqrt(sum) : std::pow(sum, 1 / exponent.value);
 }
 
-// (sum |w_j|^r)^{1/r} = 2^e (sum |2^-e w_j|^r)^{1/r} with max |2^-e w_j| in [1, 2): exact scaling, no overflow, and
-// what underflows is too small to count.
+// (sum |w_j|^r)^{1/r} = m (sum |w_j / m|^r)^{1/r} with m = max |w_j|: no power exceeds 1, and what underflows is too
+// small to count.
 double scaled_norm(ConstMatrixView w, const LpMap::Exponent& exponent) {
   const double largest = power_table().max_abs(w.data, w.flat_size());
   if (largest == 0 || !std::isfinite(largest)) return largest;
-  const int e = std::ilogb(largest);
-  if (e < -1000) {  // 2^-e would overflow for the smallest: lift them first
+  if (largest < 0x1p-1000) {  // 1/m would overflow for the smallest: lift them first
     AlignedVector lifted(w.data, w.data + w.flat_size());
     for (double& x : lifted) x = std::ldexp(x, 1000);
     return std::ldexp(scaled_norm({lifted.data(), w.rows, w.cols, w.stride}, exponent), -1000);
   }
   const double sum =
-      kernels_for(exponent).sum_power(w.data, w.flat_size(), std::ldexp(1.0, -e), kernel_exponent(exponent));
-  return std::ldexp(root(sum, exponent), e);
+      kernels_for(exponent).sum_power(w.data, w.flat_size(), 1 / largest, kernel_exponent(exponent));
+  return largest * root(sum, exponent);
 }
 
 // The plain sum serves almost always. Far from 1 its root would lose digits to the rounding of 1/r, and in the end

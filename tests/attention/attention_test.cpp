@@ -60,6 +60,13 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   bad(2, 7) = NAN;
   expect_bad_input({"key weights[2,7] is nan"}, [&] { Attention model(data, Prompt{bad}); });
 
+  for (const double size : {1e-200, 1e150}) {
+    DatasetArrays scaled = arrays_of(data);
+    scaled.tokens *= size;
+    const Dataset extreme(scaled);
+    expect_bad_input({"tokens", "1e-70 to 1e70"}, [&] { Attention model(extreme); });
+  }
+
   const Attention model(data);
   Parameters at = model.zero_parameters();
   at.W(3, 4) = INFINITY;

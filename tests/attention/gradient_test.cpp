@@ -96,8 +96,7 @@ TEST_P(GradientOf, EqualsFiniteDifferences) {
   const auto& [given, loss, jacobian] = GetParam();
   const Dataset data = test::ragged_data(7, 9, 5, 3);
   const Attention model(data, given.parameterization, loss, {.train = given.train});
-  Parameters at = test::random_parameters(model, 0.8, 11);
-  if (!model.is_trained(Block::v)) at.v = data.decoder().eigen().transpose();
+  const Parameters at = test::random_parameters(model, 0.8, 11);  // its v is not the dataset's
 
   const LossAndGradient result = loss_and_gradient(model, at, jacobian);
   const auto expected_loss = static_cast<double>(reference_loss(model, at));

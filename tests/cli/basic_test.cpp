@@ -70,6 +70,12 @@ TEST(Command, TellsErrorsInJsonToo) {
   EXPECT_EQ(json_of(parse)["status"], "error");
 }
 
+TEST(Command, TakesJsonBeforeTheSubcommandToo) {
+  const TemporaryFolder folder;
+  const std::string data = small_data(folder);
+  EXPECT_EQ(json_of(attmirror_command({"--json", "train", data, "--steps", "5"}))["steps"], 5);
+}
+
 TEST(Command, NoticesThatItsOutputIsLost) {
   const TemporaryFolder folder;
   const std::string data = small_data(folder);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -166,6 +167,25 @@ TEST_F(Resume, RefusesADamagedCheckpoint) {
   std::filesystem::copy_file(data, checkpoint, std::filesystem::copy_options::overwrite_existing);
   expect_refusal({"train", data, "--steps", "40", "-o", parts, "--resume"}, 2,
                  {"checkpoint.npz", "no checkpoint of attmirror"});
+}
+
+// A checkpoint that reads well but belongs to something else is refused before a file of the run is touched.
+TEST_F(Resume, RefusesAForeignCheckpointAndLeavesTheRunAlone) {
+  const Words train{"train", data, "--quiet", "-o", parts};
+  ASSERT_EQ(attmirror_command(train + Words{"--steps", "20"}).code, 0);
+  const std::string result = file_text(parts + "/result.json"), metrics = file_text(parts + "/metrics.jsonl");
+  const Checkpoint own = load_checkpoint(parts + "/checkpoint.npz");
+  Checkpoint other_data = own, broken = own, beyond = own;
+  other_data.data_fingerprint ^= 1;
+  broken.weights.W(0, 0) = std::numeric_limits<double>::quiet_NaN();
+  beyond.step = 1'000'000;
+  for (const auto& [checkpoint, word] :
+       {std::pair{other_data, "another dataset"}, {broken, "W[0,0] is nan"}, {beyond, "at step 1000000"}}) {
+    save_checkpoint(parts + "/checkpoint.npz", checkpoint);
+    expect_refusal(train + Words{"--steps", "40", "--resume"}, 2, {word});
+    EXPECT_EQ(file_text(parts + "/result.json"), result);
+    EXPECT_EQ(file_text(parts + "/metrics.jsonl"), metrics);
+  }
 }
 
 TEST_F(Resume, OneProcessAtATime) {

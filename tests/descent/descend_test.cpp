@@ -191,6 +191,10 @@ TEST(Descend, RefusesForeignCheckpoints) {
   Checkpoint broken = checkpoint;
   broken.state.clear();
   expect_bad_input({"lacks", "dual"}, [&] { Descent(model, rule, {}, broken); });
+  expect_bad_input({"at step 5", "0 to 4"}, [&] { Descent(model, rule, {.steps = 4}, checkpoint); });
+  broken = checkpoint;
+  broken.seconds = NAN;
+  expect_bad_input({"seconds are nan"}, [&] { Descent(model, rule, {}, broken); });
   broken = checkpoint;
   broken.weights.W(0, 0) = NAN;
   expect_bad_input({"W[0,0] is nan"}, [&] { Descent(model, rule, {}, broken); });
@@ -226,6 +230,35 @@ TEST(Descend, StopRules) {
                                           }});
   EXPECT_EQ(stopped.status, RunStatus::interrupted);
   EXPECT_EQ(pulses, 2);
+}
+
+// With W and v both growing, slopes and gaps of 1e20 meet in one exponent; the weights of the sequences survive it.
+TEST(Descend, JointTrainingNearP1DoesNotDiverge) {
+  for (const double p : {1.1, 1.05})
+    for (const Dataset& data : {generate(JointData{}), generate(SphereData{})}) {
+      const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
+      const attmirror::Run run =
+          descend(model, MirrorDescent{.p = p, .lr = 0.1, .normalized = true}, {.steps = 5000});
+      EXPECT_EQ(run.status, RunStatus::completed) << p << ", step " << run.steps;
+      EXPECT_EQ(run.max_softmax, 1.0);
+    }
+}
+
+TEST(Descend, AZeroGradientMovesNothing) {
+  DatasetArrays arrays;
+  arrays.tokens = Matrix::Identity(3, 3);
+  arrays.lengths = {3};
+  arrays.queries = Matrix::Ones(1, 3);
+  arrays.labels = {1};
+  arrays.decoder = Vector::Zero(3);
+  const Dataset data(arrays);
+  const Attention model(data);
+  for (const EpsPolicy eps : {EpsPolicy::exact, EpsPolicy::paper}) {
+    const MirrorDescent rule{.p = 3, .normalized = true, .eps = eps, .eps_value = 0};
+    const attmirror::Run run = descend(model, rule, {.steps = 10});
+    EXPECT_EQ(run.status, RunStatus::completed);
+    EXPECT_TRUE(run.last().W.isZero(0));
+  }
 }
 
 // Near p = 1 the weights grow like (eta k)^{1/(p-1)} and leave the doubles: the run says when.

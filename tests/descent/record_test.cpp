@@ -2,6 +2,8 @@
 #include "support/files.hpp"
 #include <attmirror/descent/record.hpp>
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace attmirror {
@@ -28,6 +30,16 @@ TEST(RecordSchedule, Kinds) {
   EXPECT_EQ(RecordSchedule::log_spaced(10).count(1'000'000'000'000),
             static_cast<std::int64_t>(steps_of(RecordSchedule::log_spaced(10), 1'000'000'000'000).size()));
   EXPECT_EQ(RecordSchedule::every(7).count(70), 11);
+}
+
+TEST(RecordSchedule, KnowsTheEndOfTime) {
+  const std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(RecordSchedule::log_spaced(10).next(end), -1);
+  EXPECT_EQ(RecordSchedule::log_spaced(1).count(end), 19);  // 0, 1, 10, ..., 10^17
+  EXPECT_EQ(RecordSchedule::every(1).count(end), end);
+  EXPECT_EQ(RecordSchedule::every(1).next(end), end);
+  EXPECT_EQ(RecordSchedule::every(end).next(1), end);
+  EXPECT_EQ(RecordSchedule::every(1000).next(end), -1);
 }
 
 TEST(RecordSchedule, ParsesWhatItPrints) {

@@ -111,8 +111,9 @@ TEST_F(RunFolderTest, ResumesWithoutDoubleOrMissingRecords) {
   run.save(descent.checkpoint());
   std::ofstream(path / "metrics.jsonl", std::ios::app) << R"({"step":40,"loss":0.5,"max_softmax":1,"norm":2})"
                                                           "\n{\"st";
-  const auto checkpoint = run.resume(config(64));
+  const auto checkpoint = run.checkpoint(config(64));
   ASSERT_TRUE(checkpoint);
+  run.resume(config(64), checkpoint);
   EXPECT_EQ(checkpoint->step, 33);
   train(run, 64, checkpoint);
   EXPECT_EQ(read_text_file(path / "metrics.jsonl"), metrics);
@@ -126,7 +127,10 @@ TEST_F(RunFolderTest, KnowsWhenThereIsNothingLeftToDo) {
   EXPECT_TRUE(run.finished(config(25)));
   EXPECT_TRUE(run.finished(config(10)));
   EXPECT_FALSE(run.finished(config(26)));
-  ASSERT_TRUE(run.resume(config(40)));
+  const auto checkpoint = run.checkpoint(config(40));
+  ASSERT_TRUE(checkpoint);
+  EXPECT_TRUE(run.finished(config(25)));  // looking changes nothing
+  run.resume(config(40), checkpoint);
   EXPECT_FALSE(std::filesystem::exists(path / "result.json"));
   EXPECT_FALSE(run.finished(config(25)));
 }
@@ -136,11 +140,12 @@ TEST_F(RunFolderTest, RefusesAnotherConfiguration) {
   RunFolder run(path);
   RunConfig other = config(25);
   std::get<MirrorDescent>(other.optimizer).lr = 0.25;
-  expect_bad_input({"cannot resume", "optimizer.lr is 0.1 there and 0.25 here"}, [&] { run.resume(other); });
+  expect_bad_input({"cannot resume", "optimizer.lr is 0.1 there and 0.25 here"},
+                   [&] { run.checkpoint(other); });
   expect_bad_input({"optimizer.lr"}, [&] { run.finished(other); });
   EXPECT_TRUE(std::filesystem::exists(path / "result.json"));
   std::filesystem::remove(path / "config.json");
-  expect_bad_input({"config.json is missing"}, [&] { run.resume(config(25)); });
+  expect_bad_input({"config.json is missing"}, [&] { run.checkpoint(config(25)); });
 }
 
 TEST_F(RunFolderTest, IsLockedWhileInUse) {

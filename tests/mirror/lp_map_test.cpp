@@ -261,6 +261,25 @@ TEST(LpMap, FastAndGeneralPathsAgree) {
   }
 }
 
+TEST(LpMap, NormsAndDivergencesFarFromTwo) {
+  // q = 2001, 10001: powers of anything above 1 overflow.
+  for (const double p : {1.0005, 1.0001, 5000.0}) {
+    const LpMap map(p);
+    const PaddedMatrix w = row({1.99, -1.5, 0.25});
+    for (const double norm : {map.norm(w.view()), map.dual_norm(w.view())}) {
+      EXPECT_GE(norm, 1.99 * (1 - 1e-12));
+      EXPECT_LE(norm, 3.74 * (1 + 1e-12));
+    }
+  }
+  // b far smaller than a: D = |a|^p/p + (p-1)/p |b|^p - |b|^{p-1} a.
+  for (const double p : {1.01, 1.1, 1.6})
+    for (const double b : {1e-310, 1e-306, 1e-285, 1e-200, 1e-195, 1e-30, 1e-5, 1e-3}) {
+      const double d = LpMap(p).bregman(row({1.0}).view(), row({b}).view());
+      const double expected = 1 / p + (p - 1) / p * std::pow(b, p) - std::pow(b, p - 1);
+      EXPECT_NEAR(d, expected, 1e-12) << p << " " << b;
+    }
+}
+
 // A double such as 1.1 stands for the fraction it is nearest to.
 TEST(LpMap, ExponentsAreThoseOfTheFraction) {
   EXPECT_EQ(LpMap(1.1).q(), 11.0);

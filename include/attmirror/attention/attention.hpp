@@ -23,7 +23,8 @@ struct AttentionOptions {
 class Attention {
  public:
   // Throws Error (bad input) when a block to train does not belong to the parameterization, the rank or the
-  // key weights do not fit the data, or v is neither given by the data nor trained.
+  // key weights do not fit the data, v is neither given by the data nor trained, or the data are so large or small (beyond
+  // 1e-70 to 1e70) that gradients would over- or underflow.
   explicit Attention(const Dataset& data, Parameterization parameterization = W{}, Loss loss = Logistic{},
                      AttentionOptions options = {});
   explicit Attention(Dataset&&, Parameterization = W{}, Loss = Logistic{}, AttentionOptions = {}) = delete;

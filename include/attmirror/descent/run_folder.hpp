@@ -61,13 +61,16 @@ class RunFolder {
   // changed, when there is a config.json of something else.
   void begin(const RunConfig& config);
 
-  // Goes on with the run that is there. Returns nothing when it was killed before its first checkpoint (or
-  // there is no run): it has then begun anew. Throws Error (bad input), with nothing changed, when the
-  // configurations differ.
-  std::optional<Checkpoint> resume(const RunConfig& config);
+  // The checkpoint of the run that is there, as Descent takes it over; none when the run was killed before its
+  // first (or there is no run). Throws Error (bad input) when the configurations differ. Changes no file: whoever
+  // resumes makes the Descent first, which may refuse the checkpoint, and then calls resume().
+  std::optional<Checkpoint> checkpoint(const RunConfig& config) const;
+
+  // Goes on with the run that is there from this checkpoint, or begins it anew without one.
+  void resume(const RunConfig& config, const std::optional<Checkpoint>& checkpoint);
 
   // The end of the run that is there, if there is nothing left to do for `steps` steps with this
-  // configuration: it took them all, or it diverged. Throws like resume().
+  // configuration: it took them all, or it diverged. Throws like checkpoint().
   std::optional<RunResult> finished(const RunConfig& config) const;
 
   void append(const Record& record);        // to metrics.jsonl, for those who watch

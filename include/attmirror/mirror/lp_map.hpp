@@ -6,8 +6,8 @@
 //
 // p = 2 is gradient descent. For p = 2, 3, 3/2, 4/3, 4, 1.75 and 1.1 the powers are products and roots
 // (squares, square and cube roots); every other p takes a general power. Both are right to an ulp or two per
-// factor, and either can be forced. Norms fall back to numbers scaled by a power of two, so that nothing
-// over- or underflows from p = 1.01 (q = 101) to p = 50 that need not.
+// factor, and either can be forced. Norms fall back to numbers scaled by the largest, so that nothing over- or
+// underflows that need not, for p near 1 (q = p/(p-1) is 101 at p = 1.01) as for large p.
 #pragma once
 
 #include <attmirror/mirror/mirror_map.hpp>
