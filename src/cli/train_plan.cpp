@@ -213,7 +213,7 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
 
   group = "Run folder";
   add_text(app, "--record", o.record, "log|log:PER_DECADE|every:K|none|STEPS",
-           "the steps to record, e.g. 0,10,100; the last one always is")
+           "the steps to record, e.g. 0,10,100; and the last one of a run that ends by itself")
       ->group(group);
   add_text(app, "--keep", o.keep, "parameters|metrics", "what to keep of a record")->group(group);
   add_number(app, "--checkpoint-every", o.checkpoint_every,
