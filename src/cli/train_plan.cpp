@@ -14,20 +14,6 @@ namespace attmirror::cli {
 
 namespace {
 
-Matrix to_matrix(const Array& array, const std::string& name) {
-  if (array.axes() != 2)
-    throw bad_input(fmt::format("{} has shape {}: expected a matrix", name, to_string(array.shape())));
-  const std::vector<double> values = array.to_doubles(name);
-  return Eigen::Map<const Matrix>(values.data(), array.shape()[0], array.shape()[1]);
-}
-
-Vector to_vector(const Array& array, const std::string& name) {
-  if (array.axes() != 1)
-    throw bad_input(fmt::format("{} has shape {}: expected a vector", name, to_string(array.shape())));
-  const std::vector<double> values = array.to_doubles(name);
-  return Eigen::Map<const Vector>(values.data(), array.shape()[0]);
-}
-
 void set_block(Parameters& parameters, Block block, const Array& array, const std::string& name) {
   switch (block) {
     case Block::W:
@@ -239,8 +225,9 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   descent.record = RecordSchedule::parse(options.record);
   descent.keep = parse_keep(options.keep);
   descent.threads = static_cast<int>(options.common.threads);
-  if (std::isinf(options.max_seconds))
-    throw bad_input("max-seconds is inf: expected a finite number, 0 for no limit");
+  if (!(options.max_seconds >= 0) || std::isinf(options.max_seconds))
+    throw bad_input(
+        fmt::format("max-seconds is {}: expected a finite number, 0 for no limit", options.max_seconds));
   if (!(options.checkpoint_every >= 0))
     throw bad_input(
         fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));

@@ -226,4 +226,18 @@ void Array::require_element(DType wanted) const {
     throw bad_input(fmt::format("array is {}: expected {}", describe(), to_string(wanted)));
 }
 
+Matrix to_matrix(const Array& array, std::string_view name) {
+  if (array.axes() != 2)
+    throw bad_input(fmt::format("{} has shape {}: expected a matrix", name, to_string(array.shape())));
+  const std::vector<double> values = array.to_doubles(name);
+  return Eigen::Map<const Matrix>(values.data(), array.shape()[0], array.shape()[1]);
+}
+
+Vector to_vector(const Array& array, std::string_view name) {
+  if (array.axes() != 1)
+    throw bad_input(fmt::format("{} has shape {}: expected a vector", name, to_string(array.shape())));
+  const std::vector<double> values = array.to_doubles(name);
+  return Eigen::Map<const Vector>(values.data(), array.shape()[0]);
+}
+
 }  // namespace attmirror

@@ -100,13 +100,28 @@ RunResult parse_result(const Json& json) {
   return result;
 }
 
+// Whatever is wrong inside a file of the run, the message begins with the file.
+template <class Read>
+auto naming(const fs::path& path, Read read) {
+  try {
+    return read();
+  } catch (const Json::exception&) {
+    throw bad_input(fmt::format("{} is damaged: it is not what attmirror writes there", path.string()));
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find(path.string()) != std::string_view::npos) throw;
+    throw Error(error.kind(), fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+void check_version(const NamedArrays& arrays) {
+  if (const std::int64_t version = get_int64(arrays, "format_version", 1)[0]; version != format_version)
+    throw bad_input(
+        fmt::format("format_version is {}: this version of attmirror reads {}", version, format_version));
+}
+
 std::optional<RunResult> read_result(const fs::path& path) {
   if (!is_there(path)) return std::nullopt;
-  try {
-    return parse_result(Json::parse(read_text_file(path)));
-  } catch (const Json::exception& error) {
-    throw bad_input(fmt::format("cannot use {} as the result of a run: {}", path.string(), error.what()));
-  }
+  return naming(path, [&] { return parse_result(Json::parse(read_text_file(path))); });
 }
 
 NamedArrays trace_arrays(const Attention& model, const Run& run) {
@@ -159,15 +174,9 @@ void fill_in(Parameters& parameters, const Parameters& fixed) {
   take(parameters.v, fixed.v);
 }
 
-Matrix to_matrix(const Array& array, const std::string& name) {
-  if (array.axes() != 2)
-    throw bad_input(fmt::format("{} has shape {}: expected 2 axes", name, to_string(array.shape())));
-  const std::vector<double> values = array.to_doubles(name);
-  return Eigen::Map<const Matrix>(values.data(), array.shape()[0], array.shape()[1]);
-}
-
 void read_final(const fs::path& path, SavedRun& run) {
   const NamedArrays arrays = load_npz(path);
+  check_version(arrays);
   run.step = get_int64(arrays, "step", 1)[0];
   run.parameters = get_blocks(arrays, "");
   const Parameters fixed = get_blocks(arrays, "fixed_");
@@ -177,6 +186,7 @@ void read_final(const fs::path& path, SavedRun& run) {
 
 void read_trace(const fs::path& path, SavedRun& run) {
   const NamedArrays arrays = load_npz(path);
+  check_version(arrays);
   const std::size_t count = get_array(arrays, "step").size();
   const auto step = get_int64(arrays, "step", count);
   const auto loss = get_doubles(arrays, "loss", count);
@@ -363,8 +373,8 @@ SavedRun load_run(const fs::path& path) {
   run.config = read_config(path / "config.json");
   run.result = read_result(path / "result.json");
   if (run.result) {
-    read_final(path / "final.npz", run);
-    read_trace(path / "trace.npz", run);
+    naming(path / "final.npz", [&] { read_final(path / "final.npz", run); });
+    naming(path / "trace.npz", [&] { read_trace(path / "trace.npz", run); });
   } else if (is_there(path / "checkpoint.npz")) {
     Checkpoint checkpoint = load_checkpoint(path / "checkpoint.npz");
     run.step = checkpoint.step;

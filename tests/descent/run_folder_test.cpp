@@ -148,6 +148,21 @@ TEST_F(RunFolderTest, RefusesAnotherConfiguration) {
   expect_bad_input({"config.json is missing"}, [&] { run.checkpoint(config(25)); });
 }
 
+TEST_F(RunFolderTest, NamesTheDamagedFile) {
+  train_new(25);
+  const std::string result = read_text_file(path / "result.json");
+  std::ofstream(path / "result.json") << "{\"status\": 7";
+  expect_bad_input({"result.json", "damaged"}, [&] { load_run(path); });
+  std::ofstream(path / "result.json") << result;
+  NamedArrays arrays = load_npz(path / "final.npz");
+  arrays.at("format_version") = Array::scalar(std::int64_t{99});
+  save_npz(path / "final.npz", arrays);
+  expect_bad_input({"final.npz", "format_version is 99"}, [&] { load_run(path); });
+  arrays.erase("format_version");
+  save_npz(path / "final.npz", arrays);
+  expect_bad_input({"final.npz", "format_version"}, [&] { load_run(path); });
+}
+
 TEST_F(RunFolderTest, IsLockedWhileInUse) {
   const RunFolder run(path);
   expect_error(ErrorKind::environment, {"is in use"}, [&] { RunFolder second(path); });

@@ -5,6 +5,8 @@
 // doubles or int64, and is refused whatever does not convert exactly.
 #pragma once
 
+#include <attmirror/base/aligned.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -130,6 +132,11 @@ class Array {
   Shape shape_ = {0};
   std::vector<std::byte> bytes_;
 };
+
+// A two-axis array as a matrix, a one-axis array as a vector of doubles. Throws Error (bad input), naming the array
+// `name`, for other shapes and for values that do not convert exactly.
+Matrix to_matrix(const Array& array, std::string_view name);
+Vector to_vector(const Array& array, std::string_view name);
 
 // What an .npz or safetensors file holds, sorted by name.
 using NamedArrays = std::map<std::string, Array>;
