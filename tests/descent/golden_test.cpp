@@ -77,7 +77,7 @@ TEST(Golden, SettingAOnAllSeeds) {
 }
 
 // Setting B: seed 1 from W = 0. The numbers there are those of the eps floor with the safe
-// Jacobian; the textbook one ends up to 1% away from them for p = 1.75 and 2 (and at the same place for p =
+// Jacobian; the textbook one ends up to 3% away from them for p = 1.75 and 2 (and at the same place for p =
 // 3).
 TEST(Golden, SettingBIterates) {
   const GoldenRuns golden(test::fixture("golden_local.npz"));
