@@ -64,22 +64,13 @@ Solution load_solution(const std::filesystem::path& path, const Dataset& data, b
   return solution;
 }
 
-Dataset load_run_data(const SavedRun& run, const CompareOptions& options) {
-  const std::filesystem::path path = options.data.empty() ? run.config.data_path : options.data;
-  const auto load = [&] {
-    try {
-      return load_dataset(path);
-    } catch (const Error& error) {
-      if (!options.data.empty()) throw;
-      throw Error(error.kind(), fmt::format("{}; give the run's data with --data FILE", error.what()));
-    }
-  };
-  Dataset data = load();
-  if (data.fingerprint() != run.config.data_fingerprint)
-    throw bad_input(
-        fmt::format("{} is not the dataset of the run: its fingerprint is {:016x}, that of the run {:016x}",
-                    path.string(), data.fingerprint(), run.config.data_fingerprint));
-  return data;
+Dataset load_data(const SavedRun& run, const CompareOptions& options) {
+  if (!options.data.empty()) return load_run_data(run.config, options.data);
+  try {
+    return load_run_data(run.config, run.config.data_path);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}; give the run's data with --data FILE", error.what()));
+  }
 }
 
 Parameterization parameterization_of(const SavedRun& run) {
@@ -136,12 +127,13 @@ std::vector<std::string> cells(const Comparison& c) {
 int run_compare(const CompareOptions& options, bool p_given) {
   if (p_given) validate_p(options.p);
   const SavedRun run = load_run(options.run);
-  if (run.parameters.v.size() == 0)
+  if (run.parameters.W.size() + run.parameters.K.size() + run.parameters.p.size() == 0)
     throw bad_input(fmt::format("{} has no weights yet: the run was stopped before its first checkpoint",
                                 options.run.string()));
   const double p = p_given ? options.p : geometry_p(run.config.optimizer);
-  const Dataset data = load_run_data(run, options);
-  const Attention model(data, parameterization_of(run), parse_loss(run.config.loss), {run.config.train});
+  const Dataset data = load_data(run, options);
+  const Attention model(data, parameterization_of(run), parse_loss(run.config.loss),
+                        attention_options(run.config));
   const Solution svm = load_solution(options.svm, data, run.config.params == "prompt");
   if (run.result && run.result->status == RunStatus::diverged)
     throw bad_input(fmt::format("the run in {} diverged at step {}: its weights have no direction",

@@ -189,6 +189,17 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
            "A of the prompt, .npy (d, d); without it the identity")
       ->group(group);
   add_text(app, "--loss", o.loss, "logistic|exponential|linear", "loss of the margin")->group(group);
+  add_text(
+      app, "--head", o.head, "linear|relu|quadratic:LAMBDA",
+      "prediction from the attended token u: v^T u; 1^T ReLU(V^T u) with the data's V; v^T u - LAMBDA |u|^2")
+      ->group(group);
+  add_text(app, "--mask", o.mask, "none|causal",
+           "causal: the query at token k attends to the tokens up to k (the data need query_index)")
+      ->group(group);
+  app.add_flag("--scaled", o.scaled, "divide the logits by sqrt(d), by sqrt(rank) for KQ")->group(group);
+  add_number(app, "--penalty", o.penalty,
+             "LAMBDA of the penalty LAMBDA |W|^2, LAMBDA (|K|^2 + |Q|^2) or LAMBDA |p|^2")
+      ->group(group);
   add_text(app, "--train", o.train, "BLOCKS",
            "blocks to train, as in W or W,v or K,Q or p,v; by default all but v")
       ->group(group);
@@ -218,6 +229,16 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   plan.optimizer = make_optimizer(app, options);
   plan.loss = parse_loss(options.loss);
   plan.attention.train = parse_blocks(options.train);
+  plan.attention.head = parse_head(options.head);
+  plan.attention.scaled = options.scaled;
+  plan.attention.penalty = options.penalty;
+  if (!(options.penalty >= 0) || std::isinf(options.penalty))
+    throw bad_input(fmt::format("penalty is {}: expected a finite number, 0 or greater", options.penalty));
+  if (options.mask != "none" && options.mask != "causal")
+    throw bad_input(fmt::format(
+        "mask is \"{}\": expected none or causal (a mask of your own is the array mask of the data)",
+        options.mask));
+  if (options.mask == "causal") plan.mask = Mask::causal;
   DescentOptions& descent = plan.descent;
   descent.steps = options.steps;
   descent.saturation = options.saturation;

@@ -25,6 +25,10 @@ struct TrainOptions {
   std::int64_t rank = 0;
   std::filesystem::path key_weights;
   std::string loss = "logistic";
+  std::string head = "linear";
+  std::string mask = "none";
+  bool scaled = false;
+  double penalty = 0;
   std::string train;  // empty: all blocks of the attention, v fixed
   std::string init;   // empty: zero, or uniform for KQ
   std::uint64_t init_seed = 0;
@@ -45,6 +49,7 @@ struct TrainPlan {
   Parameterization parameterization;
   Loss loss;
   AttentionOptions attention;
+  Mask mask = Mask::none;  // to put on the data
   Optimizer optimizer;
   DescentOptions descent;
   RunSources sources;

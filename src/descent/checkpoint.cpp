@@ -27,10 +27,8 @@ void put_records(NamedArrays& arrays, const std::vector<Record>& records) {
     max_softmax.push_back(record.max_softmax);
     norm.push_back(record.norm);
     scheduled.push_back(record.scheduled ? 1 : 0);
-    const bool has_weights = std::ranges::any_of(
-        all_blocks, [&](Block block) { return !block_values(record.parameters, block).empty(); });
-    kept.push_back(has_weights ? 1 : 0);
-    if (has_weights) with_weights.push_back(&record);
+    kept.push_back(has_weights(record.parameters) ? 1 : 0);
+    if (has_weights(record.parameters)) with_weights.push_back(&record);
   }
   arrays.emplace("record.step", Array(std::span<const std::int64_t>(step)));
   arrays.emplace("record.loss", Array(std::span<const double>(loss)));

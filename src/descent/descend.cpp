@@ -34,6 +34,16 @@ std::string describe(const Attention& model) {
     print.add(prompt->key_weights);
     text += fmt::format(", key weights {:016x}", print.value());
   }
+  // What the papers' models lack is named where it is there.
+  if (!std::holds_alternative<LinearHead>(model.head()))
+    text += fmt::format(", head {}", to_string(model.head()));
+  if (const auto* relu = std::get_if<ReluHead>(&model.head())) {
+    Fingerprint print;
+    print.add(relu->V);
+    text += fmt::format(" {:016x}", print.value());
+  }
+  if (model.logit_scale() != 1) text += ", scaled logits";
+  if (model.penalty() != 0) text += fmt::format(", penalty {}", model.penalty());
   return text;
 }
 

@@ -111,12 +111,18 @@ Json config_json(const RunConfig& config) {
         {"samples", config.samples},
         {"max_tokens", config.max_tokens},
         {"total_tokens", config.total_tokens},
-        {"dim", config.dim}}},
+        {"dim", config.dim},
+        {"queries_each", config.queries_each},
+        {"mask", config.mask}}},
       {"model",
        {{"params", config.params},
         {"rank", config.rank},
         {"key_weights", source(config.key_weights_path, config.key_weights_fingerprint)},
+        {"head", config.head},
+        {"head_fingerprint", config.head_fingerprint == 0 ? Json() : Json(hex(config.head_fingerprint))},
         {"loss", config.loss},
+        {"scaled", config.scaled},
+        {"penalty", config.penalty},
         {"train", train}}},
       {"optimizer", optimizer_json(config.optimizer)},
       {"init",
@@ -154,6 +160,14 @@ RunConfig config_of(const Json& json) {
   config.max_tokens = data.at("max_tokens");
   config.total_tokens = data.at("total_tokens");
   config.dim = data.at("dim");
+  // Runs of version 0.1 know neither of these.
+  config.queries_each = data.value("queries_each", config.queries_each);
+  config.mask = data.value("mask", config.mask);
+  config.head = model.value("head", config.head);
+  if (const auto found = model.find("head_fingerprint"); found != model.end() && !found->is_null())
+    config.head_fingerprint = parse_hex(found->get<std::string>());
+  config.scaled = model.value("scaled", config.scaled);
+  config.penalty = model.value("penalty", config.penalty);
   config.params = model.at("params");
   config.rank = model.at("rank");
   std::tie(config.key_weights_path, config.key_weights_fingerprint) = parse_source(model.at("key_weights"));
@@ -255,6 +269,16 @@ RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const
     config.key_weights_fingerprint = fingerprint(key_weights);
   }
   config.loss = to_string(model.loss());
+  config.head = to_string(model.head());
+  if (const auto* relu = std::get_if<ReluHead>(&model.head())) {
+    Parameters weights;
+    weights.W = relu->V;
+    config.head_fingerprint = fingerprint(weights);
+  }
+  config.queries_each = data.equal_query_counts() ? data.query_count(0) : 0;
+  config.mask = to_string(data.mask());
+  config.scaled = model.logit_scale() != 1;
+  config.penalty = model.penalty();
   config.train = model.trained();
   config.optimizer = optimizer;
   config.init_kind = options.init.kind;
@@ -271,6 +295,25 @@ RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const
   config.version = version();
   config.commit = commit();
   return config;
+}
+
+AttentionOptions attention_options(const RunConfig& config) {
+  AttentionOptions options;
+  options.train = config.train;
+  options.head = parse_head(config.head);
+  options.scaled = config.scaled;
+  options.penalty = config.penalty;
+  return options;
+}
+
+Dataset load_run_data(const RunConfig& config, const std::filesystem::path& path) {
+  Dataset data = load_dataset(path);
+  if (config.mask == to_string(Mask::causal)) data = with_causal_mask(std::move(data));
+  if (data.fingerprint() != config.data_fingerprint)
+    throw bad_input(
+        fmt::format("{} is not the dataset of the run: its fingerprint is {:016x}, that of the run {:016x}",
+                    path.string(), data.fingerprint(), config.data_fingerprint));
+  return data;
 }
 
 std::string to_json(const RunConfig& config) { return dump(config_json(config), 2) + "\n"; }

@@ -86,6 +86,28 @@ RunStatus parse_status(const std::string& name) {
   throw bad_input(fmt::format("status is \"{}\", which is none", name));
 }
 
+// One index per sequence, or a list of K for each.
+Json tokens_json(const Selection& selection, const RunConfig& config) {
+  const auto each = static_cast<std::size_t>(config.queries_each);
+  if (each <= 1 || selection.tokens.size() % each != 0) return selection.tokens;
+  Json result = Json::array();
+  for (std::size_t i = 0; i < selection.tokens.size(); i += each)
+    result.push_back(std::vector(selection.tokens.begin() + static_cast<std::ptrdiff_t>(i),
+                                 selection.tokens.begin() + static_cast<std::ptrdiff_t>(i + each)));
+  return result;
+}
+
+Selection parse_tokens(const Json& json) {
+  Selection selection;
+  for (const Json& entry : json) {
+    if (!entry.is_array())
+      selection.tokens.push_back(entry);
+    else
+      for (const Json& token : entry) selection.tokens.push_back(token);
+  }
+  return selection;
+}
+
 RunResult parse_result(const Json& json) {
   RunResult result;
   result.status = parse_status(json.at("status"));
@@ -94,9 +116,8 @@ RunResult parse_result(const Json& json) {
   result.max_softmax = number_or_nan(json.at("max_softmax"));
   result.norm = number_or_nan(json.at("norm"));
   result.seconds = number_or_nan(json.at("seconds"));
-  result.selected.tokens = json.at("selected").get<std::vector<std::int64_t>>();
-  if (!json.at("optimal").is_null())
-    result.optimal = Selection{json.at("optimal").get<std::vector<std::int64_t>>()};
+  result.selected = parse_tokens(json.at("selected"));
+  if (!json.at("optimal").is_null()) result.optimal = parse_tokens(json.at("optimal"));
   return result;
 }
 
@@ -135,7 +156,7 @@ NamedArrays trace_arrays(const Attention& model, const Run& run) {
     loss.push_back(record.loss);
     max_softmax.push_back(record.max_softmax);
     norm.push_back(record.norm);
-    if (record.parameters.v.size() > 0) with_weights.push_back(&record);
+    if (has_weights(record.parameters)) with_weights.push_back(&record);
   }
   arrays.emplace("step", Array(std::span<const std::int64_t>(step)));
   arrays.emplace("loss", Array(std::span<const double>(loss)));
@@ -150,7 +171,11 @@ NamedArrays final_arrays(const Attention& model, const Run& run) {
   NamedArrays arrays;
   arrays.emplace("format_version", Array::scalar(format_version));
   arrays.emplace("step", Array::scalar(run.steps));
-  arrays.emplace("selected", Array(std::span<const std::int64_t>(run.selected.tokens)));
+  const Dataset& data = model.data();
+  Shape selected{static_cast<std::int64_t>(run.selected.tokens.size())};
+  if (!run.selected.tokens.empty() && !data.one_query_each() && data.equal_query_counts())
+    selected = {data.samples(), data.query_count(0)};
+  arrays.emplace("selected", Array(selected, std::span<const std::int64_t>(run.selected.tokens)));
   for (const Block block : all_blocks)
     put_blocks(arrays, model.is_trained(block) ? "" : "fixed_", run.final_parameters, std::array{block});
   if (const auto* prompt = std::get_if<Prompt>(&model.parameterization())) {
@@ -236,7 +261,8 @@ RunResult result_of(const Attention& model, const Run& run) {
   result.seconds = run.seconds;
   result.selected = run.selected;
   const Parameters& last = run.final_parameters;
-  if (!run.selected.tokens.empty() && !last.v.isZero(0)) result.optimal = optimal_tokens(model, last);
+  const bool knows_scores = !uses_decoder(model.head()) || !last.v.isZero(0);
+  if (!run.selected.tokens.empty() && knows_scores) result.optimal = optimal_tokens(model, last);
   return result;
 }
 
@@ -250,8 +276,8 @@ std::string to_json(const RunResult& result, const RunConfig& config, const fs::
       {"max_softmax", finite_or_null(result.max_softmax)},
       {"norm", finite_or_null(result.norm)},
       {"seconds", finite_or_null(result.seconds)},
-      {"selected", result.selected.tokens},
-      {"optimal", result.optimal ? Json(result.optimal->tokens) : Json()},
+      {"selected", tokens_json(result.selected, config)},
+      {"optimal", result.optimal ? tokens_json(*result.optimal, config) : Json()},
       {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
       {"optimizer", std::holds_alternative<MirrorDescent>(config.optimizer) ? "md" : "gd"},
       {"p", geometry_p(config.optimizer)},
