@@ -37,3 +37,7 @@
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 #include <attmirror/mirror/mirror_map.hpp>
+#include <attmirror/mirror/newton_schulz.hpp>
+#include <attmirror/mirror/norm.hpp>
+#include <attmirror/mirror/spectral.hpp>
+#include <attmirror/mirror/steepest.hpp>

@@ -146,10 +146,17 @@ double root(double sum, const LpMap::Exponent& exponent) {
 double scaled_norm(ConstMatrixView w, const LpMap::Exponent& exponent) {
   const double largest = power_table().max_abs(w.data, w.flat_size());
   if (largest == 0 || !std::isfinite(largest)) return largest;
-  if (largest < 0x1p-1000) {  // 1/m would overflow for the smallest: lift them first
-    AlignedVector lifted(w.data, w.data + w.flat_size());
-    for (double& x : lifted) x = std::ldexp(x, 1000);
-    return std::ldexp(scaled_norm({lifted.data(), w.rows, w.cols, w.stride}, exponent), -1000);
+  if (largest < 0x1p-1000) {  // 1/m would overflow for the smallest: lift them first, some at a time
+    alignas(64) std::array<double, 256> lifted;
+    double sum = 0;
+    for (std::ptrdiff_t first = 0, size = 0; first < w.flat_size(); first += size) {
+      size = std::min(w.flat_size() - first, static_cast<std::ptrdiff_t>(lifted.size()));
+      for (std::ptrdiff_t j = 0; j < size; ++j)
+        lifted[static_cast<std::size_t>(j)] = w.data[first + j] * 0x1p1000;
+      sum += kernels_for(exponent).sum_power(lifted.data(), size, 1 / (largest * 0x1p1000),
+                                             kernel_exponent(exponent));
+    }
+    return largest * root(sum, exponent);
   }
   const double sum =
       kernels_for(exponent).sum_power(w.data, w.flat_size(), 1 / largest, kernel_exponent(exponent));
@@ -176,6 +183,12 @@ void LpMap::steepest(ConstMatrixView g, MatrixView d) const {
   }
   for (std::ptrdiff_t j = 0; j < g.flat_size(); ++j) d.data[j] = g.data[j] / norm;
   inverse(d, d);  // q - 1 = 1/(p - 1)
+  if (p_ < 2) {
+    // That power enlarges the relative error of the norm 1/(p - 1) times, the same for all entries: it goes away again.
+    // What is left moves <g, d> by second order only, because d is where <g, d> is largest.
+    const double length = LpMap::norm(d);
+    for (std::ptrdiff_t j = 0; j < d.flat_size(); ++j) d.data[j] /= length;
+  }
 }
 
 double LpMap::bregman(ConstMatrixView a, ConstMatrixView b) const {
