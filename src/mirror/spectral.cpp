@@ -59,11 +59,13 @@ Svd::Svd(std::ptrdiff_t rows, std::ptrdiff_t cols)
       pivots_(taus_.size()),
       order_(taus_.size()) {}
 
-void Svd::compute(ConstMatrixView a) { decompose(a, Vectors::both); }
+void Svd::compute(ConstMatrixView a, SmallValues small) { decompose(a, small, Vectors::both); }
 
-void Svd::compute_values(ConstMatrixView a) { decompose(a, Vectors::none); }
+void Svd::compute_values(ConstMatrixView a) { decompose(a, SmallValues::keep, Vectors::none); }
 
-void Svd::decompose(ConstMatrixView a, Vectors vectors) {
+double Svd::rounding_level() const { return static_cast<double>(std::max(rows_, cols_)) * epsilon; }
+
+void Svd::decompose(ConstMatrixView a, SmallValues small, Vectors vectors) {
   if (a.rows != rows_ || a.cols != cols_)
     throw bad_input(fmt::format("the matrix has shape ({}, {}): this decomposition is for ({}, {})", a.rows,
                                 a.cols, rows_, cols_));
@@ -75,9 +77,15 @@ void Svd::decompose(ConstMatrixView a, Vectors vectors) {
   }
   const int exponent = scale_exponent(largest);
   load(a, -exponent);
-  const std::ptrdiff_t count = triangularize();
+  const std::ptrdiff_t count = triangularize(small == SmallValues::drop ? rounding_level() : 0.0);
   orthogonalize(count, vectors);
   finish(count, exponent, vectors);
+  if (small == SmallValues::keep) return;
+  for (std::ptrdiff_t k = rank(); k < count; ++k) {  // what the remainder's bound let through
+    values_.view().data[k] = 0;
+    std::fill_n(row_of(long_, k), long_.view().stride, 0.0);
+    std::fill_n(row_of(short_, k), short_.view().stride, 0.0);
+  }
 }
 
 // The columns of the tall one of a and a^T, times a power of two, become rows.
@@ -95,7 +103,10 @@ void Svd::load(ConstMatrixView a, int exponent) {
 
 // Householder's QR; the longest remaining column is next. Finished components of the columns move to the rows of R
 // and leave zeros behind, so that the kernels may start at the last multiple of four. Returns the number of rows.
-std::ptrdiff_t Svd::triangularize() {
+//
+// Once the Frobenius norm of what remains is at most `negligible` times the first diagonal entry, which sigma_1 exceeds,
+// the rest is left out: no singular value moves further than that (Weyl).
+std::ptrdiff_t Svd::triangularize(double negligible) {
   const kernels::DenseTable& dense = dense_table();
   const std::ptrdiff_t columns = rank_limit(), length = reflectors_.view().stride;
   set_zero(triangle_);
@@ -110,6 +121,12 @@ std::ptrdiff_t Svd::triangularize() {
                                     [&](std::ptrdiff_t a, std::ptrdiff_t b) { return left(a) < left(b); }));
     const std::ptrdiff_t pivot = pivots_[static_cast<std::size_t>(k)];
     if (left(pivot) < nothing_left) return k;
+    if (k > 0) {
+      double remainder = 0;
+      for (std::ptrdiff_t j = k; j < columns; ++j) remainder += left(pivots_[static_cast<std::size_t>(j)]);
+      const double diagonal = triangle_.view().data[pivots_[0]];
+      if (std::sqrt(remainder) <= negligible * std::abs(diagonal)) return k;
+    }
 
     // I - tau x x^T takes the column to diagonal e_k.
     const std::ptrdiff_t first = k / 4 * 4, size = length - first;
@@ -210,7 +227,7 @@ void Svd::finish(std::ptrdiff_t count, int exponent, Vectors vectors) {
 
 std::ptrdiff_t Svd::rank() const {
   if (rank_limit() == 0) return 0;
-  const double threshold = static_cast<double>(std::max(rows_, cols_)) * epsilon * value(0);
+  const double threshold = rounding_level() * value(0);
   std::ptrdiff_t count = 0;
   while (count < rank_limit() && value(count) > threshold) ++count;
   return count;

@@ -84,7 +84,8 @@ double SteepestDirection::find_spectral(ConstMatrixView g, MatrixView d) {
     for (std::ptrdiff_t j = 0; j < d.flat_size(); ++j) product += scaled_.view().data[j] * d.data[j];
     return product;
   }
-  svd_->compute(g);
+  // A power below 1 (p > 2), and even more the spectral norm, would make directions of rounding errors count.
+  svd_->compute(g, SmallValues::drop);
   const ConstMatrixView sigma = svd_->values();
   if (norm_.p() == 1) {
     const double one = 1;

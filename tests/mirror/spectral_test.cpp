@@ -129,6 +129,21 @@ TEST(Svd, RankCountsWhatIsNotRounding) {
   EXPECT_EQ(Decomposed(Matrix::Ones(4, 9)).svd.rank(), 1);
 }
 
+TEST(Svd, DroppingSmallValuesChangesOnlyThose) {
+  for (const Matrix& a : test::sample_matrices()) {
+    Decomposed all(a);
+    Svd some(a.rows(), a.cols());
+    some.compute(PaddedMatrix(a).view(), SmallValues::drop);
+    const double level = 2.3e-16 * static_cast<double>(std::max(a.rows(), a.cols())) * all.svd.value(0);
+    EXPECT_EQ(some.rank(), all.svd.rank());
+    for (std::ptrdiff_t k = 0; k < all.svd.values().cols; ++k)
+      EXPECT_NEAR(some.value(k), k < some.rank() ? all.svd.value(k) : 0.0, k < some.rank() ? level : 0.0);
+    PaddedMatrix out(a.rows(), a.cols());
+    some.compose({some.values().data, static_cast<std::size_t>(some.values().cols)}, out.view());
+    EXPECT_LE((out.view().eigen() - a).cwiseAbs().maxCoeff(), 1e-14 * all.svd.value(0));
+  }
+}
+
 TEST(Svd, PolarFactorAgreesWithAReference) {
   for (const Matrix& a : test::sample_matrices()) {
     const auto reference = test::reference_svd(a);

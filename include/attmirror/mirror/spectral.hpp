@@ -17,6 +17,14 @@
 
 namespace attmirror {
 
+// What to do with singular values that cannot be told from rounding, those up to max(rows, cols) eps sigma_1. A matrix
+// of rank r has, once its entries are rounded, values of about eps sigma_1 in place of its zeros, and never more than
+// this many times as large; their vectors mean nothing.
+enum class SmallValues {
+  keep,  // a matrix with rows or columns of very different size may have small values with many digits
+  drop,  // they become 0. Gradients have no higher rank than there are sequences, often far below their size: saves time
+};
+
 class Svd {
  public:
   // For matrices of this shape; the constructor allocates, nothing else does. One object serves one thread.
@@ -27,9 +35,9 @@ class Svd {
 
   // Decomposes `a`, whose entries may be of any size: it is scaled by a power of two first. Values below 1e-140
   // sigma_1 come out as 0. If an entry is not finite, all results are NaN. Throws Error (bad input) for another shape.
-  void compute(ConstMatrixView a);
+  void compute(ConstMatrixView a, SmallValues small = SmallValues::keep);
 
-  // The same values without the vectors, in less than half the time; left() and right() are then not to be used.
+  // The same values without the vectors, a little faster; left() and right() are then not to be used.
   void compute_values(ConstMatrixView a);
 
   // min(rows, cols) numbers, largest first, as one row.
@@ -40,8 +48,7 @@ class Svd {
   ConstMatrixView left() const { return rows_ >= cols_ ? long_.view() : short_.view(); }
   ConstMatrixView right() const { return rows_ >= cols_ ? short_.view() : long_.view(); }
 
-  // How many values exceed max(rows, cols) eps sigma_1. A matrix of lower rank has, once rounded, values of about eps
-  // sigma_1 where there should be zeros, at most about this many times as large; their vectors mean nothing.
+  // How many values exceed max(rows, cols) eps sigma_1.
   std::ptrdiff_t rank() const;
 
   // out = sum_k weights[k] u_k v_k^T; `weights` may be fewer than there are values. NaN if one is not finite.
@@ -56,9 +63,10 @@ class Svd {
  private:
   enum class Vectors { none, both };
   std::ptrdiff_t rank_limit() const { return rows_ < cols_ ? rows_ : cols_; }
-  void decompose(ConstMatrixView a, Vectors vectors);
+  void decompose(ConstMatrixView a, SmallValues small, Vectors vectors);
   void load(ConstMatrixView a, int exponent);
-  std::ptrdiff_t triangularize();
+  std::ptrdiff_t triangularize(double negligible);
+  double rounding_level() const;  // max(rows, cols) eps
   void orthogonalize(std::ptrdiff_t count, Vectors vectors);
   void finish(std::ptrdiff_t count, int exponent, Vectors vectors);
 
