@@ -23,6 +23,21 @@ double sum_abs(ConstMatrixView w) {
                                                                                 {});
 }
 
+double largest_entry(ConstMatrixView g, MatrixView d) {
+  const double largest = max_abs(g);
+  if (largest == 0 || !std::isfinite(largest)) {
+    fill_entries(d, largest == 0 ? 0.0 : std::nan(""));
+    return largest;
+  }
+  const double* place =
+      std::find_if(g.data, g.data + g.flat_size(), [=](double x) { return std::abs(x) == largest; });
+  const std::ptrdiff_t best = place - g.data;
+  const double sign = std::copysign(1.0, *place);
+  fill_entries(d, 0.0);
+  d.data[best] = sign;
+  return largest;
+}
+
 int scale_exponent(double largest) {
   if (largest == 0 || !std::isfinite(largest)) return 0;
   int exponent = 0;

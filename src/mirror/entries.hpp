@@ -10,6 +10,10 @@ namespace attmirror {
 double max_abs(ConstMatrixView w);  // NaN if an entry is NaN
 double sum_abs(ConstMatrixView w);  // NaN if an entry is NaN
 
+// Returns the largest |g_j| and makes d its sign at the first place where it is attained: the steepest direction of the
+// l_1 norm. d = 0 for g = 0, NaN if the largest is not finite. `d` may be `g`.
+double largest_entry(ConstMatrixView g, MatrixView d);
+
 // e with 2^-e largest in [1/2, 1); 0 for 0 and for what is not finite.
 int scale_exponent(double largest);
 

@@ -1,4 +1,5 @@
 #include "base/dispatch.hpp"
+#include "mirror/lp_bregman.hpp"
 #include "mirror/power_kernels.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/lp_map.hpp>
@@ -76,7 +77,9 @@ double bregman_from_one(double r, double minus_one, double p) {
   return std::max(0.0, (r * std::expm1(e * std::log(r)) - e * minus_one) / p);
 }
 
-double bregman_entry(double a, double b, double p) {
+}  // namespace
+
+double lp_bregman(double a, double b, double p) {
   if (a == b) return 0;
   const double weight = std::pow(std::abs(b), p);
   const double ratio = a / b;
@@ -87,8 +90,6 @@ double bregman_entry(double a, double b, double p) {
   }
   return weight * bregman_from_one(ratio, (a - b) / b, p);
 }
-
-}  // namespace
 
 std::string_view to_string(PowerPath path) { return path == PowerPath::fast ? "fast" : "general"; }
 
@@ -195,7 +196,7 @@ double LpMap::bregman(ConstMatrixView a, ConstMatrixView b) const {
   double sum = 0;
   for (std::ptrdiff_t i = 0; i < a.rows; ++i)
     for (std::ptrdiff_t j = 0; j < a.cols; ++j)
-      sum += bregman_entry(a.data[i * a.stride + j], b.data[i * b.stride + j], p_);
+      sum += lp_bregman(a.data[i * a.stride + j], b.data[i * b.stride + j], p_);
   return sum;
 }
 

@@ -11,17 +11,6 @@ namespace attmirror {
 
 namespace {
 
-// Returns the largest |g_j|; d is its sign at the first place where it is attained.
-double largest_entry(ConstMatrixView g, MatrixView d) {
-  std::ptrdiff_t best = 0;
-  for (std::ptrdiff_t j = 1; j < g.flat_size(); ++j)
-    if (std::abs(g.data[j]) > std::abs(g.data[best])) best = j;
-  const double value = g.data[best];
-  fill_entries(d, 0.0);
-  d.data[best] = std::copysign(1.0, value);
-  return std::abs(value);
-}
-
 double signs(ConstMatrixView g, MatrixView d) {
   const double sum = sum_abs(g);
   for (std::ptrdiff_t j = 0; j < g.flat_size(); ++j) d.data[j] = (g.data[j] > 0) - (g.data[j] < 0);
