@@ -36,5 +36,11 @@
 #include <attmirror/descent/run_config.hpp>
 #include <attmirror/descent/run_folder.hpp>
 #include <attmirror/mirror/direction.hpp>
+#include <attmirror/mirror/hyperbolic_entropy_map.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 #include <attmirror/mirror/mirror_map.hpp>
+#include <attmirror/mirror/newton_schulz.hpp>
+#include <attmirror/mirror/norm.hpp>
+#include <attmirror/mirror/schatten_map.hpp>
+#include <attmirror/mirror/spectral.hpp>
+#include <attmirror/mirror/steepest.hpp>
