@@ -45,25 +45,58 @@ std::vector<std::ptrdiff_t> running_offsets(const std::vector<std::int64_t>& len
   return offsets;
 }
 
+// First query of each sequence, and the end of the last one.
+std::vector<std::ptrdiff_t> query_offsets(const DatasetArrays& arrays) {
+  std::vector<std::ptrdiff_t> offsets{0};
+  const std::size_t n = arrays.lengths.size();
+  if (!arrays.query_counts.empty() && arrays.query_counts.size() != n)
+    throw bad_input(fmt::format("query_counts has {} entries: expected {}, one per sequence, or none",
+                                arrays.query_counts.size(), n));
+  const bool self = !arrays.query_index.empty();
+  const std::ptrdiff_t total =
+      self ? static_cast<std::ptrdiff_t>(arrays.query_index.size()) : arrays.queries.rows();
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t count = arrays.query_counts.empty() ? 1 : arrays.query_counts[i];
+    // Compared with what is left, because the sum of hostile counts may overflow.
+    if (count < 1 || count > total - offsets.back())
+      throw bad_input(fmt::format("query_counts[{}] is {}: expected 1 to {}, the queries that are left", i,
+                                  count, total - offsets.back()));
+    offsets.push_back(offsets.back() + count);
+  }
+  if (offsets.back() != total)
+    throw bad_input(
+        fmt::format("query_counts add up to {}: expected {}, the number of queries", offsets.back(), total));
+  return offsets;
+}
+
 void check_sizes(const DatasetArrays& arrays) {
   const auto n = static_cast<std::ptrdiff_t>(arrays.lengths.size());
   const std::ptrdiff_t d = arrays.tokens.cols();
   if (n == 0) throw bad_input("lengths is empty: expected 1 or more sequences");
   if (d == 0) throw bad_input("tokens has 0 columns: expected 1 or more");
-  if (arrays.queries.rows() != n || arrays.queries.cols() != d) {
-    throw bad_input(
-        fmt::format("queries has shape ({}, {}): expected ({}, {}) to match {} sequences of tokens of "
-                    "dimension {}",
-                    arrays.queries.rows(), arrays.queries.cols(), n, d, n, d));
-  }
-  if (static_cast<std::ptrdiff_t>(arrays.labels.size()) != n) {
-    throw bad_input(
-        fmt::format("labels has {} entries: expected {}, one per sequence", arrays.labels.size(), n));
+  const bool self = !arrays.query_index.empty();
+  if (self && arrays.queries.size() != 0)
+    throw bad_input("both queries and query_index are given: expected one of them");
+  if (arrays.query_counts.empty()) {
+    if (!self && (arrays.queries.rows() != n || arrays.queries.cols() != d))
+      throw bad_input(
+          fmt::format("queries has shape ({}, {}): expected ({}, {}) to match {} sequences of tokens of "
+                      "dimension {}",
+                      arrays.queries.rows(), arrays.queries.cols(), n, d, n, d));
+    if (self && static_cast<std::ptrdiff_t>(arrays.query_index.size()) != n)
+      throw bad_input(fmt::format("query_index has {} entries: expected {}, one per sequence",
+                                  arrays.query_index.size(), n));
+  } else if (!self && arrays.queries.cols() != d) {
+    throw bad_input(fmt::format("queries has {} columns: expected {}, the dimension of the tokens",
+                                arrays.queries.cols(), d));
   }
   if (arrays.decoder.size() != 0 && arrays.decoder.size() != d) {
     throw bad_input(fmt::format("decoder has {} entries: expected {}, the dimension of the tokens, or none",
                                 arrays.decoder.size(), d));
   }
+  if (arrays.head.size() != 0 && arrays.head.rows() != d)
+    throw bad_input(fmt::format("head has shape ({}, {}): expected {} rows, the dimension of the tokens",
+                                arrays.head.rows(), arrays.head.cols(), d));
 }
 
 void check_labels(const std::vector<double>& labels) {
@@ -76,31 +109,135 @@ void check_labels(const std::vector<double>& labels) {
 
 }  // namespace
 
+std::string_view to_string(Mask mask) {
+  switch (mask) {
+    case Mask::none:
+      return "none";
+    case Mask::causal:
+      return "causal";
+    case Mask::custom:
+      return "custom";
+  }
+  return "unknown";
+}
+
 Dataset::Dataset(const DatasetArrays& arrays) {
   check_sizes(arrays);
   offsets_ = running_offsets(arrays.lengths, arrays.tokens.rows());
+  query_offsets_ = query_offsets(arrays);
+  const auto N = static_cast<std::size_t>(query_offsets_.back());
+  for (std::ptrdiff_t i = 0; i < samples(); ++i)
+    sequence_of_.insert(sequence_of_.end(), static_cast<std::size_t>(query_count(i)), i);
+
   check_finite("tokens", arrays.tokens);
   check_finite("queries", arrays.queries);
+  check_finite("head", arrays.head);
   check_labels(arrays.labels);
+  if (arrays.labels.size() != offsets_.size() - 1 && arrays.labels.size() != N)
+    throw bad_input(fmt::format("labels has {} entries: expected {}, one per sequence{}",
+                                arrays.labels.size(), samples(),
+                                N == offsets_.size() - 1 ? "" : fmt::format(", or {}, one per query", N)));
   for (std::ptrdiff_t j = 0; j < arrays.decoder.size(); ++j) {
     if (!std::isfinite(arrays.decoder[j])) {
       throw bad_input(fmt::format("decoder[{}] is {}: expected a finite number", j, arrays.decoder[j]));
     }
   }
+  for (std::size_t j = 0; j < arrays.query_index.size(); ++j) {
+    const std::ptrdiff_t i = sequence_of_[j];
+    if (arrays.query_index[j] < 0 || arrays.query_index[j] >= length(i))
+      throw bad_input(fmt::format("query_index[{}] is {}: expected 0 to {}, a token of sequence {}", j,
+                                  arrays.query_index[j], length(i) - 1, i));
+  }
 
   tokens_ = PaddedMatrix(arrays.tokens);
-  queries_ = PaddedMatrix(arrays.queries);
+  if (arrays.query_index.empty()) {
+    queries_ = PaddedMatrix(arrays.queries);
+  } else {
+    queries_ = PaddedMatrix(static_cast<std::ptrdiff_t>(N), arrays.tokens.cols());
+    for (std::size_t j = 0; j < N; ++j)
+      queries_.view().eigen().row(static_cast<std::ptrdiff_t>(j)) =
+          arrays.tokens.row(offset(sequence_of_[j]) + arrays.query_index[j]);
+  }
+  query_index_ = arrays.query_index;
   if (arrays.decoder.size() != 0) decoder_ = PaddedMatrix(arrays.decoder.transpose());
-  labels_.assign(arrays.labels.begin(), arrays.labels.end());
+  if (arrays.head.size() != 0) head_ = PaddedMatrix(arrays.head.transpose());
+  labels_.resize(N);
+  for (std::size_t j = 0; j < N; ++j)
+    labels_[j] = arrays.labels[arrays.labels.size() == N ? j : static_cast<std::size_t>(sequence_of_[j])];
   max_length_ = *std::max_element(arrays.lengths.begin(), arrays.lengths.end());
+  if (!arrays.mask.empty()) take_mask(arrays.mask);
+  fingerprint_ = compute_fingerprint();
+}
 
+// Checks and stores a custom mask.
+void Dataset::take_mask(const std::vector<std::uint8_t>& mask) {
+  std::size_t expected = 0;
+  for (const std::ptrdiff_t i : sequence_of_) {
+    mask_offsets_.push_back(expected);
+    expected += static_cast<std::size_t>(length(i));
+  }
+  if (mask.size() != expected)
+    throw bad_input(fmt::format("mask has {} entries: expected {}, one per query and token of its sequence",
+                                mask.size(), expected));
+  mask_ = Mask::custom;
+  mask_values_ = mask;
+  for (std::ptrdiff_t j = 0; j < total_queries(); ++j) {
+    const auto row = mask_row(j);
+    for (std::size_t t = 0; t < row.size(); ++t)
+      if (row[t] > 1)
+        throw bad_input(fmt::format("mask of query {}, token {} is {}: expected 0 or 1", j, t, row[t]));
+    if (std::ranges::count(row, 1) == 0)
+      throw bad_input(fmt::format("mask of query {} allows no token: expected 1 or more", j));
+  }
+}
+
+bool Dataset::equal_query_counts() const {
+  for (std::ptrdiff_t i = 1; i < samples(); ++i)
+    if (query_count(i) != query_count(0)) return false;
+  return true;
+}
+
+std::span<const std::uint8_t> Dataset::mask_row(std::ptrdiff_t j) const {
+  const auto size = static_cast<std::size_t>(length(sequence_of(j)));
+  return std::span(mask_values_).subspan(mask_offsets_[static_cast<std::size_t>(j)], size);
+}
+
+std::ptrdiff_t Dataset::attended_length(std::ptrdiff_t j) const {
+  return mask_ == Mask::causal ? query_index_[static_cast<std::size_t>(j)] + 1 : length(sequence_of(j));
+}
+
+bool Dataset::allows(std::ptrdiff_t j, std::ptrdiff_t t) const {
+  if (mask_ == Mask::custom) return mask_row(j)[static_cast<std::size_t>(t)] != 0;
+  return t < attended_length(j);
+}
+
+// Data as simple as the papers' (one query each, no mask) have the fingerprint of tokens, queries, labels and
+// decoder alone.
+std::uint64_t Dataset::compute_fingerprint() const {
   Fingerprint print;
   for (const std::ptrdiff_t offset : offsets_) print.add(offset);
   print.add(tokens_.view().eigen());
   print.add(queries_.view().eigen());
   for (const double label : labels_) print.add(label);
   print.add(decoder_.view().eigen());
-  fingerprint_ = print.value();
+  if (!one_query_each())
+    for (const std::ptrdiff_t offset : query_offsets_) print.add(offset);
+  if (mask_ != Mask::none)
+    for (std::ptrdiff_t j = 0; j < total_queries(); ++j)
+      for (std::ptrdiff_t t = 0; t < length(sequence_of(j)); ++t) print.add(std::ptrdiff_t{allows(j, t)});
+  if (head_.view().rows > 0) print.add(head_.view().eigen());
+  return print.value();
+}
+
+Dataset with_causal_mask(Dataset data) {
+  if (data.query_index_.empty())
+    throw bad_input(
+        "a causal mask needs queries that are tokens of their sequence: give query_index instead of Z");
+  if (data.mask_ == Mask::custom)
+    throw bad_input("the data have a mask of their own: expected none beside a causal mask");
+  data.mask_ = Mask::causal;
+  data.fingerprint_ = data.compute_fingerprint();
+  return data;
 }
 
 std::string to_string(const Dataset& data) {
@@ -111,9 +248,14 @@ std::string to_string(const Dataset& data) {
   }();
   const std::string lengths =
       shortest == longest ? fmt::format("{}", longest) : fmt::format("{} to {}", shortest, longest);
-  return fmt::format("{} sequence{} of {} token{}, dimension {}, {}", data.samples(),
-                     data.samples() == 1 ? "" : "s", lengths, longest == 1 ? "" : "s", data.dim(),
-                     data.has_decoder() ? "with decoder" : "no decoder");
+  std::string text =
+      fmt::format("{} sequence{} of {} token{}, dimension {}", data.samples(), data.samples() == 1 ? "" : "s",
+                  lengths, longest == 1 ? "" : "s", data.dim());
+  if (!data.one_query_each()) text += fmt::format(", {} queries", data.total_queries());
+  if (!data.query_index().empty()) text += ", self-attention";
+  if (data.mask() != Mask::none) text += fmt::format(", {} mask", to_string(data.mask()));
+  if (data.head_weights().rows > 0) text += fmt::format(", with ReLU head of {}", data.head_weights().rows);
+  return text + (data.has_decoder() ? ", with decoder" : ", no decoder");
 }
 
 }  // namespace attmirror

@@ -5,6 +5,7 @@
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/npz.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -122,39 +123,112 @@ DatasetArrays read_tokens(const NamedArrays& arrays, const NamedArray& X) {
   return data;
 }
 
-constexpr const char* one_query_only = "this version of attmirror trains one query per sequence";
+// How the file lays out what there is for each query: axes (n, K), or one axis over all queries.
+struct QueryLayout {
+  std::int64_t n = 0;
+  std::int64_t each = 1;               // K; 0 where query_counts says how many
+  std::vector<std::int64_t> counts{};  // of query_counts
+  std::int64_t total = 0;
 
-Matrix read_queries(const NamedArray& Z, const NamedArray& X, std::int64_t n, std::int64_t d) {
-  const Shape& shape = Z.shape();
-  if (shape.size() == 3 && shape[0] == n && shape[1] > 1 && shape[2] == d) {
-    throw bad_input(fmt::format("{} has shape {}, {} queries each: {}", Z.name, to_string(shape), shape[1],
-                                one_query_only));
+  // The shape of an array with `rest` for each query. For one query each, the axis K = 1 may be left out.
+  Shape shape(const Shape& rest) const {
+    Shape result = each > 0 ? Shape{n, each} : Shape{total};
+    result.insert(result.end(), rest.begin(), rest.end());
+    return result;
   }
-  if (shape != Shape{n, 1, d}) require_shape(Z, {n, d}, X);
-  return finite_matrix(Z, n, d);
+  void require(const NamedArray& found, const Shape& rest, const NamedArray& X) const {
+    Shape without_axis{n};
+    without_axis.insert(without_axis.end(), rest.begin(), rest.end());
+    if (each == 1 && found.shape() == without_axis) return;
+    if (found.shape() != shape(rest)) require_shape(found, each == 1 ? without_axis : shape(rest), X);
+  }
+};
+
+// `found` is Z with rest = (d), or query_index with rest = ().
+QueryLayout query_layout(const NamedArrays& arrays, const NamedArray& found, const Shape& rest,
+                         const NamedArray& X, std::int64_t n) {
+  QueryLayout layout;
+  layout.n = layout.total = n;
+  if (const NamedArray counts = find(arrays, "query_counts")) {
+    require_shape(counts, {n}, X);
+    layout.each = 0;
+    layout.counts = counts.array->to_int64(counts.name);
+    layout.total = found.shape().empty() ? 0 : found.shape()[0];
+  } else if (found.shape().size() == rest.size() + 2) {
+    layout.each = found.shape()[1];
+    if (layout.each < 1)
+      throw bad_input(fmt::format("{} has shape {}: expected 1 or more queries each", found.name,
+                                  to_string(found.shape())));
+    layout.total = n * layout.each;
+    if (layout.each > 1) layout.counts.assign(static_cast<std::size_t>(n), layout.each);
+  }
+  layout.require(found, rest, X);
+  return layout;
 }
 
-// Self-attention: the query of sequence i is its own token query_index[i].
-Matrix read_query_index(const NamedArray& found, const NamedArray& X, const DatasetArrays& data) {
-  const Shape& shape = found.shape();
-  const auto n = static_cast<std::int64_t>(data.lengths.size());
-  if (shape.size() == 2 && shape[0] == n && shape[1] > 1) {
-    throw bad_input(fmt::format("query_index has shape {}, {} queries each: {}", to_string(shape), shape[1],
-                                one_query_only));
+// Which sequence each query belongs to; counts that do not add up are left to Dataset to name.
+std::vector<std::size_t> sequences_of(const QueryLayout& layout) {
+  std::vector<std::size_t> result;
+  const auto total = static_cast<std::size_t>(layout.total);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layout.n); ++i) {
+    const std::int64_t count = layout.counts.empty() ? 1 : layout.counts[i];
+    for (std::int64_t k = 0; k < count && result.size() < total; ++k) result.push_back(i);
   }
-  if (shape != Shape{n, 1}) require_shape(found, {n}, X);
-  const std::vector<std::int64_t> index = found.array->to_int64(found.name);
-  Matrix queries(n, data.tokens.cols());
-  std::ptrdiff_t offset = 0;
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    if (index[i] < 0 || index[i] >= data.lengths[i]) {
-      throw bad_input(fmt::format("query_index[{}] is {}: expected 0 to {}, a token of sequence {}", i,
-                                  index[i], data.lengths[i] - 1, i));
+  return result;
+}
+
+// Self-attention: each query is a token of its own sequence.
+std::vector<std::int64_t> read_query_index(const NamedArray& found, const QueryLayout& layout,
+                                           const DatasetArrays& data) {
+  std::vector<std::int64_t> index = found.array->to_int64(found.name);
+  const std::vector<std::size_t> sequence = sequences_of(layout);
+  for (std::size_t j = 0; j < std::min(index.size(), sequence.size()); ++j) {
+    const std::int64_t length = data.lengths[sequence[j]];
+    if (index[j] < 0 || index[j] >= length)
+      throw bad_input(fmt::format("query_index[{}] is {}: expected 0 to {}, a token of sequence {}",
+                                  index_of(j, found.shape()), index[j], length - 1, sequence[j]));
+  }
+  return index;
+}
+
+// The mask of the file is a box as wide as the longest sequence; a Dataset wants each row as long as its sequence.
+std::vector<std::uint8_t> read_mask(const NamedArray& found, const QueryLayout& layout,
+                                    const DatasetArrays& data, const NamedArray& X) {
+  const std::int64_t longest = *std::ranges::max_element(data.lengths);
+  layout.require(found, {longest}, X);
+  const std::vector<std::int64_t> values = found.array->to_int64(found.name);
+  const std::vector<std::size_t> sequence = sequences_of(layout);
+  const auto width = static_cast<std::size_t>(longest);
+  std::vector<std::uint8_t> mask;
+  for (std::size_t j = 0; j < sequence.size(); ++j) {
+    bool any = false;
+    for (std::size_t t = 0; t < static_cast<std::size_t>(data.lengths[sequence[j]]); ++t) {
+      const std::int64_t value = values[j * width + t];
+      if (value != 0 && value != 1)
+        throw bad_input(
+            fmt::format("mask[{}] is {}: expected 0 or 1", index_of(j * width + t, found.shape()), value));
+      any = any || value == 1;
+      mask.push_back(static_cast<std::uint8_t>(value));
     }
-    queries.row(static_cast<std::ptrdiff_t>(i)) = data.tokens.row(offset + index[i]);
-    offset += data.lengths[i];
+    if (!any)
+      throw bad_input(fmt::format("mask allows no token of sequence {} to its query {}: expected 1 or more",
+                                  sequence[j], j));
   }
-  return queries;
+  return mask;
+}
+
+std::vector<double> read_labels(const NamedArray& Y, const QueryLayout& layout, const NamedArray& X) {
+  if (Y.shape() != Shape{layout.n}) {
+    if (layout.each == 1 || Y.shape() != layout.shape({})) require_shape(Y, {layout.n}, X);
+  }
+  std::vector<double> labels = Y.array->to_doubles(Y.name);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] != 1.0 && labels[i] != -1.0) {
+      throw bad_input(fmt::format("labels[{}] is {}: expected -1 or +1 (array {})", index_of(i, Y.shape()),
+                                  labels[i], Y.name));
+    }
+  }
+  return labels;
 }
 
 // Lengths must fit before queries are looked up by them; the other checks are those of Dataset itself.
@@ -175,14 +249,10 @@ void check_lengths(const DatasetArrays& data, const NamedArray& X) {
 
 Dataset dataset_from(const NamedArrays& arrays) {
   check_version(arrays);
-  if (arrays.contains("mask")) {
-    throw bad_input("mask is there: this version of attmirror attends to all tokens of a sequence");
-  }
   const NamedArray X = require(find_either_case(arrays, "X", "x"));
   const NamedArray Y = require(find_either_case(arrays, "Y", "y"));
   const NamedArray Z = find_either_case(arrays, "Z", "z");
   const NamedArray query_index = find(arrays, "query_index");
-  const NamedArray v = find(arrays, "v");
   if (Z && query_index)
     throw bad_input(fmt::format("both {} and query_index are there: expected one of them", Z.name));
 
@@ -190,18 +260,24 @@ Dataset dataset_from(const NamedArrays& arrays) {
   check_lengths(data, X);
   const auto n = static_cast<std::int64_t>(data.lengths.size());
   const std::int64_t d = data.tokens.cols();
-  require_shape(Y, {n}, X);
-  data.labels = Y.array->to_doubles(Y.name);
-  for (std::size_t i = 0; i < data.labels.size(); ++i) {
-    if (data.labels[i] != 1.0 && data.labels[i] != -1.0) {
-      throw bad_input(
-          fmt::format("labels[{}] is {}: expected -1 or +1 (array {})", i, data.labels[i], Y.name));
-    }
-  }
-  data.queries = query_index ? read_query_index(query_index, X, data) : read_queries(require(Z), X, n, d);
-  if (v) {
+  const QueryLayout layout =
+      query_index ? query_layout(arrays, query_index, {}, X, n) : query_layout(arrays, require(Z), {d}, X, n);
+  data.query_counts = layout.counts;
+  data.labels = read_labels(Y, layout, X);
+  if (query_index)
+    data.query_index = read_query_index(query_index, layout, data);
+  else
+    data.queries = finite_matrix(Z, layout.total, d);
+  if (const NamedArray mask = find(arrays, "mask")) data.mask = read_mask(mask, layout, data, X);
+  if (const NamedArray v = find(arrays, "v")) {
     require_shape(v, {d}, X);
     data.decoder = finite_matrix(v, 1, d).transpose();
+  }
+  if (const NamedArray V = find(arrays, "V")) {
+    if (V.shape().size() != 2 || V.shape()[0] != d || V.shape()[1] == 0)
+      throw bad_input(fmt::format("V has shape {}: expected ({}, m) to match {}", to_string(V.shape()), d,
+                                  X.with_shape()));
+    data.head = finite_matrix(V, d, V.shape()[1]);
   }
   return Dataset(data);
 }
@@ -210,6 +286,48 @@ Array to_array(ConstMatrixView values, Shape shape) {
   const Matrix dense = values.eigen();
   return Array(std::move(shape),
                std::span<const double>(dense.data(), static_cast<std::size_t>(dense.size())));
+}
+
+// One label per sequence where its queries share one.
+bool labels_per_sequence(const Dataset& data) {
+  for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j)
+    if (data.labels()[static_cast<std::size_t>(j)] !=
+        data.labels()[static_cast<std::size_t>(data.first_query(data.sequence_of(j)))])
+      return false;
+  return true;
+}
+
+void put_queries(NamedArrays& arrays, const Dataset& data) {
+  QueryLayout layout{data.samples(), 0, {}, data.total_queries()};
+  if (data.equal_query_counts())
+    layout.each = data.query_count(0);
+  else
+    for (std::ptrdiff_t i = 0; i < data.samples(); ++i) layout.counts.push_back(data.query_count(i));
+  const auto shape = [&](const Shape& rest) {
+    Shape result = layout.shape(rest);
+    if (layout.each == 1) result.erase(result.begin() + 1);
+    return result;
+  };
+  if (!layout.counts.empty())
+    arrays.emplace("query_counts", Array(std::span<const std::int64_t>(layout.counts)));
+  if (data.query_index().empty())
+    arrays.emplace("Z", to_array(data.queries(), shape({data.dim()})));
+  else
+    arrays.emplace("query_index", Array(shape({}), data.query_index()));
+  if (labels_per_sequence(data)) {
+    std::vector<double> labels;
+    for (std::ptrdiff_t i = 0; i < data.samples(); ++i)
+      labels.push_back(data.labels()[static_cast<std::size_t>(data.first_query(i))]);
+    arrays.emplace("Y", Array(std::span<const double>(labels)));
+  } else {
+    arrays.emplace("Y", Array(shape({}), data.labels()));
+  }
+  if (data.mask() == Mask::none) return;
+  std::vector<std::int64_t> mask;
+  for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j)
+    for (std::ptrdiff_t t = 0; t < data.max_length(); ++t)
+      mask.push_back(t < data.length(data.sequence_of(j)) && data.allows(j, t) ? 1 : 0);
+  arrays.emplace("mask", Array(shape({data.max_length()}), std::span<const std::int64_t>(mask)));
 }
 
 }  // namespace
@@ -235,9 +353,12 @@ void save_dataset(const std::filesystem::path& path, const Dataset& data) {
     arrays.emplace("X", to_array(data.all_tokens(), {data.total_tokens(), d}));
     arrays.emplace("lengths", Array({n}, std::span<const std::int64_t>(lengths)));
   }
-  arrays.emplace("Y", Array({n}, data.labels()));
-  arrays.emplace("Z", to_array(data.queries(), {n, d}));
+  put_queries(arrays, data);
   if (data.has_decoder()) arrays.emplace("v", to_array(data.decoder(), {d}));
+  if (const ConstMatrixView head = data.head_weights(); head.rows > 0) {
+    const Matrix V = head.eigen().transpose();
+    arrays.emplace("V", Array({d, head.rows}, std::span(V.data(), static_cast<std::size_t>(V.size()))));
+  }
   save_npz(path, arrays);
 }
 

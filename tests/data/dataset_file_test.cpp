@@ -205,21 +205,6 @@ TEST_F(DatasetFile, NamesTheWrongValue) {
   EXPECT_EQ(refusal(arrays), "query_index[5] is -1: expected 0 to 7, a token of sequence 5");
 }
 
-TEST_F(DatasetFile, RefusesWhatIsYetToCome) {
-  EXPECT_EQ(
-      refusal(with("Z", numbers({6, 3, 10}))),
-      "Z has shape (6, 3, 10), 3 queries each: this version of attmirror trains one query per sequence");
-  NamedArrays arrays = without("Z");
-  arrays["query_index"] = integers({6, 2}, std::vector<std::int64_t>(12, 0));
-  EXPECT_EQ(refusal(arrays),
-            "query_index has shape (6, 2), 2 queries each: this version of attmirror trains one query per "
-            "sequence");
-  EXPECT_EQ(refusal(with("mask", numbers({6, 1, 8}))),
-            "mask is there: this version of attmirror attends to all tokens of a sequence");
-  EXPECT_EQ(refusal(with("format_version", Array::scalar(std::int64_t{2}))),
-            "format_version is 2: this version of attmirror reads 1");
-}
-
 TEST_F(DatasetFile, SavedBoxesComeBack) {
   const Dataset data = generate(SphereData{.seed = 4});
   save_dataset(file(), data);

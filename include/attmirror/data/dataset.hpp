@@ -1,9 +1,11 @@
-// What attention learns from: n token sequences of any lengths, a query and a label of -1 or +1 for each, and
-// (optionally) the fixed decoder v that turns the attended token into a prediction.
+// What attention learns from: n token sequences of any lengths, one or more queries for each, a label of -1 or +1
+// for each query, and (optionally) the fixed head that turns the attended token into a prediction.
 //
 // The tokens of all sequences lie in one matrix, one after the other, so that a pass over the data reads
 // memory front to back and sequences of different lengths cost no padding rows. Rows are padded to whole
-// vectors (see base/aligned.hpp), which is how the kernels of room `attention` want them.
+// vectors (see base/aligned.hpp), which is how the kernels of room `attention` want them. The queries lie in a
+// second matrix in the same way. Most data of the papers have one query per sequence; then query i is that of
+// sequence i.
 //
 // A Dataset is checked once, when it is made, and never changes: everything that holds one may rely on finite
 // numbers, labels of +-1 and matching sizes. Copies are deep; models view a Dataset and do not copy it.
@@ -16,6 +18,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attmirror {
@@ -24,18 +27,36 @@ namespace attmirror {
 struct DatasetArrays {
   Matrix tokens;                      // (sum of lengths, d): the sequences one after the other
   std::vector<std::int64_t> lengths;  // n, tokens per sequence, each >= 1
-  Matrix queries;                     // (n, d)
-  std::vector<double> labels;         // n, each -1 or +1
-  Vector decoder;                     // d, or empty where the decoder is trained or not known
+  Matrix queries;                     // (number of queries, d); leave empty when query_index is given
+  std::vector<double> labels;  // each -1 or +1: one per sequence (for all its queries) or one per query
+  Vector decoder;              // d, or empty where the decoder is trained or not known
+
+  // How many queries each sequence has, each >= 1. Empty: one each.
+  std::vector<std::int64_t> query_counts{};
+  // Self-attention: query j is this token of its sequence, from 0. Empty: the queries are given.
+  std::vector<std::int64_t> query_index{};
+  // The tokens that each query may attend to, 1 or 0: for query after query as many entries as its sequence has
+  // tokens. Empty: all of them.
+  std::vector<std::uint8_t> mask{};
+  // The weights V (d, m) of the ReLU head 1^T ReLU(V^T u), or empty.
+  Matrix head{};
 };
+
+enum class Mask {
+  none,    // every query attends to all tokens of its sequence
+  causal,  // the query at token k attends to the tokens up to k
+  custom,  // as DatasetArrays::mask says
+};
+
+std::string_view to_string(Mask mask);
 
 class Dataset {
  public:
   // Checks all of the arrays, then copies them; throws Error (bad input) that names the first wrong entry.
   explicit Dataset(const DatasetArrays& arrays);
 
-  std::ptrdiff_t samples() const { return static_cast<std::ptrdiff_t>(labels_.size()); }
-  std::ptrdiff_t dim() const { return queries_.view().cols; }
+  std::ptrdiff_t samples() const { return static_cast<std::ptrdiff_t>(offsets_.size()) - 1; }
+  std::ptrdiff_t dim() const { return tokens_.view().cols; }
   std::ptrdiff_t total_tokens() const { return offsets_.back(); }
   std::ptrdiff_t max_length() const { return max_length_; }
 
@@ -50,36 +71,78 @@ class Dataset {
     const ConstMatrixView all = tokens_.view();
     return {all.data + offset(i) * all.stride, length(i), all.cols, all.stride};
   }
-  ConstMatrixView queries() const { return queries_.view(); }  // (n, d)
-  std::span<const double> labels() const { return labels_; }
+
+  // The queries of sequence i are the rows first_query(i) to first_query(i + 1) - 1 of queries(); query j belongs
+  // to sequence_of(j) and has the label labels()[j].
+  std::ptrdiff_t total_queries() const { return queries_.view().rows; }
+  std::ptrdiff_t first_query(std::ptrdiff_t i) const { return query_offsets_[static_cast<std::size_t>(i)]; }
+  std::ptrdiff_t query_count(std::ptrdiff_t i) const { return first_query(i + 1) - first_query(i); }
+  std::ptrdiff_t sequence_of(std::ptrdiff_t j) const { return sequence_of_[static_cast<std::size_t>(j)]; }
+  bool one_query_each() const { return total_queries() == samples(); }
+  bool equal_query_counts() const;
+  ConstMatrixView queries() const { return queries_.view(); }  // (total_queries, d)
+  std::span<const double> labels() const { return labels_; }   // total_queries
+
+  // Self-attention: the token that query j is. Empty for queries of their own.
+  std::span<const std::int64_t> query_index() const { return query_index_; }
+
+  // Which tokens a query may attend to. Only the first attended_length(j) need be looked at.
+  Mask mask() const { return mask_; }
+  bool allows(std::ptrdiff_t j, std::ptrdiff_t t) const;
+  std::ptrdiff_t attended_length(std::ptrdiff_t j) const;
+  std::span<const std::uint8_t> mask_row(
+      std::ptrdiff_t j) const;  // of a custom mask: length(sequence_of(j)) entries
 
   bool has_decoder() const { return decoder_.view().rows == 1; }
   ConstMatrixView decoder() const { return decoder_.view(); }  // (1, d); no rows when has_decoder() is false
 
+  // The ReLU head's weights, stored transposed (m, d); no rows where there are none.
+  ConstMatrixView head_weights() const { return head_.view(); }
+
   // 64 bits of all sizes and values. Runs store it, so that resuming or comparing with other data is noticed.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
+  // The same data with a causal mask. Throws Error (bad input) when the queries are not tokens of their sequence
+  // or the data have a mask of their own.
+  friend Dataset with_causal_mask(Dataset data);
+
  private:
-  PaddedMatrix tokens_, queries_, decoder_;
-  std::vector<std::ptrdiff_t> offsets_;  // n + 1
-  AlignedVector labels_;
+  void take_mask(const std::vector<std::uint8_t>& mask);
+  std::uint64_t compute_fingerprint() const;
+
+  PaddedMatrix tokens_, queries_, decoder_, head_;
+  std::vector<std::ptrdiff_t> offsets_, query_offsets_;  // n + 1
+  std::vector<std::ptrdiff_t> sequence_of_;              // one per query
+  AlignedVector labels_;                                 // one per query
+  std::vector<std::int64_t> query_index_;
+  Mask mask_ = Mask::none;
+  std::vector<std::uint8_t> mask_values_;
+  std::vector<std::size_t> mask_offsets_;  // of each query's row in mask_values_
   std::ptrdiff_t max_length_ = 0;
   std::uint64_t fingerprint_ = 0;
 };
+
+Dataset with_causal_mask(Dataset data);
 
 // "6 sequences of 8 tokens, dimension 10, with decoder"
 std::string to_string(const Dataset& data);
 
 // Reads an .npz file with the arrays
 //   X (n, T, d), or (sum of lengths, d) together with `lengths` (n)
-//   Z (n, d) or (n, 1, d); or instead query_index (n) or (n, 1): the query is that token of the sequence
-//   Y (n), each -1 or +1
-//   v (d), optional
-// Lower-case names are accepted. Throws Error: bad input when the arrays do not fit, naming file and array.
+//   Z (n, d) for one query each or (n, K, d) for K; or instead query_index (n) or (n, K): the query is that token
+//     of the sequence. With an array query_counts (n) their first axis runs over all queries instead: Z (N, d),
+//     query_index (N)
+//   Y (n), each -1 or +1; or one per query: (n, K), and (N) with query_counts
+//   mask (n, K, T), optional: 1 where query k of a sequence may attend to token t; (n, T) for one query each, (N, T)
+//     with query_counts. T is the longest length; what lies beyond a shorter sequence's end is ignored
+//   v (d), V (d, m), optional: the linear head, the weights of the ReLU head
+// Lower-case names are accepted (for X, Y, Z). Throws Error: bad input when the arrays do not fit, naming file and
+// array.
 Dataset load_dataset(const std::filesystem::path& path);
 
 // Writes what load_dataset() reads, as doubles: X rectangular when all lengths are equal, else ragged with
-// `lengths`; and `format_version`, which load_dataset() checks. The file appears whole or not at all.
+// `lengths`; a causal mask as the array it stands for; and `format_version`, which load_dataset() checks. The file
+// appears whole or not at all.
 void save_dataset(const std::filesystem::path& path, const Dataset& data);
 
 }  // namespace attmirror

@@ -1,4 +1,5 @@
-// Which token of each sequence attention has picked: alpha in the papers, one index per sequence, from 0.
+// Which token each query has picked: alpha in the papers, one index per sequence, from 0; for several queries
+// per sequence, one for each of them in the order of Dataset::queries().
 //
 // Training ends with one (the arg max of the softmax), and the max-margin problem begins with one.
 #pragma once
@@ -12,9 +13,9 @@
 namespace attmirror {
 
 struct Selection {
-  std::vector<std::int64_t> tokens;  // n, token of sequence i, 0 <= tokens[i] < length(i)
+  std::vector<std::int64_t> tokens;  // one per query: a token of its sequence that the mask allows
 
-  // Throws Error (bad input) unless there is one index per sequence of `data` and each is in range.
+  // Throws Error (bad input) unless there is one index per query of `data`, each in range and allowed.
   void validate(const Dataset& data) const;
 
   friend bool operator==(const Selection&, const Selection&) = default;
