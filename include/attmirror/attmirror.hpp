@@ -22,6 +22,7 @@
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/generators.hpp>
+#include <attmirror/data/head_data.hpp>
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/data/prompt_data.hpp>

@@ -22,6 +22,15 @@ std::vector<std::int64_t> draw_lengths(const SphereData& options) {
   return lengths;
 }
 
+// The tokens that are queries, sequence after sequence.
+void take_tokens_as_queries(SphereData::QueryFrom from, DatasetArrays& arrays) {
+  using enum SphereData::QueryFrom;
+  if (from == all_tokens) arrays.query_counts = arrays.lengths;
+  for (const std::int64_t length : arrays.lengths)
+    for (std::int64_t t = from == last_token ? length - 1 : 0; t < (from == first_token ? 1 : length); ++t)
+      arrays.query_index.push_back(t);
+}
+
 }  // namespace
 
 void SphereData::validate() const {
@@ -30,6 +39,16 @@ void SphereData::validate() const {
     throw bad_input(
         fmt::format("min_tokens is {}: expected 1 to {}, the number of tokens", *min_tokens, tokens));
   }
+  if (queries < 1) throw bad_input(fmt::format("queries is {}: expected 1 or more", queries));
+  using enum QueryFrom;
+  if (query_from != draw && query_from != first_token && query_from != last_token && query_from != all_tokens)
+    throw bad_input(fmt::format("query_from is {}: expected draw, first_token, last_token or all_tokens",
+                                static_cast<int>(query_from)));
+  if (query_from != draw && queries != 1)
+    throw bad_input(
+        fmt::format("queries is {}: expected 1, because they are tokens of their sequence", queries));
+  check_fits(samples, queries, dim,
+             fmt::format("samples is {}, queries {} and dim {}", samples, queries, dim));
 }
 
 Dataset generate(const SphereData& options) {
@@ -40,13 +59,19 @@ Dataset generate(const SphereData& options) {
   const std::vector<float> v = unit_rows(generator, 1, d);
   const std::vector<float> Y = generator.randn(n);
   const std::vector<float> X = unit_rows(generator, n * T, d);
-  const std::vector<float> Z = unit_rows(generator, n, d);
 
   DatasetArrays arrays;
   arrays.decoder = widened(v, 1, options.dim).transpose();
   for (const float y : Y) arrays.labels.push_back(y > 0.0f ? 1.0 : -1.0);
-  arrays.queries = widened(Z, options.samples, options.dim);
   arrays.lengths = draw_lengths(options);
+  if (options.query_from == SphereData::QueryFrom::draw) {
+    const std::int64_t queries = options.samples * options.queries;
+    arrays.queries =
+        widened(unit_rows(generator, static_cast<std::size_t>(queries), d), queries, options.dim);
+    if (options.queries > 1) arrays.query_counts.assign(n, options.queries);
+  } else {
+    take_tokens_as_queries(options.query_from, arrays);
+  }
   std::ptrdiff_t total = 0;
   for (const std::int64_t length : arrays.lengths) total += length;
   arrays.tokens.resize(total, options.dim);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,6 +58,14 @@ inline Matrix widened(std::span<const float> values, std::ptrdiff_t rows, std::p
   return Eigen::Map<const FloatMatrix>(values.data(), rows, cols).cast<double>();
 }
 
+// `sizes` says the three factors in words, e.g. "samples is 6, tokens 8 and dim 10".
+inline void check_fits(std::int64_t a, std::int64_t b, std::int64_t c, std::string_view sizes) {
+  // As doubles with padded rows; divisions instead of a product that may overflow.
+  constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max() / 64;
+  if (a > limit / b || a * b > limit / c)
+    throw bad_input(fmt::format("{}: the product is too large for any memory", sizes));
+}
+
 inline void check_sizes(std::int64_t samples, std::int64_t tokens, std::int64_t dim) {
   const auto at_least_one = [](const char* name, std::int64_t value) {
     if (value < 1) throw bad_input(fmt::format("{} is {}: expected 1 or more", name, value));
@@ -64,13 +73,7 @@ inline void check_sizes(std::int64_t samples, std::int64_t tokens, std::int64_t 
   at_least_one("samples", samples);
   at_least_one("tokens", tokens);
   at_least_one("dim", dim);
-  // As doubles with padded rows; divisions instead of a product that may overflow.
-  constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max() / 64;
-  if (samples > limit / tokens || samples * tokens > limit / dim) {
-    throw bad_input(
-        fmt::format("samples is {}, tokens {} and dim {}: their product is too large for any memory", samples,
-                    tokens, dim));
-  }
+  check_fits(samples, tokens, dim, fmt::format("samples is {}, tokens {} and dim {}", samples, tokens, dim));
 }
 
 }  // namespace attmirror

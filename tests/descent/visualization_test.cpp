@@ -57,6 +57,15 @@ TEST(Visualization, SolutionsFitTheData) {
     EXPECT_NEAR(selection_margin(figure->data, optimal, figure->frobenius), 1, 2e-5);
     EXPECT_NEAR(selection_margin(figure->data, optimal, figure->nuclear), 1, 2e-5);
   }
+  // The lines of the published first figure: W z_i is nearly vertical, and these are its tilts.
+  const PlaneFigure& first = first_figure();
+  const auto tilt = [&](const Matrix& W, std::ptrdiff_t i) {
+    const Vector direction = W * first.data.queries().eigen().row(i).transpose();
+    return direction(0) / direction(1);
+  };
+  EXPECT_NEAR(tilt(first.frobenius, 0), .128, 6e-4);
+  EXPECT_NEAR(tilt(first.frobenius, 1), -.0349, 6e-5);
+  for (const std::ptrdiff_t i : {0, 1}) EXPECT_NEAR(tilt(first.nuclear, i), .0695, 6e-5);
   EXPECT_NEAR(first_figure().frobenius.norm(), 8.68573, 2e-5);
   EXPECT_NEAR(second_figure().frobenius.norm(), 1.52636, 2e-5);
 }

@@ -25,7 +25,21 @@ struct SphereData {
   // keeps the first tokens of those the rectangular data set of the same seed has.
   std::optional<std::int64_t> min_tokens = std::nullopt;
 
-  // Throws Error (bad input) for sizes below 1, min_tokens above tokens, or sizes that no memory holds.
+  // Cross-attention from several queries to each sequence: Z = randn(n, K, d) with rows of norm 1, one label for
+  // all queries of a sequence. The papers' runs have one query each.
+  std::int64_t queries = 1;  // K
+
+  // Self-attention: the queries are tokens of their sequence, and no Z is drawn.
+  enum class QueryFrom {
+    draw,         // cross-attention
+    first_token,  // one query each
+    last_token,   // one query each; P3's default outside of its experiments
+    all_tokens,   // as many queries as tokens; with_causal_mask() makes it causal
+  };
+  QueryFrom query_from = QueryFrom::draw;
+
+  // Throws Error (bad input) for sizes below 1, min_tokens above tokens, more than one query to draw in
+  // self-attention, or sizes that no memory holds.
   void validate() const;
 };
 
