@@ -4,6 +4,7 @@
 
 #include <attmirror/attention/attention.hpp>
 #include <attmirror/attention/gradient.hpp>
+#include <attmirror/attention/head.hpp>
 #include <attmirror/attention/loss.hpp>
 #include <attmirror/attention/parameters.hpp>
 #include <attmirror/attention/tokens.hpp>

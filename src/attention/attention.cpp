@@ -44,20 +44,55 @@ void check_magnitude(ConstMatrixView values, const char* name) {
                     name, largest));
 }
 
+// The head with all that it needs.
+Head resolved(Head head, const Dataset& data) {
+  if (const auto* custom = std::get_if<std::shared_ptr<const CustomHead>>(&head); custom && !*custom)
+    throw bad_input("the custom head is null");
+  if (const auto* quadratic = std::get_if<QuadraticHead>(&head);
+      quadratic && !std::isfinite(quadratic->lambda))
+    throw bad_input(
+        fmt::format("lambda of the quadratic head is {}: expected a finite number", quadratic->lambda));
+  auto* relu = std::get_if<ReluHead>(&head);
+  if (relu == nullptr) return head;
+  if (relu->V.size() == 0) {
+    if (data.head_weights().rows == 0)
+      throw bad_input("the data have no weights V of a ReLU head: give the array V, or ReluHead{V}");
+    relu->V = data.head_weights().eigen().transpose();
+  }
+  if (relu->V.rows() != data.dim())
+    throw bad_input(
+        fmt::format("V of the ReLU head has shape ({}, {}): expected {} rows, the dimension of the tokens",
+                    relu->V.rows(), relu->V.cols(), data.dim()));
+  if (!relu->V.allFinite()) throw bad_input("V of the ReLU head has an entry that is not finite");
+  check_magnitude(PaddedMatrix(relu->V).view(), "weights V of the ReLU head");
+  return head;
+}
+
 }  // namespace
 
 Attention::Attention(const Dataset& data, Parameterization parameterization, Loss loss,
                      AttentionOptions options)
-    : data_(&data), parameterization_(std::move(parameterization)), loss_(loss) {
+    : data_(&data),
+      parameterization_(std::move(parameterization)),
+      loss_(std::move(loss)),
+      head_(resolved(std::move(options.head), data)),
+      penalty_(options.penalty) {
+  if (!(penalty_ >= 0) || std::isinf(penalty_))
+    throw bad_input(fmt::format("penalty is {}: expected a finite number, 0 or greater", penalty_));
+  if (const auto* custom = std::get_if<std::shared_ptr<const CustomLoss>>(&loss_); custom && !*custom)
+    throw bad_input("the custom loss is null");
   blocks_ = std::visit(AttentionBlocks{data.dim()}, parameterization_);
   if (options.train.empty())
     for (const BlockShape& shape : blocks_) options.train.push_back(shape.name);
-  blocks_.push_back({Block::v, 1, data.dim(), false});
+  if (options.scaled) logit_scale_ = 1 / std::sqrt(static_cast<double>(rank()));
+  if (uses_decoder(head_)) blocks_.push_back({Block::v, 1, data.dim(), false});
 
   for (const Block block : options.train) {
     if (!has_block(block))
-      throw bad_input(fmt::format("cannot train {}: parameterization {} has no such block", to_string(block),
-                                  to_string(parameterization_)));
+      throw bad_input(block == Block::v
+                          ? fmt::format("cannot train v: the head {} has none", to_string(head_))
+                          : fmt::format("cannot train {}: parameterization {} has no such block",
+                                        to_string(block), to_string(parameterization_)));
     if (std::ranges::count(options.train, block) > 1)
       throw bad_input(fmt::format("block {} is listed twice among those to train", to_string(block)));
   }
@@ -66,7 +101,7 @@ Attention::Attention(const Dataset& data, Parameterization parameterization, Los
   check_magnitude(data.all_tokens(), "tokens");
   check_magnitude(data.queries(), "queries");
   check_magnitude(data.decoder(), "decoder");
-  if (!data.has_decoder() && !is_trained(Block::v))
+  if (uses_decoder(head_) && !data.has_decoder() && !is_trained(Block::v))
     throw bad_input("the data have no decoder v: give the array v, or train v too");
 }
 
@@ -89,7 +124,7 @@ std::vector<BlockShape> Attention::trained_blocks() const {
 
 Parameters Attention::zero_parameters() const {
   Parameters result = ParameterBlocks(blocks_).parameters();
-  if (data_->has_decoder()) result.v = data_->decoder().eigen().transpose();
+  if (data_->has_decoder() && has_block(Block::v)) result.v = data_->decoder().eigen().transpose();
   return result;
 }
 

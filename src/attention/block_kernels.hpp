@@ -1,38 +1,72 @@
-// The boundary between the training step and its kernels: plain structs, because block_kernels.cpp is
-// compiled once per instruction set and may share no inline code with the rest of the library.
+// The boundary between the training step and its kernels: plain structs, because the kernels are compiled once
+// per instruction set and may share no inline code with the rest of the library.
 //
-// A block is a run of consecutive sequences whose tokens fit in the cache together. For each block the kernel
-//   1. forms the directions u_i that the tokens are compared with   (a_i = X_i u_i; u_i = W z_i for W),
-//   2. computes logits, softmax, loss and the coefficients g_i = dL/da_i,
-//   3. contracts r_i = X_i^T g_i and adds the block's share to the gradient of each wanted parameter.
+// The unit of work is a query: it attends to a run of consecutive tokens (those of its sequence, or the first of
+// them under a causal mask). A block is a run of consecutive queries whose tokens fit in the cache together. For
+// each block the kernel
+//   1. forms the directions u_j that the tokens are compared with   (a_j = X u_j; u_j = W z_j for W),
+//   2. computes logits, softmax, head, loss and the coefficients g_j = dL/da_j,
+//   3. contracts r_j = X^T g_j and adds the block's share to the gradient of each wanted parameter.
 // So the tokens are read from memory once.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace attmirror::kernels {
 
 enum class LogitForm { W, KQ, prompt };
-enum class LossForm { logistic, exponential, linear };
+enum class LossForm { logistic, exponential, linear, custom };
+enum class HeadForm { linear, relu, quadratic, custom };
 enum class JacobianForm { safe, textbook };
 
-// Scores and logits of a sequence are padded to whole vectors of eight.
+// Scores and logits of a query are padded to whole vectors of eight.
 constexpr std::ptrdiff_t padded_tokens(std::ptrdiff_t tokens) { return (tokens + 7) / 8 * 8; }
+
+// A loss or a head of the user's own. `object` is theirs; the functions treat `count` queries at a time.
+struct CustomLossCall {
+  const void* object = nullptr;
+  // ell and log|ell'| of each margin.
+  void (*evaluate)(const void* object, const double* margins, std::ptrdiff_t count, double* loss,
+                   double* log_slope) = nullptr;
+};
+struct CustomHeadCall {
+  const void* object = nullptr;
+  // h and grad h of each row of u (rows are `stride` apart).
+  void (*evaluate)(const void* object, const double* u, std::ptrdiff_t stride, std::ptrdiff_t count,
+                   double* values, double* gradients) = nullptr;
+};
 
 // What stays the same during a run.
 struct Problem {
   LogitForm form = LogitForm::W;
   LossForm loss = LossForm::logistic;
+  HeadForm head = HeadForm::linear;
   JacobianForm jacobian = JacobianForm::safe;
-  std::ptrdiff_t samples = 0;
+  std::ptrdiff_t outputs = 0;                // queries, each with a prediction and a label
   std::ptrdiff_t dim = 0, stride = 0;        // d and the padded length of a row
   std::ptrdiff_t rank = 0, rank_stride = 0;  // m of (K,Q)
+  double logit_scale = 1;                    // of W and (K,Q); a prompt's is in its direction
   const double* tokens = nullptr;            // all tokens, one after the other
-  const double* queries = nullptr;           // z_i
+  const double* queries = nullptr;           // z_j
   const double* labels = nullptr;
-  const std::ptrdiff_t* token_rows = nullptr;    // first token of each sequence, samples + 1 entries
-  const std::ptrdiff_t* score_places = nullptr;  // the same in the padded layout of scores
-  const double* scores = nullptr;                // gamma_it = Y_i v^T x_it when v is fixed, else null
+  const std::ptrdiff_t* token_rows = nullptr;  // first token of each query
+  const std::ptrdiff_t* lengths = nullptr;     // how many it attends to
+  const std::ptrdiff_t* score_places =
+      nullptr;                         // the queries in the padded layout of scores, outputs + 1 entries
+  const std::uint8_t* mask = nullptr;  // in that layout, 0 where a token is forbidden; null: none is
+
+  // With a linear head and a fixed v. One query per sequence: gamma_jt = Y_j v^T x_t in the layout of score_places.
+  // Several: v^T x_t of the tokens of each sequence, those of query j from token_score_places[j] on.
+  const double* scores = nullptr;
+  const double* token_scores = nullptr;
+  const std::ptrdiff_t* token_score_places = nullptr;
+
+  const double* head_weights = nullptr;  // V^T (head_rows, stride) of the ReLU head
+  std::ptrdiff_t head_rows = 0;
+  double lambda = 0;  // of the quadratic head
+  CustomHeadCall custom_head{};
+  CustomLossCall custom_loss{};
 };
 
 // Where the loss is evaluated. W and K are transposed; `direction` is the prompt's common u.
@@ -40,7 +74,7 @@ struct Point {
   const double *W = nullptr, *K = nullptr, *Q = nullptr, *direction = nullptr, *v = nullptr;
 };
 
-// Sums over the sequences of a chunk. Null pointers are gradients that nobody wants. The gradients of the
+// Sums over the queries of a chunk. Null pointers are gradients that nobody wants. The gradients of the
 // attention parameters are the stored numbers times e^log_scale, that of v times e^log_scale_v: normalised
 // descent only needs the direction, which survives long after the numbers themselves would underflow.
 struct Sums {
@@ -49,16 +83,19 @@ struct Sums {
   double loss = 0, max_softmax = 0;
 };
 
-// Memory of one worker, sized for the largest block: per sequence, then per token (padded).
+// Memory of one worker, sized for the largest block: per query, then per token (padded).
+inline constexpr int per_query_arrays = 11;
 struct Scratch {
-  double *u = nullptr, *r = nullptr;        // (sequences, stride)
-  double *low = nullptr, *low_r = nullptr;  // (sequences, rank_stride): Q^T z and K^T r
-  double* per_sequence[10] = {};            // (sequences) each, see block_kernels.cpp
+  double *u = nullptr, *r = nullptr;        // (queries, stride)
+  double *low = nullptr, *low_r = nullptr;  // (queries, rank_stride): Q^T z and K^T r
+  double *attended = nullptr,
+         *head_gradient = nullptr;           // (queries, stride): X^T s and grad h there; nonlinear heads
+  double* per_query[per_query_arrays] = {};  // (queries) each, see attention_steps.hpp
   double *logits = nullptr, *exps = nullptr, *scores = nullptr, *coefficients = nullptr;  // per token
 };
 
 struct AttentionKernels {
-  // Adds the share of the sequences first..last-1 to `sums`.
+  // Adds the share of the queries first..last-1 to `sums`.
   void (*evaluate_block)(const Problem&, const Point&, const Scratch&, Sums& sums, std::ptrdiff_t first,
                          std::ptrdiff_t last);
 };

@@ -20,6 +20,7 @@ struct Value {
   double operator()(Logistic) const { return softplus(-m); }
   double operator()(Exponential) const { return std::exp(-m); }
   double operator()(Linear) const { return -m; }
+  double operator()(const std::shared_ptr<const CustomLoss>& loss) const { return loss->value(m); }
 };
 
 struct Derivative {
@@ -27,6 +28,9 @@ struct Derivative {
   double operator()(Logistic) const { return -1.0 / (1.0 + std::exp(m)); }
   double operator()(Exponential) const { return -std::exp(-m); }
   double operator()(Linear) const { return -1.0; }
+  double operator()(const std::shared_ptr<const CustomLoss>& loss) const {
+    return -std::exp(loss->log_abs_derivative(m));
+  }
 };
 
 struct LogAbsDerivative {
@@ -34,11 +38,18 @@ struct LogAbsDerivative {
   double operator()(Logistic) const { return -softplus(m); }
   double operator()(Exponential) const { return -m; }
   double operator()(Linear) const { return 0.0; }
+  double operator()(const std::shared_ptr<const CustomLoss>& loss) const {
+    return loss->log_abs_derivative(m);
+  }
 };
 
 }  // namespace
 
-std::string_view to_string(const Loss& loss) { return names[loss.index()]; }
+std::string to_string(const Loss& loss) {
+  if (const auto* custom = std::get_if<std::shared_ptr<const CustomLoss>>(&loss))
+    return "custom:" + (*custom)->name();
+  return std::string(names[loss.index()]);
+}
 
 Loss parse_loss(std::string_view name) {
   if (name == names[0]) return Logistic{};

@@ -11,16 +11,26 @@ namespace attmirror {
 
 namespace {
 
-// The direction u_i with logits a_i = X_i u_i.
-Vector direction(const Attention& model, const Parameters& parameters, std::ptrdiff_t i) {
-  const Vector z = model.data().queries().eigen().row(i);
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The direction u_j with logits a_j = X u_j.
+Vector direction(const Attention& model, const Parameters& parameters, std::ptrdiff_t j) {
+  const Vector z = model.data().queries().eigen().row(j);
+  const double scale = model.logit_scale();
   if (const auto* prompt = std::get_if<Prompt>(&model.parameterization())) {
-    if (prompt->key_weights.size() == 0) return parameters.p;
-    return prompt->key_weights.transpose() * parameters.p;
+    if (prompt->key_weights.size() == 0) return scale * parameters.p;
+    return scale * (prompt->key_weights.transpose() * parameters.p);
   }
   if (std::holds_alternative<KQ>(model.parameterization()))
-    return parameters.K * (parameters.Q.transpose() * z);
-  return parameters.W * z;
+    return scale * (parameters.K * (parameters.Q.transpose() * z));
+  return scale * (parameters.W * z);
+}
+
+// `values` with -inf for the tokens that query j may not attend to.
+Vector only_allowed(Vector values, const Dataset& data, std::ptrdiff_t j) {
+  for (std::ptrdiff_t t = 0; t < values.size(); ++t)
+    if (!data.allows(j, t)) values[t] = -infinity;
+  return values;
 }
 
 void check(const Attention& model, const Parameters& parameters) {
@@ -39,25 +49,50 @@ Selection first_maxima(const std::vector<Vector>& values) {
   return result;
 }
 
-std::vector<Vector> scores_of(const Dataset& data, const Vector& v) {
+// Y_j h(x_t) of every token that query j may attend to.
+std::vector<Vector> scores_of(const Dataset& data, const Head& head, const Vector& v) {
   std::vector<Vector> result;
-  for (std::ptrdiff_t i = 0; i < data.samples(); ++i)
-    result.push_back(data.labels()[static_cast<std::size_t>(i)] * (data.tokens(i).eigen() * v));
+  for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j) {
+    const auto X = data.tokens(data.sequence_of(j)).eigen();
+    Vector scores(X.rows());
+    if (std::holds_alternative<LinearHead>(head))
+      scores = X * v;
+    else
+      for (std::ptrdiff_t t = 0; t < X.rows(); ++t) scores[t] = head_value(head, v, X.row(t).transpose());
+    result.push_back(only_allowed(data.labels()[static_cast<std::size_t>(j)] * scores, data, j));
+  }
   return result;
+}
+
+// The smallest difference of the logits X u_j between a selected token and another that the mask allows.
+template <class DirectionOf>
+double smallest_difference(const Dataset& data, const Selection& selection, DirectionOf direction_of) {
+  selection.validate(data);
+  double margin = infinity;
+  for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j) {
+    const auto X = data.tokens(data.sequence_of(j)).eigen();
+    const Vector u = direction_of(j);
+    const std::ptrdiff_t alpha = selection.tokens[static_cast<std::size_t>(j)];
+    for (std::ptrdiff_t t = 0; t < X.rows(); ++t)
+      if (t != alpha && data.allows(j, t)) margin = std::min(margin, (X.row(alpha) - X.row(t)).dot(u));
+  }
+  return margin;
 }
 
 }  // namespace
 
 std::vector<Vector> token_scores(const Attention& model, const Parameters& parameters) {
   check(model, parameters);
-  return scores_of(model.data(), parameters.v);
+  return scores_of(model.data(), model.head(), parameters.v);
 }
 
 std::vector<Vector> logits(const Attention& model, const Parameters& parameters) {
   check(model, parameters);
   std::vector<Vector> result;
-  for (std::ptrdiff_t i = 0; i < model.data().samples(); ++i)
-    result.push_back(model.data().tokens(i).eigen() * direction(model, parameters, i));
+  const Dataset& data = model.data();
+  for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j)
+    result.push_back(
+        only_allowed(data.tokens(data.sequence_of(j)).eigen() * direction(model, parameters, j), data, j));
   return result;
 }
 
@@ -76,7 +111,7 @@ Selection optimal_tokens(const Attention& model, const Parameters& parameters) {
 
 Selection optimal_tokens(const Dataset& data) {
   if (!data.has_decoder()) throw bad_input("the data have no decoder v: token scores need one");
-  return first_maxima(scores_of(data, data.decoder().eigen().row(0).transpose()));
+  return first_maxima(scores_of(data, LinearHead{}, data.decoder().eigen().row(0).transpose()));
 }
 
 Selection selected_tokens(const Attention& model, const Parameters& parameters) {
@@ -84,19 +119,24 @@ Selection selected_tokens(const Attention& model, const Parameters& parameters) 
 }
 
 double selection_margin(const Dataset& data, const Selection& selection, const Matrix& W) {
-  selection.validate(data);
   const std::ptrdiff_t d = data.dim();
   if (W.rows() != d || W.cols() != d)
     throw bad_input(fmt::format("W has shape ({}, {}): expected ({}, {})", W.rows(), W.cols(), d, d));
-  double margin = std::numeric_limits<double>::infinity();
-  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
-    const auto X = data.tokens(i).eigen();
-    const Vector u = W * data.queries().eigen().row(i).transpose();
-    const std::ptrdiff_t alpha = selection.tokens[static_cast<std::size_t>(i)];
-    for (std::ptrdiff_t t = 0; t < X.rows(); ++t)
-      if (t != alpha) margin = std::min(margin, (X.row(alpha) - X.row(t)).dot(u));
-  }
-  return margin;
+  return smallest_difference(data, selection, [&](std::ptrdiff_t j) -> Vector {
+    return W * data.queries().eigen().row(j).transpose();
+  });
+}
+
+double selection_margin(const Dataset& data, const Selection& selection, const Prompt& prompt,
+                        const Vector& p) {
+  const std::ptrdiff_t d = data.dim();
+  const Matrix& A = prompt.key_weights;
+  if (p.size() != d) throw bad_input(fmt::format("p has {} entries: expected {}", p.size(), d));
+  if (A.size() != 0 && (A.rows() != d || A.cols() != d))
+    throw bad_input(
+        fmt::format("key weights have shape ({}, {}): expected ({}, {})", A.rows(), A.cols(), d, d));
+  const Vector u = A.size() == 0 ? p : Vector(A.transpose() * p);
+  return smallest_difference(data, selection, [&](std::ptrdiff_t) { return u; });
 }
 
 }  // namespace attmirror

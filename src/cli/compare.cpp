@@ -94,20 +94,10 @@ Matrix compared_weights(const Parameters& parameters) {
   return combined_weights(parameters);
 }
 
-// The smallest difference of logits between a selected token and another of its sequence.
 double margin_of(const Attention& model, const Matrix& weights, const Selection& selection) {
-  const auto* prompt = std::get_if<Prompt>(&model.parameterization());
-  if (prompt == nullptr) return selection_margin(model.data(), selection, weights);
-  Vector u = weights.row(0).transpose();
-  if (prompt->key_weights.size() > 0) u = prompt->key_weights.transpose() * u;
-  double margin = std::numeric_limits<double>::infinity();
-  for (std::ptrdiff_t i = 0; i < model.data().samples(); ++i) {
-    const Vector a = model.data().tokens(i).eigen() * u;
-    const std::int64_t chosen = selection.tokens[static_cast<std::size_t>(i)];
-    for (std::ptrdiff_t t = 0; t < a.size(); ++t)
-      if (t != chosen) margin = std::min(margin, a[chosen] - a[t]);
-  }
-  return margin;
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()))
+    return selection_margin(model.data(), selection, *prompt, weights.row(0).transpose());
+  return selection_margin(model.data(), selection, weights);
 }
 
 // The three numbers for one set of weights; not numbers where the weights are 0 or not finite.

@@ -1,11 +1,13 @@
-// One softmax-attention layer with a linear head, on a dataset:
+// One softmax-attention layer with a scalar head, on a dataset:
 //
-//   f_i = v^T X_i^T softmax(a_i),   L = (1/n) sum_i ell(Y_i f_i)
+//   f_j = h(X_i^T softmax(a_j)),   L = (1/N) sum_j ell(Y_j f_j) + lambda |weights|^2
 //
-// with logits a_i by the chosen parameterization. The model views the data, it does not copy them: keep the
+// over all N queries j, each with logits a_j over the tokens of its sequence i that the mask allows, by the chosen
+// parameterization. With one query per sequence N = n. The model views the data, it does not copy them: keep the
 // Dataset alive as long as the model.
 #pragma once
 
+#include <attmirror/attention/head.hpp>
 #include <attmirror/attention/loss.hpp>
 #include <attmirror/attention/parameters.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -18,13 +20,18 @@ struct AttentionOptions {
   // The blocks that training moves, in any combination of those the model has, e.g. {Block::W, Block::v}.
   // Empty means the attention's own: W, or K and Q, or p, with v fixed to the dataset's decoder.
   std::vector<Block> train{};
+  Head head = LinearHead{};  // the papers' linear head, unless a study is about another
+  bool scaled =
+      false;  // logits divided by sqrt(d), by sqrt(m) for (K,Q), as in transformers; the papers do not
+  double penalty =
+      0;  // lambda of lambda (|K|^2 + |Q|^2), or of |W|^2, |p|^2; P3's code has 2.2e-16. v is exempt
 };
 
 class Attention {
  public:
-  // Throws Error (bad input) when a block to train does not belong to the parameterization, the rank or the
-  // key weights do not fit the data, v is neither given by the data nor trained, or the data are so large or small (beyond
-  // 1e-70 to 1e70) that gradients would over- or underflow.
+  // Throws Error (bad input) when a block to train does not belong to the model, the rank, the key weights or the head
+  // do not fit the data, v is needed and neither given by the data nor trained, or the data are so large or small
+  // (beyond 1e-70 to 1e70) that gradients would over- or underflow.
   explicit Attention(const Dataset& data, Parameterization parameterization = W{}, Loss loss = Logistic{},
                      AttentionOptions options = {});
   explicit Attention(Dataset&&, Parameterization = W{}, Loss = Logistic{}, AttentionOptions = {}) = delete;
@@ -32,9 +39,12 @@ class Attention {
   const Dataset& data() const { return *data_; }
   const Parameterization& parameterization() const { return parameterization_; }
   const Loss& loss() const { return loss_; }
+  const Head& head() const { return head_; }  // a ReLU head with its V
+  double logit_scale() const { return logit_scale_; }
+  double penalty() const { return penalty_; }
   std::ptrdiff_t rank() const;  // m for (K,Q), else d
 
-  // All blocks of the model (those of the attention, then v), and whether one is trained.
+  // All blocks of the model (those of the attention, then v where the head has one), and whether one is trained.
   const std::vector<BlockShape>& blocks() const { return blocks_; }
   bool has_block(Block block) const;
   bool is_trained(Block block) const;
@@ -48,6 +58,8 @@ class Attention {
   const Dataset* data_;
   Parameterization parameterization_;
   Loss loss_;
+  Head head_;
+  double logit_scale_ = 1, penalty_ = 0;
   std::vector<BlockShape> blocks_;
   std::vector<Block> trained_;
 };

@@ -1,7 +1,7 @@
 // Value and gradient of the loss, for loops that take many of them: all memory is set up once, and evaluate()
 // allocates nothing.
 //
-// The sequences are divided into chunks by their number and size alone; each chunk sums on its own and the
+// The queries are divided into chunks by their number and size alone; each chunk sums on its own and the
 // chunks are added in order, so the result has the same bits for any number of threads.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace attmirror {
 
-// How the derivative of the softmax is evaluated (src/attention/block_kernels.cpp has the formulas).
+// How the derivative of the softmax is evaluated (src/attention/attention_steps.hpp has the formulas).
 enum class Jacobian {
   safe,      // full relative accuracy for nearly one-hot attention, with a common factor kept as a logarithm
   textbook,  // s_t (gamma_t - s^T gamma), rounding as automatic differentiation does: parity with published
@@ -26,7 +26,7 @@ Jacobian parse_jacobian(std::string_view name);
 
 struct Evaluation {
   double loss = 0;         // L
-  double max_softmax = 0;  // mean over sequences of the largest attention probability
+  double max_softmax = 0;  // mean over queries of the largest attention probability
 };
 
 // The gradient of block b is the stored numbers times e^log_scale[b]. Normalised descent needs the direction

@@ -3,11 +3,14 @@
 //   Logistic      log(1 + e^-m)    every paper
 //   Exponential   e^-m
 //   Linear        -m               P2's comparison of losses
+//   CustomLoss    a class of yours
 //
 // Gradients are needed far beyond the point where ell' underflows (normalised training only uses their
 // direction), so each loss also gives log|ell'|, which never does.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -16,9 +19,19 @@ namespace attmirror {
 struct Logistic {};
 struct Exponential {};
 struct Linear {};
-using Loss = std::variant<Logistic, Exponential, Linear>;
 
-std::string_view to_string(const Loss& loss);
+// A loss of your own: strictly decreasing and differentiable. It is called from several threads at once.
+class CustomLoss {
+ public:
+  virtual ~CustomLoss() = default;
+  virtual std::string name() const = 0;  // runs record it
+  virtual double value(double margin) const = 0;
+  virtual double log_abs_derivative(double margin) const = 0;  // log|ell'|, where ell' itself may underflow
+};
+
+using Loss = std::variant<Logistic, Exponential, Linear, std::shared_ptr<const CustomLoss>>;
+
+std::string to_string(const Loss& loss);  // "logistic", ..., "custom:NAME"
 
 // Reads "logistic", "exponential" or "linear"; throws Error (bad input) for another word.
 Loss parse_loss(std::string_view name);

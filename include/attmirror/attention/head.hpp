@@ -1,0 +1,56 @@
+// The head h that turns the attended token u = X^T softmax(a) into a prediction:
+//
+//   LinearHead      h(u) = v^T u                     every paper; v is a parameter of the model
+//   ReluHead        h(u) = 1^T ReLU(V^T u)           P3's nonlinear head, V fixed
+//   QuadraticHead   h(u) = v^T u - lambda |u|^2      rewards a mixture of tokens: sparsemax attention
+//   CustomHead      a class of yours
+//
+// With a nonlinear head attention may keep several tokens: then the weights converge to a finite part plus a
+// direction.
+#pragma once
+
+#include <attmirror/base/aligned.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace attmirror {
+
+struct LinearHead {};
+
+struct ReluHead {
+  Matrix V{};  // (d, m); empty: the dataset's
+};
+
+struct QuadraticHead {
+  double lambda = 1;  // the larger, the more tokens are kept
+};
+
+// A head of your own. It is called from several threads at once.
+class CustomHead {
+ public:
+  virtual ~CustomHead() = default;
+  virtual std::string name() const = 0;  // runs record it
+
+  // h(u), and grad h(u) into `gradient`, which has as many entries as u.
+  virtual double evaluate(std::span<const double> u, std::span<double> gradient) const = 0;
+};
+
+using Head = std::variant<LinearHead, ReluHead, QuadraticHead, std::shared_ptr<const CustomHead>>;
+
+// "linear", "relu", "quadratic:0.5", "custom:NAME"
+std::string to_string(const Head& head);
+
+// Reads the first three; "quadratic" alone has lambda = 1. Throws Error (bad input) for other words.
+Head parse_head(std::string_view text);
+
+// Whether the head has a decoder v.
+bool uses_decoder(const Head& head);
+
+// h(u). `v` matters for the linear and the quadratic head only; a ReluHead must have its V.
+double head_value(const Head& head, const Vector& v, const Vector& u);
+
+}  // namespace attmirror
