@@ -23,11 +23,14 @@
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/generators.hpp>
+#include <attmirror/data/head_data.hpp>
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
+#include <attmirror/data/prompt_data.hpp>
 #include <attmirror/data/safetensors.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/data/torch_random.hpp>
+#include <attmirror/data/visualization_data.hpp>
 #include <attmirror/descent/checkpoint.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/initialization.hpp>
