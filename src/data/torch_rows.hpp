@@ -20,7 +20,7 @@
 namespace attmirror {
 
 // The 2-norm in single precision, added up as torch does it with AVX2: eight running sums, then these in
-// order, then the remainder.
+// order, then the remainder, where of four or more entries the first four are squared before they are added.
 inline float norm_as_torch(std::span<const float> row) {
   constexpr std::size_t lanes = 8;
   const std::size_t whole = row.size() / lanes * lanes;
@@ -28,7 +28,9 @@ inline float norm_as_torch(std::span<const float> row) {
   for (std::size_t j = 0; j < whole; ++j) sums[j % lanes] = std::fma(row[j], row[j], sums[j % lanes]);
   float sum = 0.0f;
   for (const float lane : sums) sum += lane;
-  for (std::size_t j = whole; j < row.size(); ++j) sum = std::fma(row[j], row[j], sum);
+  const std::size_t squared = row.size() - whole >= 4 ? whole + 4 : whole;
+  for (std::size_t j = whole; j < squared; ++j) sum += row[j] * row[j];
+  for (std::size_t j = squared; j < row.size(); ++j) sum = std::fma(row[j], row[j], sum);
   return std::sqrt(sum);
 }
 

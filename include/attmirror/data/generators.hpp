@@ -13,8 +13,7 @@ namespace attmirror {
 //   decoder v = randn(d) / norm, labels Y = sign of randn(n), tokens X = randn(n, T, d) and queries Z =
 //   randn(n, d) with rows of norm 1.
 // Drawn and normalised in single precision, as there, then widened to double. The golden data of the first
-// paper's sizes come back to the last bit (see data/torch_random.hpp). Where d leaves a remainder of 4 or more when
-// divided by 8, torch 1.13 rounds the norms of about one row in ten differently, in the last bit.
+// paper's sizes come back to the last bit (see data/torch_random.hpp).
 struct SphereData {
   std::int64_t samples = 6;  // n; 6, 8, 10 and seeds 1 to 100 are the first paper's figure
   std::int64_t tokens = 8;   // T, tokens per sequence, or the most there are when min_tokens is set
