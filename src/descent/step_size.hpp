@@ -26,7 +26,7 @@ class StepSize {
     if constexpr (requires { options.normalized; }) normalized_ = options.normalized;
   }
 
-  // Once a step, before all else: lr_t.
+  // Once a step, before all else. Returns lr_t, but for Polyak, whose lr_t only factor() knows.
   double begin(const StepContext& context);
 
   // Polyak's step wants the dual norms of all blocks, after begin() and before factor().

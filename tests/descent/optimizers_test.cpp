@@ -156,6 +156,24 @@ TEST(Optimizers, HaveTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+// Mirror descent with p = 2 is gradient descent, bit for bit, whatever is added to both.
+TEST(Optimizers, MirrorDescentAtP2IsGradientDescent) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
+  const Schedule power{.kind = ScheduleKind::power}, polyak{.kind = ScheduleKind::polyak};
+  for (const MomentumKind kind : {MomentumKind::none, MomentumKind::heavy_ball, MomentumKind::ema})
+    for (const Schedule& schedule : {Schedule{}, power, polyak})
+      for (const bool normalized : {false, true}) {
+        if (schedule.kind == ScheduleKind::polyak && (normalized || kind != MomentumKind::none)) continue;
+        const MirrorDescent md{.lr = 0.1, .normalized = normalized, .momentum = {kind}, .schedule = schedule};
+        const GradientDescent gd{
+            .lr = 0.1, .normalized = normalized, .momentum = {kind}, .schedule = schedule};
+        const attmirror::Run a = descend(model, md, {.steps = 300}), b = descend(model, gd, {.steps = 300});
+        EXPECT_TRUE(same_bits(a.last(), b.last())) << to_string(Optimizer{md});
+        EXPECT_EQ(a.norm, b.norm);
+      }
+}
+
 // Geometries that are gradient descent in a limit, or in other words.
 TEST(Optimizers, MeetGradientDescent) {
   const Dataset data = generate(SphereData{});
