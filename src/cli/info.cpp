@@ -129,10 +129,7 @@ Answer describe_run_folder(const fs::path& path) {
   if (run.records.empty()) return answer;
 
   Table table;
-  table.columns = {{"step"},
-                   {"loss"},
-                   {"max softmax"},
-                   {fmt::format("‖{}‖_{:g}", weights_text(config), geometry_p(config.optimizer))}};
+  table.columns = {{"step"}, {"loss"}, {"max softmax"}, {norm_text(config)}};
   constexpr std::size_t most = 12;
   const std::size_t count = run.records.size();
   for (std::size_t r = 0; r < count; ++r) {

@@ -44,4 +44,10 @@ std::string weights_text(const RunConfig& config) {
   return config.params == "KQ" ? "K Q^T" : "p";
 }
 
+std::string norm_text(const RunConfig& config) {
+  const Norm norm = geometry_norm(config.optimizer);
+  const std::string kind = norm.is_entrywise() ? fmt::format("{:g}", norm.p()) : to_string(norm);
+  return fmt::format("‖{}‖_{}", weights_text(config), kind);
+}
+
 }  // namespace attmirror::cli

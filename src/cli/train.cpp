@@ -85,7 +85,7 @@ std::string summary(const RunResult& result, const RunConfig& config, const Trai
   std::string text = fmt::format("{}: {}\n{}; trains {} from {}; {} loss{}; {}\n\n", options.data.string(),
                                  to_string(data), to_string(config.optimizer), trained_text(config),
                                  start_text(config), config.loss, extras_text(config), config.isa);
-  const std::string norm = fmt::format("‖{}‖_{:g}", weights_text(config), geometry_p(config.optimizer));
+  const std::string norm = norm_text(config);
   Table table;
   table.columns = {{"status", Align::left}, {"steps"}, {"loss"}, {"max softmax"}, {norm}, {"seconds"}};
   const auto number = [](const char* format, double value) {

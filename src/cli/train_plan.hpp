@@ -1,6 +1,7 @@
 // From the words of `attmirror train` to the objects of the library.
 #pragma once
 
+#include "cli/optimizer_options.hpp"
 #include "cli/options.hpp"
 #include <attmirror/descent/run_config.hpp>
 
@@ -13,13 +14,7 @@ struct TrainOptions {
   CommonOptions common;
   std::filesystem::path data;
 
-  std::string optimizer = "md";
-  double p = 2, lr = 0.1;
-  bool normalized = false;
-  std::string eps = "exact";
-  double eps_value = 0x1p-52;
-  std::string jacobian;  // empty: as the eps policy says
-  std::string powers = "fast";
+  OptimizerOptions optimizer;
 
   std::string params = "W";
   std::int64_t rank = 0;

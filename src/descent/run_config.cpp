@@ -1,4 +1,5 @@
 #include "descent/block_arrays.hpp"
+#include "descent/optimizer_config.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
@@ -48,55 +49,6 @@ Json source(const std::filesystem::path& path, std::uint64_t values) {
 std::pair<std::filesystem::path, std::uint64_t> parse_source(const Json& json) {
   if (json.is_null()) return {};
   return {json.at("path").get<std::string>(), parse_hex(json.at("fingerprint").get<std::string>())};
-}
-
-template <class Options>
-void put_step(Json& json, const Options& options) {
-  json["lr"] = options.lr;
-  json["normalized"] = options.normalized;
-  json["eps"] = to_string(options.eps);
-  json["eps_value"] = options.eps_value;
-  json["jacobian"] = to_string(jacobian_for(options));
-}
-
-template <class Options>
-void get_step(const Json& json, Options& options) {
-  options.lr = json.at("lr");
-  options.normalized = json.at("normalized");
-  options.eps = parse_eps_policy(json.at("eps").get<std::string>());
-  options.eps_value = json.at("eps_value");
-  // Left empty where it is what the eps policy says anyway.
-  const Jacobian jacobian = parse_jacobian(json.at("jacobian").get<std::string>());
-  if (jacobian != jacobian_for(options)) options.jacobian = jacobian;
-}
-
-Json optimizer_json(const Optimizer& optimizer) {
-  Json json;
-  if (const auto* md = std::get_if<MirrorDescent>(&optimizer)) {
-    json["kind"] = "md";
-    json["p"] = md->p;
-    put_step(json, *md);
-    json["powers"] = to_string(md->power_path);
-  } else {
-    json["kind"] = "gd";
-    put_step(json, std::get<GradientDescent>(optimizer));
-  }
-  return json;
-}
-
-Optimizer parse_optimizer(const Json& json) {
-  const std::string kind = json.at("kind");
-  if (kind == "gd") {
-    GradientDescent gd;
-    get_step(json, gd);
-    return gd;
-  }
-  if (kind != "md") throw bad_input(fmt::format("optimizer is \"{}\": expected md or gd", kind));
-  MirrorDescent md;
-  md.p = json.at("p");
-  get_step(json, md);
-  md.power_path = parse_power_path(json.at("powers").get<std::string>());
-  return md;
 }
 
 Json config_json(const RunConfig& config) {

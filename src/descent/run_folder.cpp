@@ -1,4 +1,5 @@
 #include "descent/block_arrays.hpp"
+#include "descent/optimizer_config.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
@@ -267,8 +268,7 @@ RunResult result_of(const Attention& model, const Run& run) {
 }
 
 std::string to_json(const RunResult& result, const RunConfig& config, const fs::path& output) {
-  const auto [lr, normalized] =
-      std::visit([](const auto& o) { return std::pair(o.lr, o.normalized); }, config.optimizer);
+  const Json optimizer = optimizer_json(config.optimizer);
   Json json = {
       {"status", to_string(result.status)},
       {"steps", result.steps},
@@ -279,10 +279,11 @@ std::string to_json(const RunResult& result, const RunConfig& config, const fs::
       {"selected", tokens_json(result.selected, config)},
       {"optimal", result.optimal ? tokens_json(*result.optimal, config) : Json()},
       {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
-      {"optimizer", std::holds_alternative<MirrorDescent>(config.optimizer) ? "md" : "gd"},
+      {"optimizer", kind_of(config.optimizer)},
+      {"geometry", to_string(geometry_norm(config.optimizer))},
       {"p", geometry_p(config.optimizer)},
-      {"lr", lr},
-      {"normalized", normalized},
+      {"lr", optimizer.at("lr")},
+      {"normalized", optimizer.contains("normalized") ? optimizer.at("normalized") : Json()},
       {"params", config.params},
       {"isa", config.isa},
       {"version", config.version},

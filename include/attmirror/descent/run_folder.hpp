@@ -38,8 +38,8 @@ struct RunResult {
 RunResult result_of(const Attention& model, const Run& run);
 
 // One JSON object: status, steps, loss, selected, max_softmax, norm, seconds, globally_optimal, optimal, and
-// of the configuration p, lr, normalized, optimizer, params, isa, version; `output` is the folder, null for
-// "". Numbers that are not finite are null.
+// of the configuration optimizer, geometry (the norm that `norm` is), p, lr, normalized (null for Adam), params,
+// isa, version; `output` is the folder, null for "". Numbers that are not finite are null.
 std::string to_json(const RunResult& result, const RunConfig& config, const std::filesystem::path& output);
 
 // The folder of a run that this process writes.
