@@ -38,6 +38,7 @@
 #include <attmirror/descent/record.hpp>
 #include <attmirror/descent/run_config.hpp>
 #include <attmirror/descent/run_folder.hpp>
+#include <attmirror/descent/run_result.hpp>
 #include <attmirror/descent/step_options.hpp>
 #include <attmirror/descent/update_rule.hpp>
 #include <attmirror/mirror/direction.hpp>

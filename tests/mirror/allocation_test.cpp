@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -66,8 +67,9 @@ TEST(Allocation, SteepestDirectionsMakeNone) {
   for (const double p : {1.0, 1.1, 1.6, 2.0, 3.0, inf})
     for (const Norm& which : {Norm::l(p), Norm::schatten(p)})
       for (const auto how : {Orthogonalization::exact, Orthogonalization::newton_schulz})
-        for (const auto& [rows, cols] : {std::pair(1, 9), std::pair(40, 150), std::pair(150, 40)})
+        for (const auto& shape : {std::pair(1, 9), std::pair(40, 150), std::pair(150, 40)})
           for (const double scale : {1.0, 0.0, 1e-315, 1e300}) {
+            const auto rows = shape.first, cols = shape.second;
             const PaddedMatrix g(Matrix(scale * test::low_rank_matrix(rows, cols, 5, 1)));
             PaddedMatrix d(rows, cols);
             std::unique_ptr<SteepestDirection> steepest;
