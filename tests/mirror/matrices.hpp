@@ -1,64 +1,29 @@
-// Matrices of any shape, rank and size for the tests of the geometries.
+// Matrices of any shape, rank and size for the tests of the geometries. The sources are compiled once: Eigen's
+// decompositions are slow to compile.
 #pragma once
 
 #include <attmirror/base/aligned.hpp>
-#include <attmirror/base/random.hpp>
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
-
-#include <Eigen/SVD>
 
 namespace attmirror::test {
 
-inline Matrix normal_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, std::uint64_t seed) {
-  const CounterRandom random(seed, RandomStream::init_W);
-  Matrix result(rows, cols);
-  for (std::ptrdiff_t j = 0; j < result.size(); ++j)
-    result.data()[j] = random.normal(static_cast<std::uint64_t>(j));
-  return result;
-}
-
-inline Matrix low_rank_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t rank,
-                              std::uint64_t seed) {
-  return normal_matrix(rows, rank, seed) * normal_matrix(rank, cols, seed + 1000);
-}
+Matrix normal_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, std::uint64_t seed);
+Matrix low_rank_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t rank, std::uint64_t seed);
 
 // Square, tall, wide, single rows and columns, padded and not; full rank, low rank, one entry, ties.
-inline std::vector<Matrix> sample_matrices() {
-  std::vector<Matrix> result;
-  for (const auto& [rows, cols] : std::vector<std::pair<int, int>>{
-           {1, 1}, {1, 7}, {7, 1}, {2, 2}, {3, 5}, {5, 3}, {4, 4}, {10, 10}, {8, 21}, {21, 8}, {33, 33}})
-    result.push_back(normal_matrix(rows, cols, static_cast<std::uint64_t>(100 * rows + cols)));
-  result.push_back(low_rank_matrix(10, 10, 6, 1));
-  result.push_back(low_rank_matrix(10, 10, 1, 2));
-  result.push_back(low_rank_matrix(12, 5, 3, 3));
-  result.push_back(low_rank_matrix(5, 12, 2, 4));
-  result.push_back(low_rank_matrix(40, 40, 6, 5));
-  result.push_back(Matrix::Identity(6, 6));
-  result.push_back(Matrix::Ones(4, 9));
-  Matrix single = Matrix::Zero(5, 6);
-  single(3, 2) = -2;
-  result.push_back(single);
-  return result;
-}
+std::vector<Matrix> sample_matrices();
 
-inline double dot(const PaddedMatrix& a, const PaddedMatrix& b) {
-  return a.view().eigen().cwiseProduct(b.view().eigen()).sum();
-}
+double dot(const PaddedMatrix& a, const PaddedMatrix& b);
+bool padding_is_zero(ConstMatrixView w);
 
-inline bool padding_is_zero(ConstMatrixView w) {
-  for (std::ptrdiff_t i = 0; i < w.rows; ++i)
-    for (std::ptrdiff_t j = w.cols; j < w.stride; ++j)
-      if (w.data[i * w.stride + j] != 0) return false;
-  return true;
-}
-
-// An independent decomposition to compare with.
-inline Eigen::JacobiSVD<Eigen::MatrixXd> reference_svd(const Matrix& a) {
-  return Eigen::JacobiSVD<Eigen::MatrixXd>(a, Eigen::ComputeThinU | Eigen::ComputeThinV);
-}
+// A decomposition by Eigen to compare with: the vectors are columns.
+struct ReferenceSvd {
+  Eigen::MatrixXd U, V;
+  Eigen::VectorXd sigma;
+};
+ReferenceSvd reference_svd(const Matrix& a);
 
 }  // namespace attmirror::test

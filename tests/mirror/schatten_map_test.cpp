@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <Eigen/SVD>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -54,14 +55,13 @@ TEST_P(SchattenMapOf, RaisesSingularValues) {
     Svd own(w.rows(), w.cols());
     own.compute(PaddedMatrix(w).view());
     const std::ptrdiff_t rank = own.rank();
-    const Eigen::VectorXd powers = svd.singularValues().head(rank).array().pow(p - 1);
-    const Matrix expected =
-        svd.matrixU().leftCols(rank) * powers.asDiagonal() * svd.matrixV().leftCols(rank).transpose();
+    const Eigen::VectorXd powers = svd.sigma.head(rank).array().pow(p - 1);
+    const Matrix expected = svd.U.leftCols(rank) * powers.asDiagonal() * svd.V.leftCols(rank).transpose();
     // Powers below 1 turn with the vectors of small values.
-    const double gap = std::max(1.0, svd.singularValues()(0) / svd.singularValues()(rank - 1));
+    const double gap = std::max(1.0, svd.sigma(0) / svd.sigma(rank - 1));
     EXPECT_LE((mapped(w).view().eigen() - expected).cwiseAbs().maxCoeff(), 1e-14 * gap * powers.maxCoeff());
-    EXPECT_NEAR(map.potential(PaddedMatrix(w).view()), svd.singularValues().array().pow(p).sum() / p,
-                1e-13 * powers.sum() * svd.singularValues()(0));
+    EXPECT_NEAR(map.potential(PaddedMatrix(w).view()), svd.sigma.array().pow(p).sum() / p,
+                1e-13 * powers.sum() * svd.sigma(0));
   }
 }
 
@@ -71,9 +71,9 @@ TEST_P(SchattenMapOf, MapAndInverseUndoEachOther) {
     // Singular values within a factor of four: y and w are then equally well conditioned for all p.
     const Matrix any = normal_matrix(rows, cols, *rc::gen::arbitrary<std::uint64_t>());
     const auto svd = test::reference_svd(any);
-    Eigen::VectorXd sigma = svd.singularValues();
+    Eigen::VectorXd sigma = svd.sigma;
     for (double& s : sigma) s = 1 + 0.003 * *rc::gen::inRange(0, 1001);
-    Matrix w = svd.matrixU() * sigma.asDiagonal() * svd.matrixV().transpose();
+    Matrix w = svd.U * sigma.asDiagonal() * svd.V.transpose();
     w *= std::pow(10.0, *rc::gen::inRange(-20, 21));
     const double size = norm(w, Norm::spectral());
     const double tolerance = 1e-12 * std::pow(4.0, std::abs(p - 2) + std::abs(1 / (p - 1) - 1)) * size;

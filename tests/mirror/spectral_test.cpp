@@ -57,7 +57,7 @@ TEST(Svd, DecomposesEveryShapeAndRank) {
     SCOPED_TRACE(testing::Message() << a.rows() << " x " << a.cols());
     expect_decomposition(a);
     Decomposed d(a);
-    const Eigen::VectorXd expected = test::reference_svd(a).singularValues();
+    const Eigen::VectorXd expected = test::reference_svd(a).sigma;
     for (std::ptrdiff_t k = 0; k < expected.size(); ++k)
       EXPECT_NEAR(d.svd.value(k), expected(k), 2e-15 * std::max(a.rows(), a.cols()) * expected(0));
   }
@@ -149,8 +149,7 @@ TEST(Svd, PolarFactorAgreesWithAReference) {
     const auto reference = test::reference_svd(a);
     Decomposed d(a);
     const std::ptrdiff_t rank = d.svd.rank();
-    const Matrix expected =
-        reference.matrixU().leftCols(rank) * reference.matrixV().leftCols(rank).transpose();
+    const Matrix expected = reference.U.leftCols(rank) * reference.V.leftCols(rank).transpose();
     const double gap = d.svd.value(0) / d.svd.value(rank - 1);  // how much rounding turns the vectors
     EXPECT_LE((d.polar() - expected).cwiseAbs().maxCoeff(), 1e-14 * gap) << a.rows() << " x " << a.cols();
   }
@@ -166,11 +165,11 @@ Matrix orthogonalized(const Matrix& a, const NewtonSchulzOptions& options = {}) 
 // U P(Sigma / |a|_F) V^T, P the polynomial as often as there are turns.
 Matrix polynomial_of(const Matrix& a, const NewtonSchulzOptions& options) {
   const auto svd = test::reference_svd(a);
-  Eigen::VectorXd s = svd.singularValues() / svd.singularValues().norm();
+  Eigen::VectorXd s = svd.sigma / svd.sigma.norm();
   for (double& x : s)
     for (int turn = 0; turn < options.iterations; ++turn)
       x = x * (options.a + x * x * (options.b + options.c * x * x));
-  return svd.matrixU() * s.asDiagonal() * svd.matrixV().transpose();
+  return svd.U * s.asDiagonal() * svd.V.transpose();
 }
 
 TEST(NewtonSchulz, ActsOnSingularValuesAlone) {
