@@ -29,15 +29,11 @@ class GradientDescentRule final : public UpdateRule {
   }
 
   std::vector<std::pair<std::string, ParameterBlocks*>> state() override {
-    std::vector<std::pair<std::string, ParameterBlocks*>> state;
-    momentum_.append_state(state);
-    return state;
+    return momentum_.state();
   }
 
   std::vector<std::pair<std::string, std::span<double>>> numbers() override {
-    std::vector<std::pair<std::string, std::span<double>>> numbers;
-    momentum_.append_numbers(numbers);
-    return numbers;
+    return momentum_.numbers();
   }
 
  private:

@@ -51,15 +51,13 @@ class MirrorDescentRule final : public UpdateRule {
   }
 
   std::vector<std::pair<std::string, ParameterBlocks*>> state() override {
-    std::vector<std::pair<std::string, ParameterBlocks*>> state{{"dual", &dual_}};
-    momentum_.append_state(state);
+    std::vector<std::pair<std::string, ParameterBlocks*>> state = momentum_.state();
+    state.emplace_back("dual", &dual_);
     return state;
   }
 
   std::vector<std::pair<std::string, std::span<double>>> numbers() override {
-    std::vector<std::pair<std::string, std::span<double>>> numbers;
-    momentum_.append_numbers(numbers);
-    return numbers;
+    return momentum_.numbers();
   }
 
  private:

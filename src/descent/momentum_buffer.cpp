@@ -21,12 +21,14 @@ ScaledBlock MomentumBuffer::add(const Gradient& gradient, std::ptrdiff_t b) {
   return {m, scale};
 }
 
-void MomentumBuffer::append_state(std::vector<std::pair<std::string, ParameterBlocks*>>& state) {
-  if (options_.kind != MomentumKind::none) state.emplace_back("momentum", &average_);
+std::vector<std::pair<std::string, ParameterBlocks*>> MomentumBuffer::state() {
+  if (options_.kind == MomentumKind::none) return {};
+  return {{"momentum", &average_}};
 }
 
-void MomentumBuffer::append_numbers(std::vector<std::pair<std::string, std::span<double>>>& numbers) {
-  if (options_.kind != MomentumKind::none) numbers.emplace_back("momentum.log_scale", std::span(log_scale_));
+std::vector<std::pair<std::string, std::span<double>>> MomentumBuffer::numbers() {
+  if (options_.kind == MomentumKind::none) return {};
+  return {{"momentum.log_scale", std::span(log_scale_)}};
 }
 
 }  // namespace attmirror

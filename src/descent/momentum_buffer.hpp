@@ -17,8 +17,8 @@ class MomentumBuffer {
   ScaledBlock add(const Gradient& gradient, std::ptrdiff_t b);
 
   // Of the rule that owns it, for checkpoints; both empty without momentum.
-  void append_state(std::vector<std::pair<std::string, ParameterBlocks*>>& state);
-  void append_numbers(std::vector<std::pair<std::string, std::span<double>>>& numbers);
+  std::vector<std::pair<std::string, ParameterBlocks*>> state();
+  std::vector<std::pair<std::string, std::span<double>>> numbers();
 
  private:
   Momentum options_;

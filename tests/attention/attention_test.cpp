@@ -17,17 +17,8 @@
 namespace attmirror {
 namespace {
 
+using test::arrays_of;
 using test::expect_bad_input;
-
-DatasetArrays arrays_of(const Dataset& data) {
-  DatasetArrays arrays;
-  arrays.tokens = data.all_tokens().eigen();
-  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) arrays.lengths.push_back(data.length(i));
-  arrays.queries = data.queries().eigen();
-  arrays.labels.assign(data.labels().begin(), data.labels().end());
-  if (data.has_decoder()) arrays.decoder = data.decoder().eigen().transpose();
-  return arrays;
-}
 
 TEST(Attention, KnowsItsBlocks) {
   const Dataset data = generate(SphereData{});

@@ -18,13 +18,8 @@ namespace {
 constexpr std::int64_t dim = 5;
 
 // Ragged sequences of 1 to 9 tokens, with more than one vector of eight among them.
-DatasetArrays arrays_of(const Dataset& data) {
-  DatasetArrays arrays;
-  arrays.tokens = data.all_tokens().eigen();
-  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) arrays.lengths.push_back(data.length(i));
-  arrays.queries = data.queries().eigen();
-  arrays.labels.assign(data.labels().begin(), data.labels().end());
-  arrays.decoder = data.decoder().eigen().row(0).transpose();
+DatasetArrays ragged_arrays() {
+  DatasetArrays arrays = test::arrays_of(test::ragged_data(7, 9, dim, 3));
   arrays.head = test::random_matrix(dim, 4, 77);
   return arrays;
 }
@@ -51,7 +46,7 @@ void mask_some(DatasetArrays& arrays) {
 }
 
 Dataset make_data(const std::string& kind) {
-  DatasetArrays arrays = arrays_of(test::ragged_data(7, 9, dim, 3));
+  DatasetArrays arrays = ragged_arrays();
   if (kind == "plain") return Dataset(arrays);
   if (kind == "queries" || kind == "queries_masked") ask_more(arrays);
   if (kind == "masked" || kind == "queries_masked") mask_some(arrays);
@@ -149,7 +144,7 @@ TEST_P(ModelGradient, EqualsFiniteDifferences) {
 
 // What a mask forbids does not matter: tokens that no query may see can be anything.
 TEST(Mask, ForbiddenTokensDoNotMatter) {
-  DatasetArrays arrays = arrays_of(test::ragged_data(7, 9, dim, 3));
+  DatasetArrays arrays = ragged_arrays();
   mask_some(arrays);
   const Dataset data(arrays);
   for (std::size_t j = 0; j < arrays.mask.size();
@@ -177,7 +172,7 @@ TEST(Mask, ForbiddenTokensDoNotMatter) {
 // A causal mask and the array that says the same have the same bits.
 TEST(Mask, CausalIsTheLowerTriangle) {
   const Dataset causal = make_data("causal");
-  DatasetArrays arrays = arrays_of(test::ragged_data(7, 9, dim, 3));
+  DatasetArrays arrays = ragged_arrays();
   arrays.queries.resize(0, 0);
   for (const std::int64_t length : arrays.lengths) {
     arrays.query_counts.push_back(length);

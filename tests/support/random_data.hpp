@@ -15,6 +15,17 @@ inline Dataset ragged_data(std::int64_t samples, std::int64_t tokens, std::int64
       SphereData{.samples = samples, .tokens = tokens, .dim = dim, .seed = seed, .min_tokens = 1});
 }
 
+// The arrays of data with one query each.
+inline DatasetArrays arrays_of(const Dataset& data) {
+  DatasetArrays arrays;
+  arrays.tokens = data.all_tokens().eigen();
+  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) arrays.lengths.push_back(data.length(i));
+  arrays.queries = data.queries().eigen();
+  arrays.labels.assign(data.labels().begin(), data.labels().end());
+  if (data.has_decoder()) arrays.decoder = data.decoder().eigen().transpose();
+  return arrays;
+}
+
 inline Matrix random_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, std::uint64_t seed) {
   const CounterRandom random(seed, RandomStream::init_W);
   Matrix result(rows, cols);
