@@ -19,13 +19,19 @@ constexpr std::ptrdiff_t max_chunks = 32;
 // Each chunk has a gradient of its own to clear and to add. Streams wait for memory, which fewer threads exhaust.
 constexpr std::ptrdiff_t max_streams = 16;
 
-// A sequence is worth being treated on its own from about this size on, measured by the bench large_data_bench.cpp:
-// below it what is done once per query weighs more, and blocks of many are faster.
-constexpr std::ptrdiff_t stream_doubles = 2 * 1024;
+// Streams are faster where the data exceed a second-level cache, a row has a few vectors (one alone waits for its own
+// sums), and a query has enough to do (T d^2 multiplications, roughly) beside what is done once for each: by 1.5 to 2.5
+// times from n = 32768, T = 8, d = 32 to n = 4096, T = 128, d = 128. At T = d = 16 they are slower by a tenth, at
+// d = 10 by a third (bench/large_data_bench.cpp).
+constexpr std::ptrdiff_t least_stream_doubles = 128 * 1024;
+constexpr std::ptrdiff_t least_stream_row = 16;
+constexpr std::ptrdiff_t least_stream_work = 8 * 1024;
 
 DataPath choose_path(const Dataset& data) {
-  const std::ptrdiff_t mean = data.total_tokens() * padded(data.dim()) / data.samples();
-  return mean >= stream_doubles ? DataPath::stream : DataPath::block;
+  const std::ptrdiff_t row = padded(data.dim()), size = data.total_tokens() * row;
+  const bool streams = size >= least_stream_doubles && row >= least_stream_row &&
+                       size / data.samples() * row >= least_stream_work;
+  return streams ? DataPath::stream : DataPath::block;
 }
 
 }  // namespace
