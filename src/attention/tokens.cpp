@@ -99,7 +99,8 @@ std::vector<Vector> logits(const Attention& model, const Parameters& parameters)
 std::vector<Vector> attention_probabilities(const Attention& model, const Parameters& parameters) {
   std::vector<Vector> result = logits(model, parameters);
   for (Vector& a : result) {
-    a = (a.array() - a.maxCoeff()).exp();
+    const double largest = a.maxCoeff();
+    for (double& x : a) x = std::exp(x - largest);  // Eigen's vector exp(-inf) is not 0
     a /= a.sum();
   }
   return result;

@@ -3,7 +3,8 @@
 //
 //   directional_bregman   D(W_svm / |W_svm|_p, W / |W|_p), 0 only for equal directions
 //   correlation           the cosine between the two
-//   margin_ratio          (margin of W on the svm's tokens / |W|_p) / (1 / |W_svm|_p), at most 1
+//   margin_ratio          (margin of W on the svm's tokens / |W|) / (the same of W_svm), in the norm of the run's
+//                         geometry; at most 1 where the solution is that of this norm
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -64,22 +65,13 @@ Solution load_solution(const std::filesystem::path& path, const Dataset& data, b
   return solution;
 }
 
-Dataset load_run_data(const SavedRun& run, const CompareOptions& options) {
-  const std::filesystem::path path = options.data.empty() ? run.config.data_path : options.data;
-  const auto load = [&] {
-    try {
-      return load_dataset(path);
-    } catch (const Error& error) {
-      if (!options.data.empty()) throw;
-      throw Error(error.kind(), fmt::format("{}; give the run's data with --data FILE", error.what()));
-    }
-  };
-  Dataset data = load();
-  if (data.fingerprint() != run.config.data_fingerprint)
-    throw bad_input(
-        fmt::format("{} is not the dataset of the run: its fingerprint is {:016x}, that of the run {:016x}",
-                    path.string(), data.fingerprint(), run.config.data_fingerprint));
-  return data;
+Dataset load_data(const SavedRun& run, const CompareOptions& options) {
+  if (!options.data.empty()) return load_run_data(run.config, options.data);
+  try {
+    return load_run_data(run.config, run.config.data_path);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}; give the run's data with --data FILE", error.what()));
+  }
 }
 
 Parameterization parameterization_of(const SavedRun& run) {
@@ -100,6 +92,12 @@ double margin_of(const Attention& model, const Matrix& weights, const Selection&
   return selection_margin(model.data(), selection, weights);
 }
 
+// In what to compare: the p of the divergence, and the norm that margins are divided by.
+struct Measure {
+  double p;
+  Norm norm;
+};
+
 // The three numbers for one set of weights; not numbers where the weights are 0 or not finite.
 struct Comparison {
   double directional_bregman = std::numeric_limits<double>::quiet_NaN();
@@ -107,15 +105,15 @@ struct Comparison {
 };
 
 Comparison compare(const Attention& model, const Matrix& svm, const Matrix& weights, const Selection& alpha,
-                   double p) {
+                   const Measure& measure) {
   Comparison result;
   if (weights.isZero(0) || !weights.allFinite()) return result;
-  result.directional_bregman = directional_bregman(svm, weights, p);
+  result.directional_bregman = directional_bregman(svm, weights, measure.p);
   result.correlation = correlation(svm, weights);
   // Both margins are measured: a solution that was stored at another scale than margin 1 gives the same ratio. One
   // that does not separate the selected tokens has none.
-  const double best = margin_of(model, svm, alpha) / lp_norm(svm, p);
-  if (best > 0) result.margin_ratio = margin_of(model, weights, alpha) / lp_norm(weights, p) / best;
+  const double best = margin_of(model, svm, alpha) / norm(svm, measure.norm);
+  if (best > 0) result.margin_ratio = margin_of(model, weights, alpha) / norm(weights, measure.norm) / best;
   return result;
 }
 
@@ -136,12 +134,15 @@ std::vector<std::string> cells(const Comparison& c) {
 int run_compare(const CompareOptions& options, bool p_given) {
   if (p_given) validate_p(options.p);
   const SavedRun run = load_run(options.run);
-  if (run.parameters.v.size() == 0)
+  if (run.parameters.W.size() + run.parameters.K.size() + run.parameters.p.size() == 0)
     throw bad_input(fmt::format("{} has no weights yet: the run was stopped before its first checkpoint",
                                 options.run.string()));
-  const double p = p_given ? options.p : geometry_p(run.config.optimizer);
-  const Dataset data = load_run_data(run, options);
-  const Attention model(data, parameterization_of(run), parse_loss(run.config.loss), {run.config.train});
+  const Measure measure =
+      p_given ? Measure{options.p, Norm::l(options.p)}
+              : Measure{geometry_p(run.config.optimizer), geometry_norm(run.config.optimizer)};
+  const Dataset data = load_data(run, options);
+  const Attention model(data, parameterization_of(run), parse_loss(run.config.loss),
+                        attention_options(run.config));
   const Solution svm = load_solution(options.svm, data, run.config.params == "prompt");
   if (run.result && run.result->status == RunStatus::diverged)
     throw bad_input(fmt::format("the run in {} diverged at step {}: its weights have no direction",
@@ -159,7 +160,7 @@ int run_compare(const CompareOptions& options, bool p_given) {
   if (weights.isZero(0))
     throw bad_input(
         fmt::format("the weights of the run in {} are 0: they have no direction", options.run.string()));
-  const Comparison last = compare(model, svm.weights, weights, alpha, p);
+  const Comparison last = compare(model, svm.weights, weights, alpha, measure);
   std::size_t agreeing = 0;
   for (std::size_t i = 0; i < alpha.tokens.size(); ++i)
     agreeing += alpha.tokens[i] == selected.tokens[i] ? 1 : 0;
@@ -171,10 +172,10 @@ int run_compare(const CompareOptions& options, bool p_given) {
   if (options.trace)
     for (const Record& record : run.records)
       trace.emplace_back(record.step,
-                         compare(model, svm.weights, compared_weights(record.parameters), alpha, p));
+                         compare(model, svm.weights, compared_weights(record.parameters), alpha, measure));
 
   if (options.common.json) {
-    Json json = {{"status", "done"}, {"p", p}};
+    Json json = {{"status", "done"}, {"p", measure.p}, {"norm", to_string(measure.norm)}};
     json.update(to_json(last));
     json["step"] = run.step;
     json["run_status"] = run.result ? to_string(run.result->status) : "unfinished";
@@ -195,8 +196,10 @@ int run_compare(const CompareOptions& options, bool p_given) {
     return done;
   }
   Table table;
-  table.title =
-      fmt::format("{} against {} in the geometry of p = {:g}", options.run.string(), options.svm.string(), p);
+  table.title = fmt::format(
+      "{} against {} in the geometry of p = {:g}{}", options.run.string(), options.svm.string(), measure.p,
+      measure.norm == Norm::l(measure.p) ? ""
+                                         : fmt::format("; margins in the norm {}", to_string(measure.norm)));
   table.columns = {{"step"}, {"directional Bregman"}, {"correlation"}, {"margin ratio"}};
   const auto add_row = [&](std::int64_t step, const Comparison& c) {
     std::vector<std::string> row = cells(c);

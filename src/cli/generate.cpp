@@ -1,82 +1,298 @@
-// attmirror generate: the papers' random data, and data of the same kind in other sizes.
+// attmirror generate: the papers' data from their seeds, and data of the same kinds in other sizes.
+//
+// One table says what kinds there are, which options each takes and how it is made; help, messages and the
+// check that an option belongs to the kind all read it.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/generators.hpp>
+#include <attmirror/data/head_data.hpp>
+#include <attmirror/data/npy.hpp>
+#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/data/visualization_data.hpp>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attmirror::cli {
 
 namespace {
 
-struct GenerateOptions {
-  CommonOptions common;
-  SphereData sphere;
-  std::int64_t min_tokens = 0;  // 0: rectangular
-  std::string kind = "sphere";
-  std::filesystem::path output;
+// What the user said; the kind has defaults for the rest.
+struct Given {
+  std::optional<std::int64_t> samples, tokens, dim, min_tokens, queries;
+  std::optional<std::uint64_t> seed;
+  std::optional<double> score;
+  std::optional<std::string> query_from, scores, label_margin;
 };
 
-Dataset make_data(const GenerateOptions& options) {
-  if (options.kind == "joint") return generate(JointData{});
-  if (options.kind != "sphere")
-    throw bad_input(fmt::format("kind is \"{}\": expected sphere or joint", options.kind));
-  SphereData sphere = options.sphere;
-  if (options.min_tokens != 0) sphere.min_tokens = options.min_tokens;
-  return generate(sphere);
+// A dataset, and the seed it was made from if it has one.
+struct Made {
+  Dataset data;
+  std::optional<std::uint64_t> seed{};
+};
+
+template <class T>
+void take(T& field, const std::optional<T>& given) {
+  if (given) field = *given;
 }
+
+template <class T>
+void take_choice(T& field, const char* name, const std::optional<std::string>& given,
+                 const std::vector<std::pair<std::string, T>>& choices) {
+  if (!given) return;
+  std::vector<std::string> names;
+  for (const auto& [word, value] : choices) {
+    if (word == *given) {
+      field = value;
+      return;
+    }
+    names.push_back(word);
+  }
+  throw bad_input(fmt::format("{} is \"{}\": expected {}", name, *given, fmt::join(names, ", ")));
+}
+
+Made make_sphere(const Given& given) {
+  SphereData options;
+  take(options.samples, given.samples);
+  take(options.tokens, given.tokens);
+  take(options.dim, given.dim);
+  take(options.seed, given.seed);
+  take(options.queries, given.queries);
+  if (given.min_tokens && *given.min_tokens != 0) options.min_tokens = *given.min_tokens;
+  using enum SphereData::QueryFrom;
+  take_choice(options.query_from, "query-from", given.query_from,
+              {{"draw", draw}, {"first", first_token}, {"last", last_token}, {"all", all_tokens}});
+  return {generate(options), options.seed};
+}
+
+Made make_single_input(const Given& given) {
+  SingleInputData options;
+  using enum SingleInputData::Scores;
+  take_choice(options.scores, "scores", given.scores, {{"equal", equal}, {"unequal", unequal}});
+  return {generate(options)};
+}
+
+Made make_joint_prompt(const Given& given) {
+  JointPromptData options;
+  using enum JointPromptData::LabelMargin;
+  take_choice(options.label_margin, "label-margin", given.label_margin, {{"tight", tight}, {"slack", slack}});
+  return {generate(options)};
+}
+
+Made make_loss_comparison(const Given& given) {
+  LossComparisonData options;
+  take(options.score, given.score);
+  return {generate(options)};
+}
+
+template <class Options>
+Made make_seeded(const Given& given) {
+  Options options;
+  take(options.seed, given.seed);
+  return {generate(options), options.seed};
+}
+
+template <class Options>
+Made make_sized(const Given& given) {
+  Options options;
+  take(options.samples, given.samples);
+  take(options.tokens, given.tokens);
+  take(options.dim, given.dim);
+  take(options.seed, given.seed);
+  return {generate(options), options.seed};
+}
+
+struct Kind {
+  std::string name, description;
+  std::vector<std::string> options;  // those it takes beside --output
+  Made (*make)(const Given&);
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {"sphere",
+       "tokens, queries and v on the unit sphere (P1, P3)",
+       {"--samples", "--tokens", "--dim", "--seed", "--min-tokens", "--queries", "--query-from"},
+       make_sphere},
+      {"joint",
+       "two sequences for training W and v together (P1)",
+       {},
+       [](const Given&) -> Made { return {generate(JointData{})}; }},
+      {"single-input",
+       "one sequence, for a prompt (P2)",
+       {"--scores", "--key-weights-output"},
+       make_single_input},
+      {"multi-input",
+       "three sequences of seven tokens, for a prompt (P2)",
+       {"--seed", "--key-weights-output"},
+       make_seeded<MultiInputData>},
+      {"joint-prompt",
+       "three sequences for training a prompt and v together (P2)",
+       {"--label-margin"},
+       make_joint_prompt},
+      {"loss-comparison",
+       "two sequences on which losses differ, for a prompt (P2)",
+       {"--score", "--key-weights-output"},
+       make_loss_comparison},
+      {"visualization1",
+       "two sequences in the plane, nuclear solution of rank 1 (P3)",
+       {"--seed"},
+       make_seeded<Visualization1Data>},
+      {"visualization2",
+       "two sequences in the plane, nuclear solution of rank 2 (P3)",
+       {"--seed"},
+       make_seeded<Visualization2Data>},
+      {"relu",
+       "unit tokens with the weights V of a ReLU head (P3)",
+       {"--samples", "--tokens", "--dim", "--seed"},
+       make_sized<ReluHeadData>},
+      {"orthonormal",
+       "orthonormal tokens, for a quadratic head (P3)",
+       {"--samples", "--tokens", "--dim", "--seed"},
+       make_sized<OrthonormalData>},
+  };
+  return all;
+}
+
+const Kind& find_kind(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
+  }
+  throw bad_input(fmt::format("kind is \"{}\": expected {}", name, fmt::join(names, ", ")));
+}
+
+struct GenerateOptions {
+  CommonOptions common;
+  Given given;
+  std::string kind = "sphere";
+  std::filesystem::path output, key_weights_output;
+};
 
 int run_generate(const GenerateOptions& options) {
   check_writable(options.output);
-  const Dataset data = make_data(options);
+  const bool wants_key_weights = !options.key_weights_output.empty();
+  if (wants_key_weights) {
+    if (options.key_weights_output == options.output)
+      throw bad_input(fmt::format("key-weights-output is {}, the file of the data: expected another one",
+                                  options.output.string()));
+    check_writable(options.key_weights_output);
+  }
+  const Made made = find_kind(options.kind).make(options.given);
+  const Dataset& data = made.data;
   save_dataset(options.output, data);
+  if (wants_key_weights) {
+    const Matrix A = score_blind_key_weights();
+    save_npy(options.key_weights_output,
+             Array({A.rows(), A.cols()}, std::span(A.data(), static_cast<std::size_t>(A.size()))));
+  }
   if (options.common.json) {
-    print_json(Json{{"status", "done"},
-                    {"output", options.output.string()},
-                    {"kind", options.kind},
-                    {"samples", data.samples()},
-                    {"max_tokens", data.max_length()},
-                    {"total_tokens", data.total_tokens()},
-                    {"dim", data.dim()},
-                    {"seed", options.kind == "sphere" ? Json(options.sphere.seed) : Json()},
-                    {"fingerprint", fmt::format("{:016x}", data.fingerprint())}});
+    print_json(
+        Json{{"status", "done"},
+             {"output", options.output.string()},
+             {"key_weights_output", wants_key_weights ? Json(options.key_weights_output.string()) : Json()},
+             {"kind", options.kind},
+             {"samples", data.samples()},
+             {"max_tokens", data.max_length()},
+             {"total_tokens", data.total_tokens()},
+             {"total_queries", data.total_queries()},
+             {"dim", data.dim()},
+             {"seed", made.seed ? Json(*made.seed) : Json()},
+             {"fingerprint", fmt::format("{:016x}", data.fingerprint())}});
   } else if (!options.common.quiet) {
     print(fmt::format("{}: {}\n", options.output.string(), to_string(data)));
+    if (wants_key_weights)
+      print(fmt::format("{}: key weights diag(1, 1, 0)\n", options.key_weights_output.string()));
   }
   return done;
+}
+
+// An option that only some kinds take. Its default is the kind's own, so that help can only quote it.
+template <class T, class Parser>
+void add_given(CLI::App& app, const std::string& name, std::optional<T>& value, const char* type,
+               const std::string& description, Parser parse) {
+  app.add_option_function<std::string>(
+         "--" + name, [&value, name, parse](const std::string& text) { value = parse(name, text); },
+         description)
+      ->type_name(type);
+}
+
+void refuse_options_of_other_kinds(const CLI::App& app, const Kind& kind) {
+  for (const Kind& other : kinds()) {
+    for (const std::string& name : other.options) {
+      if (std::ranges::find(kind.options, name) != kind.options.end() || app.count(name) == 0) continue;
+      throw bad_input(fmt::format("{} is given, but the {} data {}", name, kind.name,
+                                  kind.options.empty()
+                                      ? "have fixed sizes and no seed"
+                                      : fmt::format("take {} only", fmt::join(kind.options, ", "))));
+    }
+  }
 }
 
 }  // namespace
 
 Subcommand add_generate(CLI::App& parent) {
   auto options = std::make_shared<GenerateOptions>();
+  Given& given = options->given;
   CLI::App& app = *parent.add_subcommand("generate", "make a dataset from a seed");
-  add_text(app, "--kind", options->kind, "sphere|joint",
-           "sphere: tokens, queries and v on the unit sphere, as the papers draw them with torch's "
-           "generator; joint: "
-           "the two sequences of their joint training of W and v, nothing random");
-  CLI::Option* sizes[] = {add_count(app, "--samples", options->sphere.samples, "sequences n"),
-                          add_count(app, "--tokens", options->sphere.tokens,
-                                    "tokens T of each sequence (with --min-tokens: at most)"),
-                          add_count(app, "--dim", options->sphere.dim, "dimension d of a token"),
-                          add_count(app, "--min-tokens", options->min_tokens,
-                                    "lengths random from this to --tokens; 0: all equal"),
-                          add_seed(app, "--seed", options->sphere.seed,
-                                   "seed of torch's generator, of which the lower 32 bits count")};
+  std::string names, footer = "Kinds, and the options each takes:\n";
+  for (const Kind& kind : kinds()) {
+    names += (names.empty() ? "" : "|") + kind.name;
+    footer += fmt::format("  {:<16} {}\n", kind.name, kind.description);
+    if (!kind.options.empty()) footer += fmt::format("  {:<16} {}\n", "", fmt::join(kind.options, " "));
+  }
+  const auto text = [](const std::string&, const std::string& word) { return word; };
+  add_text(app, "--kind", options->kind, names, "what to make; see below");
+  // Defaults as the library has them; those of the two kinds for heads are the same.
+  const auto sizes = [](std::int64_t sphere, std::int64_t head) {
+    return fmt::format("[{}; relu, orthonormal: {}]", sphere, head);
+  };
+  const SphereData sphere;
+  const ReluHeadData head;
+  add_given(app, "samples", given.samples, "COUNT", "sequences n " + sizes(sphere.samples, head.samples),
+            parse_count);
+  add_given(app, "tokens", given.tokens, "COUNT",
+            "tokens T of each sequence, with --min-tokens at most " + sizes(sphere.tokens, head.tokens),
+            parse_count);
+  add_given(app, "dim", given.dim, "COUNT", "dimension d of a token " + sizes(sphere.dim, head.dim),
+            parse_count);
+  add_given(app, "min-tokens", given.min_tokens, "COUNT",
+            "lengths random from this to --tokens; 0: all equal [0]", parse_count);
+  add_given(
+      app, "seed", given.seed, "SEED",
+      "seed of torch's generator, of which the lower 32 bits count [1; multi-input: 0, visualization2: 3]",
+      parse_seed);
+  add_given(app, "queries", given.queries, "COUNT", "queries drawn for each sequence [1]", parse_count);
+  add_given(app, "query-from", given.query_from, "draw|first|last|all",
+            "where the queries are from: drawn, or (self-attention) the first, last or all tokens of the "
+            "sequence [draw]",
+            text);
+  add_given(app, "scores", given.scores, "equal|unequal",
+            "whether the tokens that are not optimal have equal scores [equal]", text);
+  add_given(app, "label-margin", given.label_margin, "tight|slack",
+            "whether all inputs are support vectors of the labels' max-margin problem [tight]", text);
+  add_given(app, "score", given.score, "NUMBER", "score C of the first sequence's best token [10]",
+            parse_number);
+  add_path(
+      app, "--key-weights-output", options->key_weights_output, "FILE",
+      "write the key weights diag(1, 1, 0) of these data to this .npy file too, for train --key-weights");
   add_path(app, "-o,--output", options->output, "FILE", "the .npz file to write")->required();
   add_common_options(app, options->common);
-  app.footer("Example:\n  attmirror generate --samples 6 --tokens 8 --dim 10 --seed 1 -o data.npz");
-  return {&app, &options->common,
-          [options, sizes = std::vector<CLI::Option*>(std::begin(sizes), std::end(sizes))] {
-            for (const CLI::Option* size : sizes)
-              if (options->kind == "joint" && size->count() > 0)
-                throw bad_input(fmt::format("{} is given, but the joint data have fixed sizes and no seed",
-                                            size->get_name()));
+  app.footer(footer +
+             "\nExamples:\n  attmirror generate --samples 6 --tokens 8 --dim 10 --seed 1 -o data.npz\n"
+             "  attmirror generate --kind multi-input --key-weights-output A.npy -o data.npz");
+  return {&app, &options->common, [options, &app] {
+            refuse_options_of_other_kinds(app, find_kind(options->kind));
             return run_generate(*options);
           }};
 }

@@ -66,7 +66,10 @@ Answer describe_dataset(const fs::path& path) {
                  {"max_tokens", data.max_length()},
                  {"total_tokens", data.total_tokens()},
                  {"dim", data.dim()},
-                 {"labels", {{"+1", positive}, {"-1", data.samples() - positive}}},
+                 {"queries", data.total_queries()},
+                 {"self_attention", !data.query_index().empty()},
+                 {"mask", to_string(data.mask())},
+                 {"labels", {{"+1", positive}, {"-1", data.total_queries() - positive}}},
                  {"decoder", data.has_decoder()},
                  {"optimal", nullptr},
                  {"fingerprint", fingerprint}};
@@ -77,13 +80,19 @@ Answer describe_dataset(const fs::path& path) {
                      : fmt::format("tokens            {} to {} each, {} in all\n", shortest,
                                    data.max_length(), data.total_tokens());
   answer.text += fmt::format("dimension         {}\n", data.dim());
-  answer.text += fmt::format("labels            {} of +1, {} of -1\n", positive, data.samples() - positive);
+  if (!data.one_query_each() || !data.query_index().empty())
+    answer.text += fmt::format("queries           {}{}\n", data.total_queries(),
+                               data.query_index().empty() ? "" : ", tokens of their sequences");
+  answer.text +=
+      fmt::format("labels            {} of +1, {} of -1\n", positive, data.total_queries() - positive);
   if (data.has_decoder()) {
     const Selection optimal = optimal_tokens(data);
     answer.json["optimal"] = optimal.tokens;
     answer.text += fmt::format("globally optimal  {}\n", short_list(optimal.tokens));
   } else {
-    answer.text += "decoder           none: train v too, or add an array v\n";
+    answer.text += data.head_weights().rows > 0
+                       ? "decoder           none: train with --head relu, train v too, or add an array v\n"
+                       : "decoder           none: train v too, or add an array v\n";
   }
   answer.text += fmt::format("fingerprint       {}\n", fingerprint);
   return answer;
@@ -105,9 +114,7 @@ Answer describe_run_folder(const fs::path& path) {
   answer.text = fmt::format("{}: {} at step {} of {}\n\n", path.string(), status, run.step, config.steps);
   answer.text += fmt::format("data        {} ({} sequences, at most {} tokens, dimension {})\n",
                              config.data_path.string(), config.samples, config.max_tokens, config.dim);
-  answer.text += fmt::format("model       {}{}, {} loss, trains {}\n", config.params,
-                             config.params == "KQ" ? fmt::format(" of rank {}", config.rank) : "",
-                             config.loss, trained_text(config));
+  answer.text += fmt::format("model       {}\n", model_text(config));
   answer.text += fmt::format("optimizer   {}\n", to_string(config.optimizer));
   answer.text += fmt::format("start       {}\n", start_text(config));
   answer.text += fmt::format("records     {} ({}, keeps {})\n", run.records.size(), config.record,
@@ -122,10 +129,7 @@ Answer describe_run_folder(const fs::path& path) {
   if (run.records.empty()) return answer;
 
   Table table;
-  table.columns = {{"step"},
-                   {"loss"},
-                   {"max softmax"},
-                   {fmt::format("‖{}‖_{:g}", weights_text(config), geometry_p(config.optimizer))}};
+  table.columns = {{"step"}, {"loss"}, {"max softmax"}, {norm_text(config)}};
   constexpr std::size_t most = 12;
   const std::size_t count = run.records.size();
   for (std::size_t r = 0; r < count; ++r) {

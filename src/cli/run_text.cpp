@@ -11,6 +11,21 @@ std::string trained_text(const RunConfig& config) {
   return text;
 }
 
+std::string model_text(const RunConfig& config) {
+  return fmt::format("{}{}, {} loss{}, trains {}", config.params,
+                     config.params == "KQ" ? fmt::format(" of rank {}", config.rank) : "", config.loss,
+                     extras_text(config), trained_text(config));
+}
+
+std::string extras_text(const RunConfig& config) {
+  std::string text;
+  if (config.head != "linear") text += fmt::format(", head {}", config.head);
+  if (config.mask != "none") text += fmt::format(", {} mask", config.mask);
+  if (config.scaled) text += ", scaled logits";
+  if (config.penalty != 0) text += fmt::format(", penalty {}", config.penalty);
+  return text;
+}
+
 std::string start_text(const RunConfig& config) {
   if (config.init_fingerprint != 0) return config.init_path.filename().string();
   switch (config.init_kind) {
@@ -27,6 +42,12 @@ std::string start_text(const RunConfig& config) {
 std::string weights_text(const RunConfig& config) {
   if (config.params == "W") return "W";
   return config.params == "KQ" ? "K Q^T" : "p";
+}
+
+std::string norm_text(const RunConfig& config) {
+  const Norm norm = geometry_norm(config.optimizer);
+  const std::string kind = norm.is_entrywise() ? fmt::format("{:g}", norm.p()) : to_string(norm);
+  return fmt::format("‖{}‖_{}", weights_text(config), kind);
 }
 
 }  // namespace attmirror::cli

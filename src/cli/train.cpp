@@ -82,10 +82,10 @@ std::string optimality(const RunResult& result) {
 
 std::string summary(const RunResult& result, const RunConfig& config, const TrainOptions& options,
                     const Dataset& data) {
-  std::string text = fmt::format("{}: {}\n{}; trains {} from {}; {} loss; {}\n\n", options.data.string(),
+  std::string text = fmt::format("{}: {}\n{}; trains {} from {}; {} loss{}; {}\n\n", options.data.string(),
                                  to_string(data), to_string(config.optimizer), trained_text(config),
-                                 start_text(config), config.loss, config.isa);
-  const std::string norm = fmt::format("‖{}‖_{:g}", weights_text(config), geometry_p(config.optimizer));
+                                 start_text(config), config.loss, extras_text(config), config.isa);
+  const std::string norm = norm_text(config);
   Table table;
   table.columns = {{"status", Align::left}, {"steps"}, {"loss"}, {"max softmax"}, {norm}, {"seconds"}};
   const auto number = [](const char* format, double value) {
@@ -131,9 +131,19 @@ int exit_code(const RunResult& result, const TrainOptions& options, int signal) 
   return signalled + signal;
 }
 
+Dataset load_data(const TrainOptions& options, const TrainPlan& plan) {
+  Dataset data = load_dataset(options.data);
+  if (plan.mask != Mask::causal) return data;
+  try {
+    return with_causal_mask(std::move(data));
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: mask is causal: {}", options.data.string(), error.what()));
+  }
+}
+
 int run_train(const CLI::App& app, const TrainOptions& options) {
   const TrainPlan plan = make_plan(app, options);
-  const Dataset data = load_dataset(options.data);
+  const Dataset data = load_data(options, plan);
   const Attention model(data, plan.parameterization, plan.loss, plan.attention);
   check_record_memory(model, plan.descent);
   const RunConfig config = describe_run(model, plan.optimizer, plan.descent, plan.sources);

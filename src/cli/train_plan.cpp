@@ -109,38 +109,6 @@ Parameterization make_parameterization(const TrainOptions& options, TrainPlan& p
   return prompt;
 }
 
-Optimizer make_optimizer(const CLI::App& app, const TrainOptions& options) {
-  const EpsPolicy eps = parse_eps_policy(options.eps);
-  if (eps == EpsPolicy::exact && app.count("--eps-value") > 0)
-    throw bad_input("eps-value is given, but eps is exact: only --eps paper uses it");
-  std::optional<Jacobian> jacobian;
-  if (!options.jacobian.empty()) jacobian = parse_jacobian(options.jacobian);
-  Optimizer optimizer;
-  if (options.optimizer == "md") {
-    optimizer = MirrorDescent{.p = options.p,
-                              .lr = options.lr,
-                              .normalized = options.normalized,
-                              .eps = eps,
-                              .eps_value = options.eps_value,
-                              .jacobian = jacobian,
-                              .power_path = parse_power_path(options.powers)};
-  } else if (options.optimizer == "gd") {
-    if (options.p != 2)
-      throw bad_input(fmt::format("p is {}, but gradient descent has p = 2: use --optimizer md", options.p));
-    if (app.count("--powers") > 0)
-      throw bad_input("powers is given, but gradient descent takes none: use --optimizer md");
-    optimizer = GradientDescent{.lr = options.lr,
-                                .normalized = options.normalized,
-                                .eps = eps,
-                                .eps_value = options.eps_value,
-                                .jacobian = jacobian};
-  } else {
-    throw bad_input(fmt::format("optimizer is \"{}\": expected md or gd", options.optimizer));
-  }
-  validate(optimizer);
-  return optimizer;
-}
-
 void check_files(const CLI::App& app, const TrainOptions& options) {
   if (options.resume && options.overwrite)
     throw bad_input("both --resume and --overwrite are given: expected one of them");
@@ -158,22 +126,8 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
   add_path(app, "-o,--output", o.output, "FOLDER",
            "where the run is kept; without it the run is only printed");
 
+  add_optimizer_options(app, o.optimizer);
   const char* group = "Descent";
-  add_text(app, "--optimizer", o.optimizer, "md|gd", "mirror descent or gradient descent")->group(group);
-  add_number(app, "--p", o.p, "the geometry of mirror descent, 1 < p < infinity; near 1 gives sparse weights")
-      ->group(group);
-  add_number(app, "--lr", o.lr, "step size")->group(group);
-  app.add_flag("--normalized", o.normalized, "divide each block's gradient by its dual norm")->group(group);
-  add_text(app, "--eps", o.eps, "exact|paper",
-           "exact: normalized steps never freeze; paper: g/(|g| + eps) as the published code rounds it")
-      ->group(group);
-  add_number(app, "--eps-value", o.eps_value, "the eps of --eps paper")->group(group);
-  add_text(app, "--jacobian", o.jacobian, "safe|textbook",
-           "how the derivative of the softmax is evaluated; by default safe, and textbook for --eps paper")
-      ->group(group);
-  add_text(app, "--powers", o.powers, "fast|general",
-           "general: no shortcuts for p = 2, 3, 3/2, 4/3, 4, 1.75, 1.1, to check them")
-      ->group(group);
   add_count(app, "--steps", o.steps, "stop after this many")->group(group);
   add_number(app, "--saturation", o.saturation,
              "stop once the mean largest softmax probability reaches this; 0: never")
@@ -189,6 +143,17 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
            "A of the prompt, .npy (d, d); without it the identity")
       ->group(group);
   add_text(app, "--loss", o.loss, "logistic|exponential|linear", "loss of the margin")->group(group);
+  add_text(
+      app, "--head", o.head, "linear|relu|quadratic:LAMBDA",
+      "prediction from the attended token u: v^T u; 1^T ReLU(V^T u) with the data's V; v^T u - LAMBDA |u|^2")
+      ->group(group);
+  add_text(app, "--mask", o.mask, "none|causal",
+           "causal: the query at token k attends to the tokens up to k (the data need query_index)")
+      ->group(group);
+  app.add_flag("--scaled", o.scaled, "divide the logits by sqrt(d), by sqrt(rank) for KQ")->group(group);
+  add_number(app, "--penalty", o.penalty,
+             "LAMBDA of the penalty LAMBDA |W|^2, LAMBDA (|K|^2 + |Q|^2) or LAMBDA |p|^2")
+      ->group(group);
   add_text(app, "--train", o.train, "BLOCKS",
            "blocks to train, as in W or W,v or K,Q or p,v; by default all but v")
       ->group(group);
@@ -215,9 +180,19 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   check_files(app, options);
   TrainPlan plan;
   plan.sources.data = options.data;
-  plan.optimizer = make_optimizer(app, options);
+  plan.optimizer = make_optimizer(app, options.optimizer);
   plan.loss = parse_loss(options.loss);
   plan.attention.train = parse_blocks(options.train);
+  plan.attention.head = parse_head(options.head);
+  plan.attention.scaled = options.scaled;
+  plan.attention.penalty = options.penalty;
+  if (!(options.penalty >= 0) || std::isinf(options.penalty))
+    throw bad_input(fmt::format("penalty is {}: expected a finite number, 0 or greater", options.penalty));
+  if (options.mask != "none" && options.mask != "causal")
+    throw bad_input(fmt::format(
+        "mask is \"{}\": expected none or causal (a mask of your own is the array mask of the data)",
+        options.mask));
+  if (options.mask == "causal") plan.mask = Mask::causal;
   DescentOptions& descent = plan.descent;
   descent.steps = options.steps;
   descent.saturation = options.saturation;

@@ -1,6 +1,7 @@
 // From the words of `attmirror train` to the objects of the library.
 #pragma once
 
+#include "cli/optimizer_options.hpp"
 #include "cli/options.hpp"
 #include <attmirror/descent/run_config.hpp>
 
@@ -13,18 +14,16 @@ struct TrainOptions {
   CommonOptions common;
   std::filesystem::path data;
 
-  std::string optimizer = "md";
-  double p = 2, lr = 0.1;
-  bool normalized = false;
-  std::string eps = "exact";
-  double eps_value = 0x1p-52;
-  std::string jacobian;  // empty: as the eps policy says
-  std::string powers = "fast";
+  OptimizerOptions optimizer;
 
   std::string params = "W";
   std::int64_t rank = 0;
   std::filesystem::path key_weights;
   std::string loss = "logistic";
+  std::string head = "linear";
+  std::string mask = "none";
+  bool scaled = false;
+  double penalty = 0;
   std::string train;  // empty: all blocks of the attention, v fixed
   std::string init;   // empty: zero, or uniform for KQ
   std::uint64_t init_seed = 0;
@@ -45,6 +44,7 @@ struct TrainPlan {
   Parameterization parameterization;
   Loss loss;
   AttentionOptions attention;
+  Mask mask = Mask::none;  // to put on the data
   Optimizer optimizer;
   DescentOptions descent;
   RunSources sources;

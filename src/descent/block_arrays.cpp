@@ -65,6 +65,11 @@ std::span<const double> block_values(const Parameters& parameters, Block block) 
   return {};
 }
 
+bool has_weights(const Parameters& parameters) {
+  return std::ranges::any_of(all_blocks,
+                             [&](Block block) { return !block_values(parameters, block).empty(); });
+}
+
 Shape block_shape(const Parameters& parameters, Block block) {
   switch (block) {
     case Block::W:

@@ -17,6 +17,9 @@ inline constexpr std::array all_blocks{Block::W, Block::K, Block::Q, Block::p, B
 // The numbers of a block in C order; empty when the parameters lack it.
 std::span<const double> block_values(const Parameters& parameters, Block block);
 
+// Whether any block is there.
+bool has_weights(const Parameters& parameters);
+
 // (rows, cols) of W, K, Q; (size) of p, v.
 Shape block_shape(const Parameters& parameters, Block block);
 

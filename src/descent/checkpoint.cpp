@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view format = "attmirror checkpoint";
 constexpr std::int64_t format_version = 1;
 constexpr std::string_view state_prefix = "state.";
+constexpr std::string_view numbers_prefix = "numbers.";
 
 void put_records(NamedArrays& arrays, const std::vector<Record>& records) {
   std::vector<std::int64_t> step, scheduled, kept;
@@ -27,10 +28,8 @@ void put_records(NamedArrays& arrays, const std::vector<Record>& records) {
     max_softmax.push_back(record.max_softmax);
     norm.push_back(record.norm);
     scheduled.push_back(record.scheduled ? 1 : 0);
-    const bool has_weights = std::ranges::any_of(
-        all_blocks, [&](Block block) { return !block_values(record.parameters, block).empty(); });
-    kept.push_back(has_weights ? 1 : 0);
-    if (has_weights) with_weights.push_back(&record);
+    kept.push_back(has_weights(record.parameters) ? 1 : 0);
+    if (has_weights(record.parameters)) with_weights.push_back(&record);
   }
   arrays.emplace("record.step", Array(std::span<const std::int64_t>(step)));
   arrays.emplace("record.loss", Array(std::span<const double>(loss)));
@@ -75,6 +74,14 @@ std::map<std::string, Parameters> get_state(const NamedArrays& arrays) {
   return state;
 }
 
+std::map<std::string, std::vector<double>> get_numbers(const NamedArrays& arrays) {
+  std::map<std::string, std::vector<double>> numbers;
+  for (const auto& [key, array] : arrays)
+    if (key.starts_with(numbers_prefix))
+      numbers[key.substr(numbers_prefix.size())] = get_doubles(arrays, key, array.size());
+  return numbers;
+}
+
 Checkpoint from_arrays(const NamedArrays& arrays) {
   if (!arrays.contains("format") || get_text(arrays, "format") != format)
     throw bad_input("it is no checkpoint of attmirror");
@@ -89,6 +96,7 @@ Checkpoint from_arrays(const NamedArrays& arrays) {
   checkpoint.seconds = get_doubles(arrays, "seconds", 1)[0];
   checkpoint.weights = get_blocks(arrays, "weights.");
   checkpoint.state = get_state(arrays);
+  checkpoint.numbers = get_numbers(arrays);
   checkpoint.records = get_records(arrays);
   return checkpoint;
 }
@@ -113,6 +121,8 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
   put_blocks(arrays, "weights.", checkpoint.weights);
   for (const auto& [name, blocks] : checkpoint.state)
     put_blocks(arrays, fmt::format("{}{}.", state_prefix, name), blocks);
+  for (const auto& [name, numbers] : checkpoint.numbers)
+    arrays.emplace(fmt::format("{}{}", numbers_prefix, name), Array(std::span<const double>(numbers)));
   put_records(arrays, checkpoint.records);
   save_npz(path, arrays);
 }
@@ -128,7 +138,10 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
 
 bool is_finite(const Checkpoint& checkpoint) {
   return all_finite(checkpoint.weights) &&
-         std::ranges::all_of(checkpoint.state, [](const auto& named) { return all_finite(named.second); });
+         std::ranges::all_of(checkpoint.state, [](const auto& named) { return all_finite(named.second); }) &&
+         std::ranges::all_of(checkpoint.numbers, [](const auto& named) {
+           return std::ranges::all_of(named.second, [](double x) { return std::isfinite(x); });
+         });
 }
 
 }  // namespace attmirror

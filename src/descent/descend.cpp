@@ -2,12 +2,14 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/descent/descend.hpp>
+#include <attmirror/descent/update_rule.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -34,7 +36,32 @@ std::string describe(const Attention& model) {
     print.add(prompt->key_weights);
     text += fmt::format(", key weights {:016x}", print.value());
   }
+  // What the papers' models lack is named where it is there.
+  if (!std::holds_alternative<LinearHead>(model.head()))
+    text += fmt::format(", head {}", to_string(model.head()));
+  if (const auto* relu = std::get_if<ReluHead>(&model.head())) {
+    Fingerprint print;
+    print.add(relu->V);
+    text += fmt::format(" {:016x}", print.value());
+  }
+  if (model.logit_scale() != 1) text += ", scaled logits";
+  if (model.penalty() != 0) text += fmt::format(", penalty {}", model.penalty());
   return text;
+}
+
+// The rule's plain numbers from a checkpoint.
+void restore(const std::string& name, const Checkpoint& checkpoint, std::span<double> numbers) {
+  const auto saved = checkpoint.numbers.find(name);
+  if (saved == checkpoint.numbers.end())
+    throw bad_input(fmt::format("the checkpoint lacks the optimizer's numbers \"{}\"", name));
+  if (saved->second.size() != numbers.size())
+    throw bad_input(fmt::format("the checkpoint's numbers \"{}\" are {}: expected {}", name,
+                                saved->second.size(), numbers.size()));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (!std::isfinite(saved->second[i]))
+      throw bad_input(fmt::format("the checkpoint's number {}[{}] is {}: expected a finite number", name, i,
+                                  saved->second[i]));
+  std::ranges::copy(saved->second, numbers.begin());
 }
 
 // Reading the clock costs as much as a tenth of a small step, so it is read every so many steps: as many as
@@ -95,6 +122,14 @@ double attention_norm(const Parameters& parameters, double p) {
   return lp_norm(combined_weights(parameters), p);
 }
 
+double attention_norm(const Parameters& parameters, const Norm& norm) {
+  // By the mirror map where there is one: the norm that normalised steps divide by, to the bit.
+  if (norm.is_entrywise() && norm.p() > 1 && std::isfinite(norm.p()))
+    return attention_norm(parameters, norm.p());
+  if (parameters.p.size() > 0) return attmirror::norm(Matrix(parameters.p), norm);
+  return attmirror::norm(combined_weights(parameters), norm);
+}
+
 struct Descent::State {
   const Attention* model;
   Optimizer optimizer;
@@ -131,7 +166,7 @@ Record Descent::State::make_record() const {
   record.loss = value.loss;
   record.max_softmax = value.max_softmax;
   Parameters now = weights.parameters();
-  record.norm = attention_norm(now, geometry_p(optimizer));
+  record.norm = attention_norm(now, geometry_norm(optimizer));
   if (options.keep == Keep::parameters) record.parameters = std::move(now);
   return record;
 }
@@ -150,7 +185,7 @@ Run Descent::State::finish(RunStatus status) {
   run.loss = value.loss;
   run.max_softmax = value.max_softmax;
   run.final_parameters = weights.parameters();
-  run.norm = attention_norm(run.final_parameters, geometry_p(optimizer));
+  run.norm = attention_norm(run.final_parameters, geometry_norm(optimizer));
   if (status != RunStatus::diverged) run.selected = selected_tokens(*model, run.final_parameters);
   run.records = records;
   run.seconds = seconds();
@@ -189,6 +224,7 @@ Descent::Descent(const Attention& model, const Optimizer& optimizer, const Desce
       throw bad_input(fmt::format("the checkpoint lacks the optimizer's state \"{}\"", name));
     blocks->assign(saved->second);
   }
+  for (auto& [name, numbers] : s.rule->numbers()) restore(name, checkpoint, numbers);
   s.step = checkpoint.step;
   s.seconds_before = checkpoint.seconds;
   // The last record of the earlier part is made again if it is still wanted.
@@ -229,7 +265,7 @@ Run Descent::run(const DescentCallbacks& callbacks) {
                       : s.step >= s.options.steps ? RunStatus::completed
                                                   : RunStatus::out_of_time);
     }
-    s.rule->step(s.gradient, s.weights);
+    s.rule->step(s.gradient, {s.step, s.value.loss}, s.weights);
     ++s.step;
   }
 }
@@ -248,6 +284,8 @@ Checkpoint Descent::checkpoint() const {
   checkpoint.seconds = s.seconds();
   checkpoint.weights = s.weights.parameters();
   for (const auto& [name, blocks] : s.rule->state()) checkpoint.state[name] = blocks->parameters();
+  for (const auto& [name, numbers] : s.rule->numbers())
+    checkpoint.numbers[name].assign(numbers.begin(), numbers.end());
   checkpoint.records = s.records;
   return checkpoint;
 }

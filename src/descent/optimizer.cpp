@@ -1,13 +1,17 @@
+#include "descent/rules.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/optimizer.hpp>
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
 namespace attmirror {
 
 namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 void validate_step(double lr, double eps_value) {
   if (!(lr > 0) || std::isinf(lr))
@@ -16,116 +20,158 @@ void validate_step(double lr, double eps_value) {
     throw bad_input(fmt::format("eps_value is {}: expected a finite number, 0 or greater", eps_value));
 }
 
-// Positions of the trained blocks among all blocks of the model.
-std::vector<std::ptrdiff_t> trained_positions(const Attention& model, const ParameterBlocks& weights) {
-  std::vector<std::ptrdiff_t> result;
-  for (const Block block : model.trained()) result.push_back(weights.find(block));
-  return result;
-}
-
-// The factor that a block's stored gradient is multiplied with: lr, times what `normalized`, the eps policy and the
-// gradient's scale ask for. A zero gradient moves nothing.
+// Polyak's step length comes from the gradient's own size.
 template <class Options>
-double step_factor(const Options& options, double dual_norm, double log_scale) {
-  if (options.normalized && options.eps == EpsPolicy::exact)
-    return dual_norm == 0 ? 0.0 : options.lr / dual_norm;
-  const double scale = std::exp(log_scale);
-  if (!options.normalized) return options.lr * scale;
-  const double size = dual_norm * scale + options.eps_value;
-  return size == 0 ? 0.0 : options.lr * scale / size;
+void validate_schedule(const Options& options) {
+  options.schedule.validate();
+  options.momentum.validate();
+  if (options.schedule.kind != ScheduleKind::polyak) return;
+  if (options.normalized)
+    throw bad_input(
+        "schedule is polyak with normalized steps: Polyak's step is made from the gradient's size, which "
+        "normalized steps divide out; expected one of the two");
+  if (options.momentum.kind != MomentumKind::none)
+    throw bad_input(
+        fmt::format("schedule is polyak with momentum {}: Polyak's step is for the gradient itself; expected "
+                    "momentum none",
+                    to_string(options.momentum)));
 }
 
-class MirrorDescentRule final : public UpdateRule {
- public:
-  MirrorDescentRule(const MirrorDescent& options, const Attention& model, const ParameterBlocks& weights)
-      : options_(options),
-        map_(options.p, options.power_path),
-        positions_(trained_positions(model, weights)),
-        dual_(model.trained_blocks()) {
-    for (std::ptrdiff_t b = 0; b < dual_.count(); ++b) map_.map(weights.view(position(b)), dual_.view(b));
-  }
-
-  void step(const Gradient& gradient, ParameterBlocks& weights) override {
-    for (std::ptrdiff_t b = 0; b < dual_.count(); ++b) {
-      const ConstMatrixView g = gradient.blocks.view(b);
-      const double norm = options_.normalized ? map_.dual_norm(g) : 0.0;
-      const double factor = step_factor(options_, norm, gradient.log_scale[static_cast<std::size_t>(b)]);
-      map_.step(g, factor, dual_.view(b), weights.view(position(b)));
-    }
-  }
-
-  std::vector<std::pair<std::string, ParameterBlocks*>> state() override { return {{"dual", &dual_}}; }
-
- private:
-  std::ptrdiff_t position(std::ptrdiff_t b) const { return positions_[static_cast<std::size_t>(b)]; }
-
-  MirrorDescent options_;
-  LpMap map_;
-  std::vector<std::ptrdiff_t> positions_;
-  ParameterBlocks dual_;
-};
-
-class GradientDescentRule final : public UpdateRule {
- public:
-  GradientDescentRule(const GradientDescent& options, const Attention& model, const ParameterBlocks& weights)
-      : options_(options), positions_(trained_positions(model, weights)) {}
-
-  void step(const Gradient& gradient, ParameterBlocks& weights) override {
-    for (std::ptrdiff_t b = 0; b < gradient.blocks.count(); ++b) {
-      const ConstMatrixView g = gradient.blocks.view(b);
-      const double norm = options_.normalized ? euclid_.norm(g) : 0.0;
-      const double factor = step_factor(options_, norm, gradient.log_scale[static_cast<std::size_t>(b)]);
-      MatrixView w = weights.view(positions_[static_cast<std::size_t>(b)]);
-      euclid_.step(g, factor, w, w);
-    }
-  }
-
-  std::vector<std::pair<std::string, ParameterBlocks*>> state() override { return {}; }
-
- private:
-  GradientDescent options_;
-  LpMap euclid_{2};
-  std::vector<std::ptrdiff_t> positions_;
-};
+void validate_weight(const char* name, double beta) {
+  if (!(beta >= 0 && beta < 1))
+    throw bad_input(fmt::format("{} is {}: expected a number in [0, 1)", name, beta));
+}
 
 template <class Options>
 std::string common_text(const Options& options) {
-  std::string text = fmt::format(", lr = {}{}, eps {}", options.lr, options.normalized ? ", normalized" : "",
-                                 to_string(options.eps));
+  std::string text = fmt::format(", lr = {}", options.lr);
+  if constexpr (requires { options.normalized; }) text += options.normalized ? ", normalized" : "";
+  text += fmt::format(", eps {}", to_string(options.eps));
   if (options.eps == EpsPolicy::paper) text += fmt::format(" {}", options.eps_value);
-  return text + fmt::format(", {} Jacobian", to_string(jacobian_for(options)));
+  text += fmt::format(", {} Jacobian", to_string(jacobian_for(options)));
+  if constexpr (requires { options.momentum; })
+    if (options.momentum.kind != MomentumKind::none)
+      text += fmt::format(", momentum {}", to_string(options.momentum));
+  if (options.schedule.kind != ScheduleKind::constant)
+    text += fmt::format(", schedule {}", to_string(options.schedule));
+  return text;
 }
+
+struct Text {
+  std::string operator()(const MirrorDescent& md) const {
+    if (md.geometry == Geometry::hyperbolic_entropy)
+      return fmt::format("mirror descent, hyperbolic entropy, beta = {}", md.beta) + common_text(md);
+    if (md.geometry == Geometry::schatten)
+      return fmt::format("mirror descent, Schatten p = {}", md.p) + common_text(md);
+    const std::string text = fmt::format("mirror descent, p = {}", md.p) + common_text(md);
+    return md.power_path == PowerPath::general ? text + ", general powers" : text;
+  }
+  std::string operator()(const GradientDescent& gd) const { return "gradient descent" + common_text(gd); }
+  std::string operator()(const SteepestDescent& sd) const {
+    return fmt::format("steepest descent, norm {}{}", to_string(sd.norm),
+                       sd.orthogonalization == Orthogonalization::exact ? "" : " by Newton-Schulz") +
+           common_text(sd);
+  }
+  std::string operator()(const Adam& adam) const {
+    return fmt::format("Adam, beta1 = {}, beta2 = {}", adam.beta1, adam.beta2) + common_text(adam);
+  }
+};
+
+struct GeometryNorm {
+  Norm operator()(const MirrorDescent& md) const {
+    if (md.geometry == Geometry::hyperbolic_entropy) return Norm::l(1);
+    return md.geometry == Geometry::schatten ? Norm::schatten(md.p) : Norm::l(md.p);
+  }
+  Norm operator()(const GradientDescent&) const { return Norm::l(2); }
+  Norm operator()(const SteepestDescent& sd) const { return sd.norm; }
+  Norm operator()(const Adam&) const { return Norm::l(infinity); }
+};
 
 }  // namespace
 
-std::string_view to_string(EpsPolicy policy) { return policy == EpsPolicy::exact ? "exact" : "paper"; }
+std::string_view to_string(Geometry geometry) {
+  switch (geometry) {
+    case Geometry::lp:
+      return "lp";
+    case Geometry::schatten:
+      return "schatten";
+    case Geometry::hyperbolic_entropy:
+      return "entropy";
+  }
+  return "unknown";
+}
 
-EpsPolicy parse_eps_policy(std::string_view name) {
-  if (name == "exact") return EpsPolicy::exact;
-  if (name == "paper") return EpsPolicy::paper;
-  throw bad_input(fmt::format("eps is \"{}\": expected exact or paper", name));
+Geometry parse_geometry(std::string_view name) {
+  for (const Geometry geometry : {Geometry::lp, Geometry::schatten, Geometry::hyperbolic_entropy})
+    if (name == to_string(geometry)) return geometry;
+  throw bad_input(fmt::format("geometry is \"{}\": expected lp, schatten or entropy", name));
 }
 
 void MirrorDescent::validate() const {
   validate_p(p);
   validate_step(lr, eps_value);
+  if (!(beta > 0) || std::isinf(beta))
+    throw bad_input(fmt::format("beta is {}: expected a finite number greater than 0", beta));
+  if (power_path == PowerPath::general && geometry != Geometry::lp)
+    throw bad_input(fmt::format("powers is general with geometry {}: only lp has special cases to switch off",
+                                to_string(geometry)));
+  validate_schedule(*this);
+  if (schedule.kind == ScheduleKind::polyak && (geometry != Geometry::lp || p != 2))
+    throw bad_input(fmt::format(
+        "schedule is polyak with mirror descent, geometry {}, p = {}: Polyak's step bounds the way "
+        "to a minimum in the weights, and mirror descent steps in their dual images; expected "
+        "geometry lp with p = 2, gradient descent or steepest descent",
+        to_string(geometry), p));
 }
 
-void GradientDescent::validate() const { validate_step(lr, eps_value); }
+void GradientDescent::validate() const {
+  validate_step(lr, eps_value);
+  validate_schedule(*this);
+}
+
+void SteepestDescent::validate() const {
+  validate_step(lr, eps_value);
+  validate_schedule(*this);
+  if (orthogonalization == Orthogonalization::newton_schulz && norm != Norm::spectral())
+    throw bad_input(
+        fmt::format("orthogonalization is newton-schulz with norm {}: only the spectral norm's direction is "
+                    "an orthogonal "
+                    "matrix",
+                    to_string(norm)));
+}
+
+void Adam::validate() const {
+  validate_step(lr, eps_value);
+  validate_weight("beta1", beta1);
+  validate_weight("beta2", beta2);
+  schedule.validate();
+  if (schedule.kind == ScheduleKind::polyak)
+    throw bad_input(
+        "schedule is polyak with Adam: Adam divides the gradient's size out, which Polyak's step is made "
+        "from; "
+        "expected constant or power");
+}
+
+SteepestDescent sign_descent(double lr) { return {.norm = Norm::l(infinity), .lr = lr}; }
+SteepestDescent coordinate_descent(double lr) { return {.norm = Norm::l(1), .lr = lr}; }
+SteepestDescent spectral_descent(double lr) { return {.norm = Norm::spectral(), .lr = lr}; }
+
+SteepestDescent signum(double lr, double beta) {
+  return {.norm = Norm::l(infinity), .lr = lr, .momentum = {MomentumKind::ema, beta}};
+}
+
+SteepestDescent muon(double lr, double beta, Orthogonalization orthogonalization) {
+  return {.norm = Norm::spectral(),
+          .lr = lr,
+          .momentum = {MomentumKind::ema, beta},
+          .orthogonalization = orthogonalization};
+}
 
 void validate(const Optimizer& optimizer) {
   std::visit([](const auto& options) { options.validate(); }, optimizer);
 }
 
-std::string to_string(const Optimizer& optimizer) {
-  if (const auto* md = std::get_if<MirrorDescent>(&optimizer)) {
-    std::string text = fmt::format("mirror descent, p = {}", md->p);
-    text += common_text(*md);
-    return md->power_path == PowerPath::general ? text + ", general powers" : text;
-  }
-  const auto& gd = std::get<GradientDescent>(optimizer);
-  return "gradient descent" + common_text(gd);
-}
+std::string to_string(const Optimizer& optimizer) { return std::visit(Text{}, optimizer); }
 
 Jacobian jacobian_for(const Optimizer& optimizer) {
   return std::visit(
@@ -136,17 +182,35 @@ Jacobian jacobian_for(const Optimizer& optimizer) {
       optimizer);
 }
 
+Norm geometry_norm(const Optimizer& optimizer) { return std::visit(GeometryNorm{}, optimizer); }
+
 double geometry_p(const Optimizer& optimizer) {
   const auto* md = std::get_if<MirrorDescent>(&optimizer);
-  return md != nullptr ? md->p : 2.0;
+  return md != nullptr && md->geometry == Geometry::lp ? md->p : 2.0;
 }
 
 std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const Attention& model,
                                       const ParameterBlocks& weights) {
   validate(optimizer);
-  if (const auto* md = std::get_if<MirrorDescent>(&optimizer))
-    return std::make_unique<MirrorDescentRule>(*md, model, weights);
-  return std::make_unique<GradientDescentRule>(std::get<GradientDescent>(optimizer), model, weights);
+  const auto schedule = std::visit([](const auto& options) { return options.schedule.kind; }, optimizer);
+  if (schedule == ScheduleKind::polyak && std::holds_alternative<Linear>(model.loss()))
+    throw bad_input(
+        "schedule is polyak with the linear loss, which has no lower bound for Polyak's step to aim at");
+  struct Make {
+    const Attention& model;
+    const ParameterBlocks& weights;
+    std::unique_ptr<UpdateRule> operator()(const MirrorDescent& o) const {
+      return make_mirror_descent_rule(o, model, weights);
+    }
+    std::unique_ptr<UpdateRule> operator()(const GradientDescent& o) const {
+      return make_gradient_descent_rule(o, model, weights);
+    }
+    std::unique_ptr<UpdateRule> operator()(const SteepestDescent& o) const {
+      return make_steepest_descent_rule(o, model, weights);
+    }
+    std::unique_ptr<UpdateRule> operator()(const Adam& o) const { return make_adam_rule(o, model, weights); }
+  };
+  return std::visit(Make{model, weights}, optimizer);
 }
 
 }  // namespace attmirror

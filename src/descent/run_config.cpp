@@ -1,4 +1,5 @@
 #include "descent/block_arrays.hpp"
+#include "descent/optimizer_config.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
@@ -50,55 +51,6 @@ std::pair<std::filesystem::path, std::uint64_t> parse_source(const Json& json) {
   return {json.at("path").get<std::string>(), parse_hex(json.at("fingerprint").get<std::string>())};
 }
 
-template <class Options>
-void put_step(Json& json, const Options& options) {
-  json["lr"] = options.lr;
-  json["normalized"] = options.normalized;
-  json["eps"] = to_string(options.eps);
-  json["eps_value"] = options.eps_value;
-  json["jacobian"] = to_string(jacobian_for(options));
-}
-
-template <class Options>
-void get_step(const Json& json, Options& options) {
-  options.lr = json.at("lr");
-  options.normalized = json.at("normalized");
-  options.eps = parse_eps_policy(json.at("eps").get<std::string>());
-  options.eps_value = json.at("eps_value");
-  // Left empty where it is what the eps policy says anyway.
-  const Jacobian jacobian = parse_jacobian(json.at("jacobian").get<std::string>());
-  if (jacobian != jacobian_for(options)) options.jacobian = jacobian;
-}
-
-Json optimizer_json(const Optimizer& optimizer) {
-  Json json;
-  if (const auto* md = std::get_if<MirrorDescent>(&optimizer)) {
-    json["kind"] = "md";
-    json["p"] = md->p;
-    put_step(json, *md);
-    json["powers"] = to_string(md->power_path);
-  } else {
-    json["kind"] = "gd";
-    put_step(json, std::get<GradientDescent>(optimizer));
-  }
-  return json;
-}
-
-Optimizer parse_optimizer(const Json& json) {
-  const std::string kind = json.at("kind");
-  if (kind == "gd") {
-    GradientDescent gd;
-    get_step(json, gd);
-    return gd;
-  }
-  if (kind != "md") throw bad_input(fmt::format("optimizer is \"{}\": expected md or gd", kind));
-  MirrorDescent md;
-  md.p = json.at("p");
-  get_step(json, md);
-  md.power_path = parse_power_path(json.at("powers").get<std::string>());
-  return md;
-}
-
 Json config_json(const RunConfig& config) {
   Json train = Json::array();
   for (const Block block : config.train) train.push_back(to_string(block));
@@ -107,16 +59,22 @@ Json config_json(const RunConfig& config) {
       {"format_version", format_version},
       {"data",
        {{"path", config.data_path.string()},
+        {"mask", config.mask},  // before the fingerprint, which it changes: differences are named in this order
         {"fingerprint", hex(config.data_fingerprint)},
         {"samples", config.samples},
         {"max_tokens", config.max_tokens},
         {"total_tokens", config.total_tokens},
-        {"dim", config.dim}}},
+        {"dim", config.dim},
+        {"queries_each", config.queries_each}}},
       {"model",
        {{"params", config.params},
         {"rank", config.rank},
         {"key_weights", source(config.key_weights_path, config.key_weights_fingerprint)},
+        {"head", config.head},
+        {"head_fingerprint", config.head_fingerprint == 0 ? Json() : Json(hex(config.head_fingerprint))},
         {"loss", config.loss},
+        {"scaled", config.scaled},
+        {"penalty", config.penalty},
         {"train", train}}},
       {"optimizer", optimizer_json(config.optimizer)},
       {"init",
@@ -154,6 +112,14 @@ RunConfig config_of(const Json& json) {
   config.max_tokens = data.at("max_tokens");
   config.total_tokens = data.at("total_tokens");
   config.dim = data.at("dim");
+  // Runs of version 0.1 know neither of these.
+  config.queries_each = data.value("queries_each", config.queries_each);
+  config.mask = data.value("mask", config.mask);
+  config.head = model.value("head", config.head);
+  if (const auto found = model.find("head_fingerprint"); found != model.end() && !found->is_null())
+    config.head_fingerprint = parse_hex(found->get<std::string>());
+  config.scaled = model.value("scaled", config.scaled);
+  config.penalty = model.value("penalty", config.penalty);
   config.params = model.at("params");
   config.rank = model.at("rank");
   std::tie(config.key_weights_path, config.key_weights_fingerprint) = parse_source(model.at("key_weights"));
@@ -255,6 +221,16 @@ RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const
     config.key_weights_fingerprint = fingerprint(key_weights);
   }
   config.loss = to_string(model.loss());
+  config.head = to_string(model.head());
+  if (const auto* relu = std::get_if<ReluHead>(&model.head())) {
+    Parameters weights;
+    weights.W = relu->V;
+    config.head_fingerprint = fingerprint(weights);
+  }
+  config.queries_each = data.equal_query_counts() ? data.query_count(0) : 0;
+  config.mask = to_string(data.mask());
+  config.scaled = model.logit_scale() != 1;
+  config.penalty = model.penalty();
   config.train = model.trained();
   config.optimizer = optimizer;
   config.init_kind = options.init.kind;
@@ -271,6 +247,25 @@ RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const
   config.version = version();
   config.commit = commit();
   return config;
+}
+
+AttentionOptions attention_options(const RunConfig& config) {
+  AttentionOptions options;
+  options.train = config.train;
+  options.head = parse_head(config.head);
+  options.scaled = config.scaled;
+  options.penalty = config.penalty;
+  return options;
+}
+
+Dataset load_run_data(const RunConfig& config, const std::filesystem::path& path) {
+  Dataset data = load_dataset(path);
+  if (config.mask == to_string(Mask::causal)) data = with_causal_mask(std::move(data));
+  if (data.fingerprint() != config.data_fingerprint)
+    throw bad_input(
+        fmt::format("{} is not the dataset of the run: its fingerprint is {:016x}, that of the run {:016x}",
+                    path.string(), data.fingerprint(), config.data_fingerprint));
+  return data;
 }
 
 std::string to_json(const RunConfig& config) { return dump(config_json(config), 2) + "\n"; }

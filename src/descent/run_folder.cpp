@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <limits>
 #include <system_error>
 
 #include <fcntl.h>
@@ -35,9 +34,6 @@ constexpr std::array file_names{"result.json", "checkpoint.npz", "final.npz",
                                 "trace.npz",   "metrics.jsonl",  "config.json"};
 
 Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-double number_or_nan(const Json& json) {
-  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-}
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -79,27 +75,6 @@ bool is_there(const fs::path& path) {
 
 RunConfig read_config(const fs::path& path) { return parse_run_config(read_text_file(path), path.string()); }
 
-RunStatus parse_status(const std::string& name) {
-  for (const RunStatus status : {RunStatus::completed, RunStatus::saturated, RunStatus::out_of_time,
-                                 RunStatus::interrupted, RunStatus::diverged})
-    if (name == to_string(status)) return status;
-  throw bad_input(fmt::format("status is \"{}\", which is none", name));
-}
-
-RunResult parse_result(const Json& json) {
-  RunResult result;
-  result.status = parse_status(json.at("status"));
-  result.steps = json.at("steps");
-  result.loss = number_or_nan(json.at("loss"));
-  result.max_softmax = number_or_nan(json.at("max_softmax"));
-  result.norm = number_or_nan(json.at("norm"));
-  result.seconds = number_or_nan(json.at("seconds"));
-  result.selected.tokens = json.at("selected").get<std::vector<std::int64_t>>();
-  if (!json.at("optimal").is_null())
-    result.optimal = Selection{json.at("optimal").get<std::vector<std::int64_t>>()};
-  return result;
-}
-
 // Whatever is wrong inside a file of the run, the message begins with the file.
 template <class Read>
 auto naming(const fs::path& path, Read read) {
@@ -121,7 +96,7 @@ void check_version(const NamedArrays& arrays) {
 
 std::optional<RunResult> read_result(const fs::path& path) {
   if (!is_there(path)) return std::nullopt;
-  return naming(path, [&] { return parse_result(Json::parse(read_text_file(path))); });
+  return naming(path, [&] { return parse_result(read_text_file(path)); });
 }
 
 NamedArrays trace_arrays(const Attention& model, const Run& run) {
@@ -135,7 +110,7 @@ NamedArrays trace_arrays(const Attention& model, const Run& run) {
     loss.push_back(record.loss);
     max_softmax.push_back(record.max_softmax);
     norm.push_back(record.norm);
-    if (record.parameters.v.size() > 0) with_weights.push_back(&record);
+    if (has_weights(record.parameters)) with_weights.push_back(&record);
   }
   arrays.emplace("step", Array(std::span<const std::int64_t>(step)));
   arrays.emplace("loss", Array(std::span<const double>(loss)));
@@ -150,7 +125,11 @@ NamedArrays final_arrays(const Attention& model, const Run& run) {
   NamedArrays arrays;
   arrays.emplace("format_version", Array::scalar(format_version));
   arrays.emplace("step", Array::scalar(run.steps));
-  arrays.emplace("selected", Array(std::span<const std::int64_t>(run.selected.tokens)));
+  const Dataset& data = model.data();
+  Shape selected{static_cast<std::int64_t>(run.selected.tokens.size())};
+  if (!run.selected.tokens.empty() && !data.one_query_each() && data.equal_query_counts())
+    selected = {data.samples(), data.query_count(0)};
+  arrays.emplace("selected", Array(selected, std::span<const std::int64_t>(run.selected.tokens)));
   for (const Block block : all_blocks)
     put_blocks(arrays, model.is_trained(block) ? "" : "fixed_", run.final_parameters, std::array{block});
   if (const auto* prompt = std::get_if<Prompt>(&model.parameterization())) {
@@ -225,45 +204,6 @@ int lock_folder(const fs::path& path) {
 }
 
 }  // namespace
-
-RunResult result_of(const Attention& model, const Run& run) {
-  RunResult result;
-  result.status = run.status;
-  result.steps = run.steps;
-  result.loss = run.loss;
-  result.max_softmax = run.max_softmax;
-  result.norm = run.norm;
-  result.seconds = run.seconds;
-  result.selected = run.selected;
-  const Parameters& last = run.final_parameters;
-  if (!run.selected.tokens.empty() && !last.v.isZero(0)) result.optimal = optimal_tokens(model, last);
-  return result;
-}
-
-std::string to_json(const RunResult& result, const RunConfig& config, const fs::path& output) {
-  const auto [lr, normalized] =
-      std::visit([](const auto& o) { return std::pair(o.lr, o.normalized); }, config.optimizer);
-  Json json = {
-      {"status", to_string(result.status)},
-      {"steps", result.steps},
-      {"loss", finite_or_null(result.loss)},
-      {"max_softmax", finite_or_null(result.max_softmax)},
-      {"norm", finite_or_null(result.norm)},
-      {"seconds", finite_or_null(result.seconds)},
-      {"selected", result.selected.tokens},
-      {"optimal", result.optimal ? Json(result.optimal->tokens) : Json()},
-      {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
-      {"optimizer", std::holds_alternative<MirrorDescent>(config.optimizer) ? "md" : "gd"},
-      {"p", geometry_p(config.optimizer)},
-      {"lr", lr},
-      {"normalized", normalized},
-      {"params", config.params},
-      {"isa", config.isa},
-      {"version", config.version},
-      {"output", output.empty() ? Json() : Json(output.string())},
-  };
-  return dump(json) + "\n";
-}
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;

@@ -1,6 +1,7 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/lp_map.hpp>
+#include <attmirror/mirror/norm.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -45,6 +46,6 @@ double correlation(const Matrix& a, const Matrix& b) {
   return std::clamp(u.view().eigen().cwiseProduct(v.view().eigen()).sum(), -1.0, 1.0);
 }
 
-double lp_norm(const Matrix& w, double p) { return LpMap(p).norm(PaddedMatrix(w).view()); }
+double lp_norm(const Matrix& w, double p) { return norm(w, Norm::l(p)); }
 
 }  // namespace attmirror

@@ -1,4 +1,5 @@
 #include "base/dispatch.hpp"
+#include "mirror/lp_bregman.hpp"
 #include "mirror/power_kernels.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/lp_map.hpp>
@@ -76,7 +77,9 @@ double bregman_from_one(double r, double minus_one, double p) {
   return std::max(0.0, (r * std::expm1(e * std::log(r)) - e * minus_one) / p);
 }
 
-double bregman_entry(double a, double b, double p) {
+}  // namespace
+
+double lp_bregman(double a, double b, double p) {
   if (a == b) return 0;
   const double weight = std::pow(std::abs(b), p);
   const double ratio = a / b;
@@ -87,8 +90,6 @@ double bregman_entry(double a, double b, double p) {
   }
   return weight * bregman_from_one(ratio, (a - b) / b, p);
 }
-
-}  // namespace
 
 std::string_view to_string(PowerPath path) { return path == PowerPath::fast ? "fast" : "general"; }
 
@@ -146,10 +147,17 @@ double root(double sum, const LpMap::Exponent& exponent) {
 double scaled_norm(ConstMatrixView w, const LpMap::Exponent& exponent) {
   const double largest = power_table().max_abs(w.data, w.flat_size());
   if (largest == 0 || !std::isfinite(largest)) return largest;
-  if (largest < 0x1p-1000) {  // 1/m would overflow for the smallest: lift them first
-    AlignedVector lifted(w.data, w.data + w.flat_size());
-    for (double& x : lifted) x = std::ldexp(x, 1000);
-    return std::ldexp(scaled_norm({lifted.data(), w.rows, w.cols, w.stride}, exponent), -1000);
+  if (largest < 0x1p-1000) {  // 1/m would overflow for the smallest: lift them first, some at a time
+    alignas(64) std::array<double, 256> lifted;
+    double sum = 0;
+    for (std::ptrdiff_t first = 0, size = 0; first < w.flat_size(); first += size) {
+      size = std::min(w.flat_size() - first, static_cast<std::ptrdiff_t>(lifted.size()));
+      for (std::ptrdiff_t j = 0; j < size; ++j)
+        lifted[static_cast<std::size_t>(j)] = w.data[first + j] * 0x1p1000;
+      sum += kernels_for(exponent).sum_power(lifted.data(), size, 1 / (largest * 0x1p1000),
+                                             kernel_exponent(exponent));
+    }
+    return largest * root(sum, exponent);
   }
   const double sum =
       kernels_for(exponent).sum_power(w.data, w.flat_size(), 1 / largest, kernel_exponent(exponent));
@@ -176,13 +184,19 @@ void LpMap::steepest(ConstMatrixView g, MatrixView d) const {
   }
   for (std::ptrdiff_t j = 0; j < g.flat_size(); ++j) d.data[j] = g.data[j] / norm;
   inverse(d, d);  // q - 1 = 1/(p - 1)
+  if (p_ < 2) {
+    // That power enlarges the relative error of the norm 1/(p - 1) times, the same for all entries: it goes away again.
+    // What is left moves <g, d> by second order only, because d is where <g, d> is largest.
+    const double length = LpMap::norm(d);
+    for (std::ptrdiff_t j = 0; j < d.flat_size(); ++j) d.data[j] /= length;
+  }
 }
 
 double LpMap::bregman(ConstMatrixView a, ConstMatrixView b) const {
   double sum = 0;
   for (std::ptrdiff_t i = 0; i < a.rows; ++i)
     for (std::ptrdiff_t j = 0; j < a.cols; ++j)
-      sum += bregman_entry(a.data[i * a.stride + j], b.data[i * b.stride + j], p_);
+      sum += lp_bregman(a.data[i * a.stride + j], b.data[i * b.stride + j], p_);
   return sum;
 }
 

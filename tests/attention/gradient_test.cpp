@@ -1,11 +1,11 @@
 // Value and gradient against a plain reference in long double, for every parameterization, loss,
 // Jacobian form and choice of trained blocks, on ragged data.
+#include "attention/reference.hpp"
 #include "support/random_data.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/attention/tokens.hpp>
 
 #include <cmath>
-#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,51 +13,11 @@
 namespace attmirror {
 namespace {
 
-using Real = long double;
-using RealVector = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
-using RealMatrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-Real reference_loss_term(const Loss& loss, Real m) {
-  if (std::holds_alternative<Logistic>(loss))
-    return m > 0 ? std::log1p(std::exp(-m)) : -m + std::log1p(std::exp(m));
-  if (std::holds_alternative<Exponential>(loss)) return std::exp(-m);
-  return -m;
-}
-
-// L, term by term as the definition reads.
-Real reference_loss(const Attention& model, const Parameters& at) {
-  const Dataset& data = model.data();
-  Real sum = 0;
-  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
-    const RealMatrix X = data.tokens(i).eigen().cast<Real>();
-    const RealVector z = data.queries().eigen().row(i).transpose().cast<Real>();
-    RealVector a;
-    if (at.W.size() > 0) {
-      a = X * (at.W.cast<Real>() * z);
-    } else if (at.K.size() > 0) {
-      a = X * (at.K.cast<Real>() * (at.Q.cast<Real>().transpose() * z));
-    } else {
-      const Matrix& A = std::get<Prompt>(model.parameterization()).key_weights;
-      a = A.size() == 0 ? RealVector(X * at.p.cast<Real>())
-                        : RealVector(X * (A.cast<Real>().transpose() * at.p.cast<Real>()));
-    }
-    RealVector s = (a.array() - a.maxCoeff()).exp();
-    s /= s.sum();
-    const Real f = at.v.cast<Real>().dot(X.transpose() * s);
-    sum += reference_loss_term(model.loss(), data.labels()[static_cast<std::size_t>(i)] * f);
-  }
-  return sum / data.samples();
-}
-
-// Central difference of the reference in one number of the parameters.
-double difference(const Attention& model, Parameters at, const std::function<double&(Parameters&)>& entry) {
-  const double here = entry(at), step = 1e-5;
-  entry(at) = here + step;
-  const Real up = reference_loss(model, at), up_at = entry(at);
-  entry(at) = here - step;
-  const Real down = reference_loss(model, at), down_at = entry(at);
-  return static_cast<double>((up - down) / (up_at - down_at));
-}
+using test::difference;
+using test::Real;
+using test::RealMatrix;
+using test::RealVector;
+using test::reference_loss;
 
 struct Case {
   const char* name;

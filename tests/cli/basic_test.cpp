@@ -188,6 +188,11 @@ TEST(Completion, WorksInBash) {
   EXPECT_EQ(bash_completes(folder, "attmirror tr"), "train\n");
   EXPECT_EQ(bash_completes(folder, "attmirror train --ch"), "--checkpoint-every\n");
   EXPECT_EQ(bash_completes(folder, "attmirror train --params K"), "KQ\n");
+  EXPECT_EQ(bash_completes(folder, "attmirror train --optimizer s"), "steepest sign spectral signum\n");
+  EXPECT_EQ(bash_completes(folder, "attmirror train --momentum e"), "ema ema:\n");
+  EXPECT_EQ(bash_completes(folder, "attmirror train --schedule p"), "power power: polyak polyak:\n");
+  EXPECT_EQ(bash_completes(folder, "attmirror train --norm n"), "nuclear\n");
+  EXPECT_EQ(bash_completes(folder, "attmirror train --geometry s"), "schatten\n");
   EXPECT_EQ(bash_completes(folder, "attmirror train --json --ste"), "--steps\n");  // a flag takes no value
   EXPECT_EQ(bash_completes(folder, "attmirror train --steps --ste"), "\n");
   EXPECT_EQ(bash_completes(folder, "attmirror completion z"), "zsh\n");

@@ -238,7 +238,7 @@ TEST(Train, RefusesBadOptions) {
   refuse({"--init", "ones"}, {"init is \"ones\""});
   refuse({"--init", "normal:-1"}, {"std of the initialization is -1"});
   refuse({"--init", "file:/no/W0.npy"}, {"cannot read /no/W0.npy"});
-  refuse({"--optimizer", "adam"}, {"optimizer is \"adam\""});
+  refuse({"--optimizer", "sgd"}, {"optimizer is \"sgd\""});
   refuse({"--optimizer", "gd", "--p", "3"}, {"gradient descent has p = 2"});
   refuse({"--eps-value", "1"}, {"eps is exact"});
   refuse({"--record", "sometimes"}, {"record is \"sometimes\""});

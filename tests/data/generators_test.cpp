@@ -121,6 +121,57 @@ TEST(SphereData, RefusesImpossibleSizes) {
   EXPECT_THROW(generate(SphereData{.samples = 0}), Error);
 }
 
+TEST(SphereData, DrawsSeveralQueriesAsOneBlock) {
+  const SphereData one{.samples = 5, .tokens = 4, .dim = 3, .seed = 8};
+  SphereData several = one;
+  several.queries = 6;
+  const Dataset single = generate(one), data = generate(several);
+  EXPECT_EQ(to_string(data), "5 sequences of 4 tokens, dimension 3, 30 queries, with decoder");
+  EXPECT_EQ(Matrix(data.all_tokens().eigen()), Matrix(single.all_tokens().eigen()));
+  EXPECT_EQ(Matrix(data.decoder().eigen()), Matrix(single.decoder().eigen()));
+  EXPECT_LT((data.queries().eigen().rowwise().norm().array() - 1).abs().maxCoeff(), 1e-6);
+  for (std::ptrdiff_t j = 0; j < 30; ++j) {
+    EXPECT_EQ(data.sequence_of(j), j / 6);
+    EXPECT_EQ(data.labels()[static_cast<std::size_t>(j)], single.labels()[static_cast<std::size_t>(j / 6)]);
+  }
+  several.queries = 1;
+  EXPECT_EQ(generate(several).fingerprint(), single.fingerprint());
+}
+
+TEST(SphereData, TakesQueriesFromTheTokens) {
+  const SphereData cross{.samples = 30, .tokens = 7, .dim = 3, .seed = 5, .min_tokens = 2};
+  const Dataset drawn = generate(cross);
+  const auto from = [&](SphereData::QueryFrom which) {
+    SphereData self = cross;
+    self.query_from = which;
+    Dataset data = generate(self);
+    EXPECT_EQ(Matrix(data.all_tokens().eigen()), Matrix(drawn.all_tokens().eigen()));
+    return data;
+  };
+  const Dataset first = from(SphereData::QueryFrom::first_token),
+                last = from(SphereData::QueryFrom::last_token), all = from(SphereData::QueryFrom::all_tokens);
+  EXPECT_TRUE(first.one_query_each());
+  EXPECT_TRUE(last.one_query_each());
+  EXPECT_EQ(Matrix(all.queries().eigen()), Matrix(all.all_tokens().eigen()));
+  EXPECT_EQ(with_causal_mask(all).attended_length(all.first_query(3) + 1), 2);
+  for (std::ptrdiff_t i = 0; i < 30; ++i) {
+    const Matrix tokens = drawn.tokens(i).eigen();
+    EXPECT_EQ(Matrix(first.queries().eigen().row(i)), Matrix(tokens.topRows(1)));
+    EXPECT_EQ(Matrix(last.queries().eigen().row(i)), Matrix(tokens.bottomRows(1)));
+    EXPECT_EQ(first.query_index()[static_cast<std::size_t>(i)], 0);
+    EXPECT_EQ(last.query_index()[static_cast<std::size_t>(i)], tokens.rows() - 1);
+    EXPECT_EQ(all.query_count(i), tokens.rows());
+  }
+}
+
+TEST(SphereData, RefusesImpossibleQueries) {
+  EXPECT_EQ(refusal({.queries = 0}), "queries is 0: expected 1 or more");
+  EXPECT_EQ(refusal({.queries = 3, .query_from = SphereData::QueryFrom::last_token}),
+            "queries is 3: expected 1, because they are tokens of their sequence");
+  EXPECT_EQ(refusal({.queries = std::numeric_limits<std::int64_t>::max()}).substr(0, 12), "samples is 6");
+  EXPECT_NE(refusal({.query_from = static_cast<SphereData::QueryFrom>(9)}), "accepted");
+}
+
 TEST(JointData, IsThePapers) {
   const Dataset data = generate(JointData{});
   EXPECT_EQ(to_string(data), "2 sequences of 3 tokens, dimension 2, no decoder");

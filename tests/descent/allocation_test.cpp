@@ -1,5 +1,6 @@
 // The training loop allocates nothing per step. Counted at malloc, because Eigen and aligned operator new end
 // there both. Sanitizers have a malloc of their own, so this file is empty under them.
+#include "descent/optimizer_list.hpp"
 #include <attmirror/data/generators.hpp>
 #include <attmirror/descent/descend.hpp>
 
@@ -63,10 +64,7 @@ TEST(Allocation, NonePerStep) {
   for (const Dataset* data : {&small, &large})
     for (const Parameterization& form :
          {Parameterization{W{}}, Parameterization{KQ{3}}, Parameterization{Prompt{}}})
-      for (const Optimizer& optimizer :
-           {Optimizer{MirrorDescent{.p = 1.75, .normalized = true}},
-            Optimizer{MirrorDescent{.p = 2.5, .normalized = true}},
-            Optimizer{GradientDescent{.normalized = true, .eps = EpsPolicy::paper}}})
+      for (const Optimizer& optimizer : test::all_optimizers())
         for (const int threads : {1, 2}) {
           const Attention model(*data, form);
           allocations_of(model, optimizer, 1, threads);  // what is set up once, at the first use

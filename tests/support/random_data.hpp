@@ -30,7 +30,7 @@ inline Parameters random_parameters(const Attention& model, double size, std::ui
   if (result.K.size() > 0) result.K = size * random_matrix(d, model.rank(), seed + 1);
   if (result.Q.size() > 0) result.Q = size * random_matrix(d, model.rank(), seed + 2);
   if (result.p.size() > 0) result.p = size * random_matrix(d, 1, seed + 3);
-  result.v = random_matrix(d, 1, seed + 4);
+  if (model.has_block(Block::v)) result.v = random_matrix(d, 1, seed + 4);
   return result;
 }
 

@@ -13,8 +13,7 @@ namespace attmirror {
 //   decoder v = randn(d) / norm, labels Y = sign of randn(n), tokens X = randn(n, T, d) and queries Z =
 //   randn(n, d) with rows of norm 1.
 // Drawn and normalised in single precision, as there, then widened to double. The golden data of the first
-// paper's sizes come back to the last bit (see data/torch_random.hpp); for d >= 16 the order in which torch
-// adds up a norm has not been checked against torch, and rows may differ by a rounding.
+// paper's sizes come back to the last bit (see data/torch_random.hpp).
 struct SphereData {
   std::int64_t samples = 6;  // n; 6, 8, 10 and seeds 1 to 100 are the first paper's figure
   std::int64_t tokens = 8;   // T, tokens per sequence, or the most there are when min_tokens is set
@@ -25,7 +24,21 @@ struct SphereData {
   // keeps the first tokens of those the rectangular data set of the same seed has.
   std::optional<std::int64_t> min_tokens = std::nullopt;
 
-  // Throws Error (bad input) for sizes below 1, min_tokens above tokens, or sizes that no memory holds.
+  // Cross-attention from several queries to each sequence: Z = randn(n, K, d) with rows of norm 1, one label for
+  // all queries of a sequence. The papers' runs have one query each.
+  std::int64_t queries = 1;  // K
+
+  // Self-attention: the queries are tokens of their sequence, and no Z is drawn.
+  enum class QueryFrom {
+    draw,         // cross-attention
+    first_token,  // one query each
+    last_token,   // one query each; P3's default outside of its experiments
+    all_tokens,   // as many queries as tokens; with_causal_mask() makes it causal
+  };
+  QueryFrom query_from = QueryFrom::draw;
+
+  // Throws Error (bad input) for sizes below 1, min_tokens above tokens, more than one query to draw in
+  // self-attention, or sizes that no memory holds.
   void validate() const;
 };
 

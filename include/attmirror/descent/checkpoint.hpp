@@ -8,7 +8,8 @@
 //   model, rule                      descriptions (bytes); Descent refuses a checkpoint of others
 //   data_fingerprint, step, seconds  scalars
 //   weights.W, weights.v, ...        all blocks of the model
-//   state.dual.W, ...                what the update rule remembers, by the rule's own names
+//   state.dual.W, ...                what the update rule remembers of each block, by the rule's own names
+//   numbers.momentum.log_scale, ...  and what it remembers besides, a list each; none for most rules
 //   record.step, .loss, .max_softmax, .norm, .scheduled, .kept    one entry per record
 //   record.W, ...                    the weights of the records whose `kept` is 1, first axis = record
 #pragma once

@@ -48,7 +48,7 @@ struct Run {
   RunStatus status = RunStatus::completed;
   std::int64_t steps = 0;
   double loss = 0, max_softmax = 0;
-  double norm = 0;     // ||W||_p, ||K Q^T||_p or ||p||_p, in the geometry of the optimizer
+  double norm = 0;     // of W, K Q^T or p, in geometry_norm(optimizer)
   double seconds = 0;  // of all parts of a resumed run
   Selection selected;  // argmax of the softmax at the last weights; empty when diverged
   std::vector<Record> records;
@@ -67,6 +67,7 @@ struct Checkpoint {
   double seconds = 0;
   Parameters weights;                       // all blocks
   std::map<std::string, Parameters> state;  // of the rule, by name
+  std::map<std::string, std::vector<double>> numbers;
   std::vector<Record> records;
 };
 
@@ -104,7 +105,8 @@ class Descent {
 Run descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options = {},
             const DescentCallbacks& callbacks = {});
 
-// ||W||_p, ||K Q^T||_p or ||p||_p.
-double attention_norm(const Parameters& parameters, double p);
+// The norm of W, of K Q^T or of p.
+double attention_norm(const Parameters& parameters, const Norm& norm);
+double attention_norm(const Parameters& parameters, double p);  // l_p, 1 < p < infinity
 
 }  // namespace attmirror

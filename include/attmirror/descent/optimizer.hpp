@@ -1,43 +1,51 @@
-// The update rules: how a gradient moves the weights. Options are plain structs; `UpdateRule` is what the loop calls.
+// The optimizers: how a gradient moves the weights. Options are plain structs.
 //
-//   MirrorDescent    y <- y - lr g,  w = (grad psi)^{-1}(y),  psi = (1/p) ||.||_p^p     l_p-AttGD of P1
-//   GradientDescent  w <- w - lr g                                                     the same to the bit as p = 2
+//   MirrorDescent     y <- y - lr g,  w = (grad psi)^{-1}(y)      psi = (1/p) ||.||_p^p: l_p-AttGD of P1
+//   GradientDescent   w <- w - lr g                               the same to the bit as p = 2
+//   SteepestDescent   w <- w - lr d(g)                            d(g): steepest direction in a norm
+//   Adam              w <- w - lr m / (sqrt(v) + eps)             m, v: averages of g and g^2
 //
-// With `normalized`, each block's g is divided by its own dual norm (||.||_q with q = p/(p-1); Frobenius for
-// gradient descent), and all blocks move together.
+// With `normalized`, each block's g is divided by its own dual norm (||.||_q with q = p/(p-1) for l_p;
+// Frobenius for gradient descent), and all blocks move together. docs/optimizers.md says which to choose.
 #pragma once
 
 #include <attmirror/attention/gradient.hpp>
+#include <attmirror/descent/step_options.hpp>
 #include <attmirror/mirror/lp_map.hpp>
+#include <attmirror/mirror/norm.hpp>
+#include <attmirror/mirror/steepest.hpp>
 
-#include <memory>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 namespace attmirror {
 
-// What happens when gradients become very small.
-enum class EpsPolicy {
-  exact,  // the safe Jacobian and a gradient scaled in the log domain: normalised steps never freeze
-  paper,  // g / (||g|| + eps) with the textbook Jacobian, as the published code: freezes near ||g|| = eps
+// The potential psi of mirror descent.
+enum class Geometry {
+  lp,                  // (1/p) sum |w_j|^p
+  schatten,            // (1/p) sum sigma_j(w)^p: the l_p geometry of the singular values
+  hyperbolic_entropy,  // between l_1 (small beta) and l_2 (large beta), on either side of 0
 };
 
-std::string_view to_string(EpsPolicy policy);
-EpsPolicy parse_eps_policy(std::string_view name);
+std::string_view to_string(Geometry geometry);  // "lp", "schatten", "entropy"
+Geometry parse_geometry(std::string_view name);
 
 struct MirrorDescent {
-  double p = 2;     // the geometry, 1 < p < infinity; near 1 gives sparse weights
-  double lr = 0.1;  // step size; the papers' synthetic runs all use 0.1
+  double p = 2;     // of lp and schatten, 1 < p < infinity; near 1 gives sparse weights, or low rank
+  double lr = 0.1;  // step size in the dual space; the papers' synthetic runs all use 0.1
   bool normalized =
       false;  // divide each block's gradient by its dual norm; reaches the limit direction far sooner
   EpsPolicy eps = EpsPolicy::exact;
   double eps_value = 0x1p-52;          // the papers' 2.22e-16; used by EpsPolicy::paper only
   std::optional<Jacobian> jacobian{};  // empty: as the eps policy says, safe for exact and textbook for paper
   PowerPath power_path = PowerPath::fast;  // `general` switches the special cases of p off, to check them
+  Geometry geometry = Geometry::lp;
+  double beta = 1;      // of the hyperbolic entropy: the size below which entries move as in gradient descent
+  Momentum momentum{};  // of the gradient, in the dual space
+  Schedule schedule{};  // polyak for lp with p = 2 only
 
   void validate() const;  // throws Error (bad input) naming the field and its value
 };
@@ -48,11 +56,47 @@ struct GradientDescent {
   EpsPolicy eps = EpsPolicy::exact;
   double eps_value = 0x1p-52;
   std::optional<Jacobian> jacobian{};
+  Momentum momentum{};
+  Schedule schedule{};
 
   void validate() const;
 };
 
-using Optimizer = std::variant<MirrorDescent, GradientDescent>;
+struct SteepestDescent {
+  Norm norm = Norm::l(std::numeric_limits<double>::infinity());  // sign descent
+  double lr = 0.1;         // how far each step goes, in `norm`; times ||g||_* where it is not normalised
+  bool normalized = true;  // the named methods all are
+  EpsPolicy eps = EpsPolicy::exact;
+  double eps_value = 0x1p-52;
+  std::optional<Jacobian> jacobian{};
+  Momentum momentum{};
+  Schedule schedule{};
+  Orthogonalization orthogonalization = Orthogonalization::exact;  // how the spectral direction is found
+
+  void validate() const;
+};
+
+struct Adam {
+  double lr = 0.1;  // about how far an entry goes in a step while gradients keep their sign
+  double beta1 = 0.9, beta2 = 0.999;
+  EpsPolicy eps = EpsPolicy::exact;  // exact: eps = 0, and the moments never underflow
+  double eps_value = 1e-8;           // of EpsPolicy::paper
+  std::optional<Jacobian> jacobian{};
+  Schedule schedule{};
+
+  void validate() const;
+};
+
+using Optimizer = std::variant<MirrorDescent, GradientDescent, SteepestDescent, Adam>;
+
+// Steepest descent under the names it goes by.
+SteepestDescent sign_descent(double lr = 0.1);        // l_inf
+SteepestDescent coordinate_descent(double lr = 0.1);  // l_1: the largest entry of the gradient
+SteepestDescent spectral_descent(double lr = 0.1);
+SteepestDescent signum(double lr = 0.1, double beta = 0.9);  // sign descent along an average
+// Spectral descent along an average, by Newton-Schulz iterations as published or exactly.
+SteepestDescent muon(double lr = 0.1, double beta = 0.95,
+                     Orthogonalization orthogonalization = Orthogonalization::newton_schulz);
 
 void validate(const Optimizer& optimizer);
 
@@ -64,23 +108,13 @@ std::string to_string(const Optimizer& optimizer);
 // eps floor is active: there the textbook form follows rounding errors, and the safe one does not.
 Jacobian jacobian_for(const Optimizer& optimizer);
 
-// The geometry in which the weights of this optimizer are measured: l_p, or l_2 for gradient descent.
+// The norm in which the weights of this optimizer are measured, and whose margin its direction maximises where
+// theory says so: l_p for mirror descent (Schatten-p, and l_1 for the entropy), Frobenius for gradient
+// descent, that of steepest descent, l_inf for Adam.
+Norm geometry_norm(const Optimizer& optimizer);
+
+// The p of the l_p potential that directional Bregman divergences are taken in: that of l_p mirror descent.
+// Optimizers without such a potential (all others) give 2, for which the divergence is 1 - cosine.
 double geometry_p(const Optimizer& optimizer);
-
-// A rule at work: its state belongs to one run.
-class UpdateRule {
- public:
-  virtual ~UpdateRule() = default;
-
-  // Moves the trained blocks of `weights` by one step. `gradient` has the trained blocks in the same order.
-  virtual void step(const Gradient& gradient, ParameterBlocks& weights) = 0;
-
-  // The rule's own memory (the dual image y of mirror descent; empty for gradient descent), for checkpoints.
-  virtual std::vector<std::pair<std::string, ParameterBlocks*>> state() = 0;
-};
-
-// The rule starts from `weights`, which hold all blocks of `model`.
-std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const Attention& model,
-                                      const ParameterBlocks& weights);
 
 }  // namespace attmirror

@@ -21,12 +21,18 @@ struct RunConfig {
   std::filesystem::path data_path;  // absolute; may have moved since
   std::uint64_t data_fingerprint = 0;
   std::int64_t samples = 0, max_tokens = 0, total_tokens = 0, dim = 0;
+  std::int64_t queries_each = 1;  // 0 where sequences have different numbers of queries
 
   std::string params = "W";  // W, KQ or prompt
   std::int64_t rank = 0;
   std::filesystem::path key_weights_path;     // empty: the identity
   std::uint64_t key_weights_fingerprint = 0;  // 0: the identity
   std::string loss = "logistic";
+  std::string head = "linear";         // what parse_head() reads, or custom:NAME
+  std::uint64_t head_fingerprint = 0;  // of the ReLU head's V; 0: it has none
+  std::string mask = "none";           // none, causal, or custom: the dataset's own
+  bool scaled = false;
+  double penalty = 0;
   std::vector<Block> train;
 
   Optimizer optimizer;
@@ -49,6 +55,13 @@ struct RunConfig {
 struct RunSources {
   std::filesystem::path data, key_weights, init;
 };
+
+// The model options of a run, from what was recorded. Throws Error (bad input) for a custom head, which no file holds.
+AttentionOptions attention_options(const RunConfig& config);
+
+// The dataset of a run with the mask that the run put on it. `path` is that of the run or of a copy. Throws Error (bad
+// input) when it is not the run's data.
+Dataset load_run_data(const RunConfig& config, const std::filesystem::path& path);
 
 // The configuration of a run with these objects, on the instruction set and version in use now.
 RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,

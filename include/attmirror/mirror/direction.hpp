@@ -16,7 +16,7 @@ double directional_bregman(const Matrix& solution, const Matrix& iterate, double
 // <a, b> / (|a| |b|), the cosine of the angle between them. Throws like directional_bregman.
 double correlation(const Matrix& a, const Matrix& b);
 
-// ||w||_p of a plain matrix.
+// ||w||_p of a plain matrix, 1 <= p <= infinity. Throws Error (bad input) for another p.
 double lp_norm(const Matrix& w, double p);
 
 }  // namespace attmirror

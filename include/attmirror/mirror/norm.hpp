@@ -1,0 +1,54 @@
+// The norms that descent can be steepest in and margins be largest in: entrywise l_p and Schatten-p.
+//
+//   l_p          (sum_ij |w_ij|^p)^{1/p},  1 <= p <= infinity; p = 2 is the Frobenius norm
+//   Schatten-p   the l_p norm of the singular values; p = 1 nuclear, p = infinity spectral
+//
+// The dual norm, max <g, d> over ||d|| <= 1, is of the same kind with q = p/(p-1). Frobenius is both l_2 and
+// Schatten-2: it is stored as the first, so that equal norms compare equal.
+#pragma once
+
+#include <attmirror/base/aligned.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace attmirror {
+
+class Norm {
+ public:
+  // Both throw Error (bad input) naming p unless 1 <= p <= infinity.
+  static Norm l(double p);
+  static Norm schatten(double p);
+
+  static Norm frobenius() { return l(2); }
+  static Norm nuclear() { return schatten(1); }
+  static Norm spectral();
+
+  bool is_entrywise() const { return kind_ == Kind::entrywise; }  // otherwise a norm of the singular values
+  double p() const { return p_; }
+  Norm dual() const;
+
+  friend bool operator==(const Norm&, const Norm&) = default;
+
+ private:
+  enum class Kind { entrywise, schatten };
+  Norm(Kind kind, double p) : kind_(kind), p_(p) {}
+
+  Kind kind_;
+  double p_;
+};
+
+// Reads "1.75", "1", "2", "inf" (entrywise), "frobenius", "nuclear", "spectral", "schatten:1.5". Throws Error (bad
+// input) quoting any other word.
+Norm parse_norm(std::string_view text);
+
+// What parse_norm() reads back as an equal norm, with as few digits as that takes.
+std::string to_string(const Norm& norm);
+
+// ||w||, to a few ulp for entrywise norms and to a few ulp of the spectral norm per singular value for the others.
+// Over- and underflows only where the result does. NaN if an entry is NaN, otherwise infinity if one is infinite.
+// 0 for a matrix without entries. Schatten norms allocate; a loop keeps an Svd (mirror/spectral.hpp) instead.
+double norm(ConstMatrixView w, const Norm& norm);
+double norm(const Matrix& w, const Norm& norm);
+
+}  // namespace attmirror

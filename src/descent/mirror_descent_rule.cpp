@@ -1,0 +1,80 @@
+// Mirror descent: y <- y - lr_t g, w = (grad psi)^{-1}(y).
+//
+// The dual image y is the state and w is derived from it: a step in w would lose the digits of entries near 0,
+// which for p near 1 is most of them.
+#include "descent/momentum_buffer.hpp"
+#include "descent/rules.hpp"
+#include "descent/step_size.hpp"
+#include <attmirror/mirror/hyperbolic_entropy_map.hpp>
+#include <attmirror/mirror/lp_map.hpp>
+#include <attmirror/mirror/schatten_map.hpp>
+
+namespace attmirror {
+
+namespace {
+
+std::unique_ptr<MirrorMap> make_map(const MirrorDescent& options) {
+  switch (options.geometry) {
+    case Geometry::schatten:
+      return std::make_unique<SchattenMap>(options.p);
+    case Geometry::hyperbolic_entropy:
+      return std::make_unique<HyperbolicEntropyMap>(options.beta);
+    case Geometry::lp:
+      break;
+  }
+  return std::make_unique<LpMap>(options.p, options.power_path);
+}
+
+class MirrorDescentRule final : public UpdateRule {
+ public:
+  MirrorDescentRule(const MirrorDescent& options, const Attention& model, const ParameterBlocks& weights)
+      : map_(make_map(options)),
+        size_(options),
+        momentum_(options.momentum, model),
+        trained_(model, weights),
+        dual_(model.trained_blocks()) {
+    for (std::ptrdiff_t b = 0; b < dual_.count(); ++b) map_->map(trained_.of(weights, b), dual_.view(b));
+  }
+
+  void step(const Gradient& gradient, const StepContext& context, ParameterBlocks& weights) override {
+    size_.begin(context);
+    if (size_.wants_norms())
+      for (std::ptrdiff_t b = 0; b < dual_.count(); ++b) {
+        const ScaledBlock g = scaled_block(gradient, b);
+        size_.add_block(map_->dual_norm(g.values), g.log_scale);
+      }
+    for (std::ptrdiff_t b = 0; b < dual_.count(); ++b) {
+      const ScaledBlock g = momentum_.add(gradient, b);
+      const double norm = size_.normalized() ? map_->dual_norm(g.values) : 0.0;
+      map_->step(g.values, size_.factor(norm, g.log_scale), dual_.view(b), trained_.of(weights, b));
+    }
+  }
+
+  std::vector<std::pair<std::string, ParameterBlocks*>> state() override {
+    std::vector<std::pair<std::string, ParameterBlocks*>> state{{"dual", &dual_}};
+    momentum_.append_state(state);
+    return state;
+  }
+
+  std::vector<std::pair<std::string, std::span<double>>> numbers() override {
+    std::vector<std::pair<std::string, std::span<double>>> numbers;
+    momentum_.append_numbers(numbers);
+    return numbers;
+  }
+
+ private:
+  std::unique_ptr<MirrorMap> map_;
+  StepSize size_;
+  MomentumBuffer momentum_;
+  TrainedBlocks trained_;
+  ParameterBlocks dual_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> make_mirror_descent_rule(const MirrorDescent& options, const Attention& model,
+                                                     const ParameterBlocks& weights) {
+  return std::make_unique<MirrorDescentRule>(options, model, weights);
+}
+
+}  // namespace attmirror

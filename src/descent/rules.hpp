@@ -1,0 +1,38 @@
+// The update rules, one file each, as make_rule() makes them. All take validated options.
+#pragma once
+
+#include <attmirror/descent/update_rule.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace attmirror {
+
+std::unique_ptr<UpdateRule> make_mirror_descent_rule(const MirrorDescent& options, const Attention& model,
+                                                     const ParameterBlocks& weights);
+std::unique_ptr<UpdateRule> make_gradient_descent_rule(const GradientDescent& options, const Attention& model,
+                                                       const ParameterBlocks& weights);
+std::unique_ptr<UpdateRule> make_steepest_descent_rule(const SteepestDescent& options, const Attention& model,
+                                                       const ParameterBlocks& weights);
+std::unique_ptr<UpdateRule> make_adam_rule(const Adam& options, const Attention& model,
+                                           const ParameterBlocks& weights);
+
+// Where the trained blocks lie among all blocks of the model.
+class TrainedBlocks {
+ public:
+  TrainedBlocks(const Attention& model, const ParameterBlocks& weights) {
+    for (const Block block : model.trained()) positions_.push_back(weights.find(block));
+  }
+  std::ptrdiff_t count() const { return static_cast<std::ptrdiff_t>(positions_.size()); }
+  MatrixView of(ParameterBlocks& weights, std::ptrdiff_t b) const {
+    return weights.view(positions_[static_cast<std::size_t>(b)]);
+  }
+  ConstMatrixView of(const ParameterBlocks& weights, std::ptrdiff_t b) const {
+    return weights.view(positions_[static_cast<std::size_t>(b)]);
+  }
+
+ private:
+  std::vector<std::ptrdiff_t> positions_;
+};
+
+}  // namespace attmirror

@@ -1,0 +1,115 @@
+#include "descent/optimizer_config.hpp"
+#include <attmirror/attention/tokens.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/descent/run_result.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace attmirror {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+double number_or_nan(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+RunStatus parse_status(const std::string& name) {
+  for (const RunStatus status : {RunStatus::completed, RunStatus::saturated, RunStatus::out_of_time,
+                                 RunStatus::interrupted, RunStatus::diverged})
+    if (name == to_string(status)) return status;
+  throw bad_input(fmt::format("status is \"{}\", which is none", name));
+}
+
+// One index per sequence, or a list of K for each.
+Json tokens_json(const Selection& selection, const RunConfig& config) {
+  const auto each = static_cast<std::size_t>(config.queries_each);
+  if (each <= 1 || selection.tokens.size() % each != 0) return selection.tokens;
+  Json result = Json::array();
+  for (std::size_t i = 0; i < selection.tokens.size(); i += each)
+    result.push_back(std::vector(selection.tokens.begin() + static_cast<std::ptrdiff_t>(i),
+                                 selection.tokens.begin() + static_cast<std::ptrdiff_t>(i + each)));
+  return result;
+}
+
+Selection parse_tokens(const Json& json) {
+  Selection selection;
+  for (const Json& entry : json) {
+    if (!entry.is_array())
+      selection.tokens.push_back(entry);
+    else
+      for (const Json& token : entry) selection.tokens.push_back(token);
+  }
+  return selection;
+}
+
+RunResult result_from(const Json& json) {
+  RunResult result;
+  result.status = parse_status(json.at("status"));
+  result.steps = json.at("steps");
+  result.loss = number_or_nan(json.at("loss"));
+  result.max_softmax = number_or_nan(json.at("max_softmax"));
+  result.norm = number_or_nan(json.at("norm"));
+  result.seconds = number_or_nan(json.at("seconds"));
+  result.selected = parse_tokens(json.at("selected"));
+  if (!json.at("optimal").is_null()) result.optimal = parse_tokens(json.at("optimal"));
+  return result;
+}
+
+}  // namespace
+
+RunResult parse_result(std::string_view text) {
+  try {
+    return result_from(Json::parse(text));
+  } catch (const Json::exception&) {
+    throw bad_input("it is damaged: it is not what attmirror writes there");
+  }
+}
+
+RunResult result_of(const Attention& model, const Run& run) {
+  RunResult result;
+  result.status = run.status;
+  result.steps = run.steps;
+  result.loss = run.loss;
+  result.max_softmax = run.max_softmax;
+  result.norm = run.norm;
+  result.seconds = run.seconds;
+  result.selected = run.selected;
+  const Parameters& last = run.final_parameters;
+  const bool knows_scores = !uses_decoder(model.head()) || !last.v.isZero(0);
+  if (!run.selected.tokens.empty() && knows_scores) result.optimal = optimal_tokens(model, last);
+  return result;
+}
+
+std::string to_json(const RunResult& result, const RunConfig& config, const std::filesystem::path& output) {
+  const Json optimizer = optimizer_json(config.optimizer);
+  Json json = {
+      {"status", to_string(result.status)},
+      {"steps", result.steps},
+      {"loss", finite_or_null(result.loss)},
+      {"max_softmax", finite_or_null(result.max_softmax)},
+      {"norm", finite_or_null(result.norm)},
+      {"seconds", finite_or_null(result.seconds)},
+      {"selected", tokens_json(result.selected, config)},
+      {"optimal", result.optimal ? tokens_json(*result.optimal, config) : Json()},
+      {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
+      {"optimizer", kind_of(config.optimizer)},
+      {"geometry", to_string(geometry_norm(config.optimizer))},
+      {"p", geometry_p(config.optimizer)},
+      {"lr", optimizer.at("lr")},
+      {"normalized", optimizer.contains("normalized") ? optimizer.at("normalized") : Json()},
+      {"params", config.params},
+      {"isa", config.isa},
+      {"version", config.version},
+      {"output", output.empty() ? Json() : Json(output.string())},
+  };
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace attmirror

@@ -1,0 +1,89 @@
+#include "mirror/entries.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/mirror/lp_map.hpp>
+#include <attmirror/mirror/norm.hpp>
+#include <attmirror/mirror/spectral.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::string_view schatten_prefix = "schatten:";
+
+void validate_exponent(double p) {
+  if (!(p >= 1)) throw bad_input(fmt::format("p is {}: expected a number from 1 to infinity", p));
+}
+
+// A number >= 1, infinity included, that is all of `text`.
+std::optional<double> parse_exponent(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 1)) return std::nullopt;
+  return value;
+}
+
+double entrywise_norm(ConstMatrixView w, double p) {
+  if (p == 1) return sum_abs(w);
+  if (std::isinf(p)) return max_abs(w);
+  return LpMap(p).norm(w);
+}
+
+}  // namespace
+
+Norm Norm::l(double p) {
+  validate_exponent(p);
+  return Norm(Kind::entrywise, p);
+}
+
+Norm Norm::schatten(double p) {
+  validate_exponent(p);
+  return Norm(p == 2 ? Kind::entrywise : Kind::schatten, p);
+}
+
+Norm Norm::spectral() { return schatten(infinity); }
+
+Norm Norm::dual() const {
+  if (p_ == 1) return Norm(kind_, infinity);
+  if (std::isinf(p_)) return Norm(kind_, 1);
+  return Norm(kind_, LpMap(p_).q());  // which knows that 1.1 means 11/10
+}
+
+Norm parse_norm(std::string_view text) {
+  if (text == "frobenius") return Norm::frobenius();
+  if (text == "nuclear") return Norm::nuclear();
+  if (text == "spectral") return Norm::spectral();
+  const bool schatten = text.starts_with(schatten_prefix);
+  const auto p = parse_exponent(schatten ? text.substr(schatten_prefix.size()) : text);
+  if (!p)
+    throw bad_input(fmt::format(
+        "norm is \"{}\": expected a number from 1 to inf, frobenius, nuclear, spectral or schatten:P", text));
+  return schatten ? Norm::schatten(*p) : Norm::l(*p);
+}
+
+std::string to_string(const Norm& norm) {
+  if (norm.is_entrywise()) return fmt::format("{}", norm.p());
+  if (norm == Norm::nuclear()) return "nuclear";
+  if (norm == Norm::spectral()) return "spectral";
+  return fmt::format("{}{}", schatten_prefix, norm.p());
+}
+
+double norm(ConstMatrixView w, const Norm& norm) {
+  if (w.rows == 0 || w.cols == 0) return 0;
+  if (norm.is_entrywise()) return entrywise_norm(w, norm.p());
+  if (const double largest = max_abs(w); largest == 0 || !std::isfinite(largest)) return largest;
+  Svd svd(w.rows, w.cols);
+  svd.compute_values(w);
+  return entrywise_norm(svd.values(), norm.p());
+}
+
+double norm(const Matrix& w, const Norm& norm) { return attmirror::norm(PaddedMatrix(w).view(), norm); }
+
+}  // namespace attmirror
