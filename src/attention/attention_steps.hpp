@@ -32,18 +32,30 @@ using namespace kernels;
 
 namespace {
 
+// The tokens of all sequences, as the kernel's type of token asks for them.
+template <class Token>
+[[gnu::always_inline]] inline const Token* all_tokens(const Problem& problem) {
+  if constexpr (sizeof(Token) == sizeof(float))
+    return problem.float_tokens;
+  else
+    return problem.tokens;
+}
+
 // One query of the block: the tokens it attends to and its places in the arrays of the block.
+template <class Token>
 struct Attended {
-  const double* tokens;
+  const Token* tokens;
   std::ptrdiff_t length, padded_length;
   std::ptrdiff_t place;  // of its first token in the block's padded arrays
 };
 
-[[gnu::always_inline]] inline Attended attended(const Problem& problem, std::ptrdiff_t first,
-                                                std::ptrdiff_t i) {
+template <class Token>
+[[gnu::always_inline]] inline Attended<Token> attended(const Problem& problem, std::ptrdiff_t first,
+                                                       std::ptrdiff_t i) {
   const std::ptrdiff_t place = problem.score_places[first + i];
-  return {problem.tokens + problem.token_rows[first + i] * problem.stride, problem.lengths[first + i],
-          problem.score_places[first + i + 1] - place, place - problem.score_places[first]};
+  return {all_tokens<Token>(problem) + problem.token_rows[first + i] * problem.stride,
+          problem.lengths[first + i], problem.score_places[first + i + 1] - place,
+          place - problem.score_places[first]};
 }
 
 // Names for the arrays with one number per query.
@@ -61,6 +73,16 @@ struct PerQuery {
         weight(s.per_query[8]),
         weight_v(s.per_query[9]),
         head(s.per_query[10]) {}
+
+  // The arrays from query i on.
+  PerQuery from(std::ptrdiff_t i) const {
+    PerQuery result = *this;
+    double** const arrays[] = {&result.max_logit, &result.reference, &result.gap,  &result.sum,
+                               &result.delta,     &result.margin,    &result.loss, &result.log_slope,
+                               &result.weight,    &result.weight_v,  &result.head};
+    for (double** array : arrays) *array += i;
+    return result;
+  }
 };
 
 // ---- 1. directions
@@ -78,16 +100,17 @@ struct Directions {
   std::ptrdiff_t step;
 };
 
+template <class Ahead>
 Directions form_directions(const Problem& problem, const Point& at, const Scratch& scratch,
-                           std::ptrdiff_t first, std::ptrdiff_t count) {
+                           std::ptrdiff_t first, std::ptrdiff_t count, Ahead& ahead) {
   const double* z = problem.queries + first * problem.stride;
   switch (problem.form) {
     case LogitForm::W:
-      multiply(z, problem.stride, at.W, scratch.u, problem.stride, count, problem.dim);
+      multiply(z, problem.stride, at.W, scratch.u, problem.stride, count, problem.dim, ahead);
       break;
     case LogitForm::KQ:
-      multiply(z, problem.stride, at.Q, scratch.low, problem.rank_stride, count, problem.dim);
-      multiply(scratch.low, problem.rank_stride, at.K, scratch.u, problem.stride, count, problem.rank);
+      multiply(z, problem.stride, at.Q, scratch.low, problem.rank_stride, count, problem.dim, ahead);
+      multiply(scratch.low, problem.rank_stride, at.K, scratch.u, problem.stride, count, problem.rank, ahead);
       break;
     case LogitForm::prompt:
       return {at.direction, 0};
@@ -99,11 +122,9 @@ Directions form_directions(const Problem& problem, const Point& at, const Scratc
 // ---- 2. logits, softmax, loss
 // -----------------------------------------------------------------------------------
 
-// Logits of query i of the block; -inf for what it may not attend to and for the padding.
-void form_logits(const Problem& problem, const Scratch& scratch, const Attended& seq, const double* u,
-                 std::ptrdiff_t query) {
-  double* logits = scratch.logits + seq.place;
-  row_dots(seq.tokens, u, logits, problem.stride, seq.length);
+// -inf for what a query may not attend to and for the padding.
+template <class Token>
+void mask_logits(const Problem& problem, const Attended<Token>& seq, double* logits, std::ptrdiff_t query) {
   for (std::ptrdiff_t t = seq.length; t < seq.padded_length; ++t) logits[t] = -infinity;
   if (problem.mask == nullptr) return;
   const std::uint8_t* allowed = problem.mask + problem.score_places[query];
@@ -111,17 +132,33 @@ void form_logits(const Problem& problem, const Scratch& scratch, const Attended&
     if (allowed[t] == 0) logits[t] = -infinity;
 }
 
-// gamma_t = Y x_t^T direction into the scratch memory; with a fixed v these numbers are known beforehand.
-void form_scores(const Problem& problem, const Scratch& scratch, const Attended& seq, const double* direction,
+template <class Token>
+void form_logits(const Problem& problem, const Scratch& scratch, const Attended<Token>& seq, const double* u,
                  std::ptrdiff_t query) {
+  double* logits = scratch.logits + seq.place;
+  row_dots(seq.tokens, u, logits, problem.stride, seq.length);
+  mask_logits(problem, seq, logits, query);
+}
+
+// scores = Y times what is given; 0 in the padding.
+template <class Token>
+void sign_scores(const Problem& problem, const Attended<Token>& seq, const double* unsigned_scores,
+                 double* scores, std::ptrdiff_t query) {
+  for (std::ptrdiff_t t = 0; t < seq.length; ++t) scores[t] = problem.labels[query] * unsigned_scores[t];
+  for (std::ptrdiff_t t = seq.length; t < seq.padded_length; ++t) scores[t] = 0;
+}
+
+// gamma_t = Y x_t^T direction into the scratch memory; with a fixed v these numbers are known beforehand.
+template <class Token>
+void form_scores(const Problem& problem, const Scratch& scratch, const Attended<Token>& seq,
+                 const double* direction, std::ptrdiff_t query) {
   double* scores = scratch.scores + seq.place;
   const double* unsigned_scores = scores;
   if (problem.token_scores != nullptr)
     unsigned_scores = problem.token_scores + problem.token_score_places[query];
   else
     row_dots(seq.tokens, direction, scores, problem.stride, seq.length);
-  for (std::ptrdiff_t t = 0; t < seq.length; ++t) scores[t] = problem.labels[query] * unsigned_scores[t];
-  for (std::ptrdiff_t t = seq.length; t < seq.padded_length; ++t) scores[t] = 0;
+  sign_scores(problem, seq, unsigned_scores, scores, query);
 }
 
 double max_of(const double* values, std::ptrdiff_t padded_length) {

@@ -48,6 +48,7 @@ struct Problem {
   std::ptrdiff_t rank = 0, rank_stride = 0;  // m of (K,Q)
   double logit_scale = 1;                    // of W and (K,Q); a prompt's is in its direction
   const double* tokens = nullptr;            // all tokens, one after the other
+  const float* float_tokens = nullptr;       // or these, where they are stored in single precision
   const double* queries = nullptr;           // z_j
   const double* labels = nullptr;
   const std::ptrdiff_t* token_rows = nullptr;  // first token of each query
@@ -94,22 +95,29 @@ struct Scratch {
   double *logits = nullptr, *exps = nullptr, *scores = nullptr, *coefficients = nullptr;  // per token
 };
 
+// Adds the share of the queries first..last-1 to `sums`.
+using EvaluateQueries = void (*)(const Problem&, const Point&, const Scratch&, Sums& sums,
+                                 std::ptrdiff_t first, std::ptrdiff_t last);
+
 struct AttentionKernels {
-  // Adds the share of the queries first..last-1 to `sums`.
-  void (*evaluate_block)(const Problem&, const Point&, const Scratch&, Sums& sums, std::ptrdiff_t first,
-                         std::ptrdiff_t last);
+  EvaluateQueries evaluate;         // of Problem::tokens
+  EvaluateQueries evaluate_floats;  // of Problem::float_tokens
 };
+
+// How many queries the stream kernels keep open at a time; they want scratch memory for eight more.
+inline constexpr std::ptrdiff_t stream_batch = 16;
 
 }  // namespace attmirror::kernels
 
+// block_kernels take a block at a time, stream_kernels all queries of a chunk.
 namespace attmirror {
 namespace isa_sse2 {
-extern const kernels::AttentionKernels attention_kernels;
+extern const kernels::AttentionKernels block_kernels, stream_kernels;
 }
 namespace isa_avx2 {
-extern const kernels::AttentionKernels attention_kernels;
+extern const kernels::AttentionKernels block_kernels, stream_kernels;
 }
 namespace isa_avx512 {
-extern const kernels::AttentionKernels attention_kernels;
+extern const kernels::AttentionKernels block_kernels, stream_kernels;
 }
 }  // namespace attmirror

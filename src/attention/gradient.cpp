@@ -1,4 +1,5 @@
 #include "attention/block_kernels.hpp"
+#include "attention/query_layout.hpp"
 #include "base/dispatch.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/base/error.hpp>
@@ -15,12 +16,6 @@ namespace attmirror {
 using namespace attmirror::kernels;
 
 namespace {
-
-// A block's tokens should stay in the second-level cache between the two times that they are used.
-constexpr std::ptrdiff_t block_doubles = 32 * 1024;
-// A chunk is worth a thread's attention from about this much work; more chunks than this buy nothing.
-constexpr std::ptrdiff_t chunk_doubles = 128 * 1024;
-constexpr std::ptrdiff_t max_chunks = 32;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -54,10 +49,10 @@ void call_custom_head(const void* object, const double* u, std::ptrdiff_t stride
 struct GradientEngine::Memory {
   const Attention* model;
   ThreadPool* pool;
-  const AttentionKernels* kernels;
+  QueryLayout layout;
+  EvaluateQueries evaluate;
   Problem problem;
-  std::vector<std::ptrdiff_t> token_rows, lengths, score_places;  // by query
-  std::vector<std::uint8_t> mask;
+  std::vector<float, CacheLineAllocator<float>> float_tokens;  // the tokens, where they are stored so
   PaddedMatrix head_weights;
   CustomHeadObject custom_head;
 
@@ -67,23 +62,21 @@ struct GradientEngine::Memory {
   std::vector<std::ptrdiff_t> sequence_places, token_score_places;
   PaddedMatrix scored_decoder;  // that v
 
-  // Blocks of queries are [block_starts[b], block_starts[b+1]); chunk c works off the blocks [chunk_starts[c],
-  // chunk_starts[c+1]).
-  std::vector<std::ptrdiff_t> block_starts, chunk_starts;
   struct Worker {  // one per chunk
     AlignedVector memory;
     Scratch scratch;
     Sums sums;
-    Gradient gradient;           // where this chunk sums; unused for a single chunk
-    PaddedMatrix direction_sum;  // of a prompt: sum of r_i, before the key weights
+    Gradient gradient;                // where this chunk sums; unused for a single chunk
+    PaddedMatrix direction_sum;       // of a prompt: sum of r_i, before the key weights
+    PaddedMatrix widened_row;         // a token stored as floats
+    double factor = 1, factor_v = 1;  // from the chunk's scale to the common one
   };
   std::vector<Worker> workers;
   PaddedMatrix direction;  // of a prompt: A^T p
 
-  Memory(const Attention& m, Jacobian jacobian, ThreadPool& p);
-  void lay_out_queries();
+  Memory(const Attention& m, const EngineOptions& options, ThreadPool& p);
+  void round_tokens();
   void set_up_head();
-  void divide();
   void set_up_scratch(Worker& worker) const;
   void update_scores(ConstMatrixView v);
   void form_direction(ConstMatrixView p);
@@ -94,51 +87,50 @@ struct GradientEngine::Memory {
   Evaluation run(const ParameterBlocks& parameters, Gradient* gradient);
 };
 
-GradientEngine::Memory::Memory(const Attention& m, Jacobian jacobian, ThreadPool& p)
-    : model(&m),
-      pool(&p),
-      kernels(&choose_kernels(isa_sse2::attention_kernels, isa_avx2::attention_kernels,
-                              isa_avx512::attention_kernels)) {
+GradientEngine::Memory::Memory(const Attention& m, const EngineOptions& options, ThreadPool& p)
+    : model(&m), pool(&p), layout(m, options.path) {
+  const AttentionKernels& kernels =
+      layout.path == DataPath::stream
+          ? choose_kernels(isa_sse2::stream_kernels, isa_avx2::stream_kernels, isa_avx512::stream_kernels)
+          : choose_kernels(isa_sse2::block_kernels, isa_avx2::block_kernels, isa_avx512::block_kernels);
+  evaluate = options.storage == TokenStorage::float32 ? kernels.evaluate_floats : kernels.evaluate;
   const Dataset& data = m.data();
   problem.form = static_cast<LogitForm>(m.parameterization().index());
   problem.loss = static_cast<LossForm>(m.loss().index());
   problem.head = static_cast<HeadForm>(m.head().index());
-  problem.jacobian = jacobian == Jacobian::safe ? JacobianForm::safe : JacobianForm::textbook;
+  problem.jacobian = options.jacobian == Jacobian::safe ? JacobianForm::safe : JacobianForm::textbook;
   problem.outputs = data.total_queries();
   problem.dim = data.dim();
   problem.stride = padded(data.dim());
   problem.rank = m.rank();
   problem.rank_stride = padded(m.rank());
   problem.logit_scale = m.logit_scale();
-  problem.tokens = data.all_tokens().data;
   problem.queries = data.queries().data;
   problem.labels = data.labels().data();
-  lay_out_queries();
+  problem.token_rows = layout.token_rows.data();
+  problem.lengths = layout.lengths.data();
+  problem.score_places = layout.score_places.data();
+  if (!layout.mask.empty()) problem.mask = layout.mask.data();
+  if (options.storage == TokenStorage::float32)
+    round_tokens();
+  else
+    problem.tokens = data.all_tokens().data;
   set_up_head();
   if (m.has_block(Block::p)) direction = PaddedMatrix(1, problem.dim);
-  divide();
-  workers.resize(chunk_starts.size() - 1);
+  workers.resize(static_cast<std::size_t>(layout.chunks()));
   for (Worker& worker : workers) set_up_scratch(worker);
 }
 
-// Where each query finds its tokens, and its place in arrays with a number per query and token.
-void GradientEngine::Memory::lay_out_queries() {
-  const Dataset& data = model->data();
-  const std::ptrdiff_t N = data.total_queries();
-  score_places.push_back(0);
-  for (std::ptrdiff_t j = 0; j < N; ++j) {
-    token_rows.push_back(data.offset(data.sequence_of(j)));
-    lengths.push_back(data.attended_length(j));
-    score_places.push_back(score_places.back() + padded_tokens(lengths.back()));
+void GradientEngine::Memory::round_tokens() {
+  const ConstMatrixView tokens = model->data().all_tokens();
+  float_tokens.resize(static_cast<std::size_t>(tokens.flat_size()));
+  for (std::ptrdiff_t j = 0; j < tokens.flat_size(); ++j) {
+    if (std::abs(tokens.data[j]) > std::numeric_limits<float>::max())
+      throw bad_input(fmt::format("tokens[{}][{}] is {}: too large for tokens stored as float32",
+                                  j / tokens.stride, j % tokens.stride, tokens.data[j]));
+    float_tokens[static_cast<std::size_t>(j)] = static_cast<float>(tokens.data[j]);
   }
-  problem.token_rows = token_rows.data();
-  problem.lengths = lengths.data();
-  problem.score_places = score_places.data();
-  if (data.mask() != Mask::custom) return;
-  mask.assign(static_cast<std::size_t>(score_places.back()), 0);
-  for (std::ptrdiff_t j = 0; j < N; ++j)
-    std::ranges::copy(data.mask_row(j), mask.begin() + score_places[static_cast<std::size_t>(j)]);
-  problem.mask = mask.data();
+  problem.float_tokens = float_tokens.data();
 }
 
 void GradientEngine::Memory::set_up_head() {
@@ -162,7 +154,7 @@ void GradientEngine::Memory::set_up_head() {
     sequence_places.push_back(sequence_places.back() + padded_tokens(data.length(i)));
   scores.assign(static_cast<std::size_t>(sequence_places.back()), 0.0);
   scored_decoder = PaddedMatrix(1, problem.dim);  // v = 0 has the scores 0
-  if (score_places == sequence_places && data.one_query_each()) {
+  if (layout.score_places == sequence_places && data.one_query_each()) {
     problem.scores = scores.data();
   } else {
     for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j)
@@ -172,46 +164,20 @@ void GradientEngine::Memory::set_up_head() {
   }
 }
 
-// Blocks by size of what their queries attend to, then chunks of whole blocks by total size.
-void GradientEngine::Memory::divide() {
-  const auto rows_of = [&](std::ptrdiff_t j) { return lengths[static_cast<std::size_t>(j)]; };
-  std::ptrdiff_t rows = 0, total_rows = 0;
-  block_starts.push_back(0);
-  for (std::ptrdiff_t j = 0; j < problem.outputs; ++j) {
-    rows += rows_of(j);
-    total_rows += rows_of(j);
-    const bool last = j + 1 == problem.outputs;
-    if (last || (rows + rows_of(j + 1)) * problem.stride > block_doubles) {
-      block_starts.push_back(j + 1);
-      rows = 0;
-    }
-  }
-  const auto blocks = static_cast<std::ptrdiff_t>(block_starts.size()) - 1;
-  const std::ptrdiff_t chunks = std::clamp<std::ptrdiff_t>(total_rows * problem.stride / chunk_doubles, 1,
-                                                           std::min(max_chunks, blocks));
-  for (std::ptrdiff_t c = 0; c <= chunks; ++c) chunk_starts.push_back(blocks * c / chunks);
-}
-
 void GradientEngine::Memory::set_up_scratch(Worker& worker) const {
-  std::ptrdiff_t queries = 0, tokens = 0;
-  for (std::size_t b = 0; b + 1 < block_starts.size(); ++b) {
-    queries = std::max(queries, block_starts[b + 1] - block_starts[b]);
-    tokens = std::max(tokens, score_places[static_cast<std::size_t>(block_starts[b + 1])] -
-                                  score_places[static_cast<std::size_t>(block_starts[b])]);
-  }
-  queries = padded_tokens(queries);
+  const std::ptrdiff_t queries = layout.scratch_queries, tokens = layout.scratch_tokens;
   const bool low_rank = problem.form == LogitForm::KQ, nonlinear = problem.head != HeadForm::linear;
-  const std::ptrdiff_t rows = (nonlinear ? 4 : 2) * problem.stride + (low_rank ? 2 * problem.rank_stride : 0);
+  const bool keeps_attended = nonlinear || (layout.path == DataPath::stream && model->is_trained(Block::v));
+  const std::ptrdiff_t rows = (2 + (keeps_attended ? 1 : 0) + (nonlinear ? 1 : 0)) * problem.stride +
+                              (low_rank ? 2 * problem.rank_stride : 0);
   worker.memory.assign(static_cast<std::size_t>(queries * (rows + per_query_arrays) + tokens * 4), 0.0);
   double* next = worker.memory.data();
   const auto take = [&](std::ptrdiff_t count) { return std::exchange(next, next + count); };
   Scratch& s = worker.scratch;
   s.u = take(queries * problem.stride);
   s.r = take(queries * problem.stride);
-  if (nonlinear) {
-    s.attended = take(queries * problem.stride);
-    s.head_gradient = take(queries * problem.stride);
-  }
+  if (keeps_attended) s.attended = take(queries * problem.stride);
+  if (nonlinear) s.head_gradient = take(queries * problem.stride);
   if (low_rank) {
     s.low = take(queries * problem.rank_stride);
     s.low_r = take(queries * problem.rank_stride);
@@ -225,6 +191,7 @@ void GradientEngine::Memory::set_up_scratch(Worker& worker) const {
     worker.gradient.blocks = ParameterBlocks(model->trained_blocks());
     worker.gradient.log_scale.assign(model->trained().size(), 0.0);
   }
+  if (!float_tokens.empty()) worker.widened_row = PaddedMatrix(1, problem.dim);
   if (model->is_trained(Block::p)) worker.direction_sum = PaddedMatrix(1, problem.dim);
 }
 
@@ -235,12 +202,24 @@ void GradientEngine::Memory::update_scores(ConstMatrixView v) {
   std::copy_n(v.data, v.stride, known.data);
   const Dataset& data = model->data();
   const auto direction_v = v.eigen().row(0);
-  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
-    const auto X = data.tokens(i).eigen();
-    const double label = problem.scores != nullptr ? problem.labels[i] : 1.0;
-    double* into = scores.data() + sequence_places[static_cast<std::size_t>(i)];
-    for (std::ptrdiff_t t = 0; t < data.length(i); ++t) into[t] = label * X.row(t).dot(direction_v);
-  }
+  const auto parts = static_cast<std::ptrdiff_t>(workers.size());
+  pool->run(parts, [&](std::ptrdiff_t c) {
+    MatrixView widened = workers[static_cast<std::size_t>(c)].widened_row.view();
+    for (std::ptrdiff_t i = data.samples() * c / parts; i < data.samples() * (c + 1) / parts; ++i) {
+      const double label = problem.scores != nullptr ? problem.labels[i] : 1.0;
+      double* into = scores.data() + sequence_places[static_cast<std::size_t>(i)];
+      for (std::ptrdiff_t t = 0; t < data.length(i); ++t) {
+        ConstMatrixView token = data.all_tokens();
+        token.data += (data.offset(i) + t) * token.stride;
+        token.rows = 1;
+        if (!float_tokens.empty()) {
+          std::copy_n(float_tokens.data() + (data.offset(i) + t) * token.stride, token.stride, widened.data);
+          token = widened;
+        }
+        into[t] = label * token.eigen().row(0).dot(direction_v);
+      }
+    }
+  });
 }
 
 // u = scale A^T p
@@ -291,7 +270,7 @@ void GradientEngine::Memory::begin(Worker& worker, Gradient* target) {
 }
 
 // gradient = sum over chunks of e^{scale_c - scale} gradient_c, in chunk order; workers[0] already points at
-// it.
+// it. Large gradients are divided among the threads by entries, each of which is summed in chunk order.
 void GradientEngine::Memory::combine(Gradient& gradient) {
   Sums& total = workers.front().sums;
   double scale = -infinity, scale_v = -infinity;
@@ -300,29 +279,39 @@ void GradientEngine::Memory::combine(Gradient& gradient) {
     scale_v = std::max(scale_v, worker.sums.log_scale_v);
   }
   const auto factor = [](double own, double common) { return own == common ? 1.0 : std::exp(own - common); };
-  for (std::size_t c = 0; c < workers.size(); ++c) {
-    const double f = factor(workers[c].sums.log_scale, scale);
-    const double f_v = factor(workers[c].sums.log_scale_v, scale_v);
-    const auto add = [&](double* into, const double* from, std::ptrdiff_t size, double times) {
-      if (c == 0) {
-        if (times != 1.0)
-          for (std::ptrdiff_t j = 0; j < size; ++j) into[j] *= times;
-      } else {
-        for (std::ptrdiff_t j = 0; j < size; ++j) into[j] += times * from[j];
+  for (Worker& worker : workers) {
+    worker.factor = factor(worker.sums.log_scale, scale);
+    worker.factor_v = factor(worker.sums.log_scale_v, scale_v);
+  }
+  const auto add = [](double* into, const double* from, std::ptrdiff_t size, double times) {
+    if (from == nullptr) {
+      if (times != 1.0)
+        for (std::ptrdiff_t j = 0; j < size; ++j) into[j] *= times;
+    } else {
+      for (std::ptrdiff_t j = 0; j < size; ++j) into[j] += times * from[j];
+    }
+  };
+  for (std::ptrdiff_t b = 0; b < gradient.blocks.count(); ++b) {
+    const Block name = gradient.blocks.shape(b).name;
+    if (name == Block::p) continue;
+    const MatrixView into = gradient.blocks.view(b);
+    const Chunking parts = fixed_chunks(into.flat_size(), 2048, 32);
+    pool->run(parts.count, [&](std::ptrdiff_t part) {
+      const std::ptrdiff_t begin = parts.begin(part), size = parts.end(part) - begin;
+      for (Worker& worker : workers) {
+        const bool first = &worker == &workers.front();
+        add(into.data + begin, first ? nullptr : worker.gradient.blocks.view(b).data + begin, size,
+            name == Block::v ? worker.factor_v : worker.factor);
       }
-    };
-    for (std::ptrdiff_t b = 0; b < gradient.blocks.count(); ++b) {
-      const Block name = gradient.blocks.shape(b).name;
-      if (name == Block::p) continue;
-      MatrixView into = gradient.blocks.view(b);
-      const double* from = c == 0 ? nullptr : workers[c].gradient.blocks.view(b).data;
-      add(into.data, from, into.flat_size(), name == Block::v ? f_v : f);
-    }
-    if (total.direction != nullptr) add(total.direction, workers[c].sums.direction, problem.stride, f);
-    if (c > 0) {
-      total.loss += workers[c].sums.loss;
-      total.max_softmax += workers[c].sums.max_softmax;
-    }
+    });
+  }
+  for (Worker& worker : workers) {
+    const bool first = &worker == &workers.front();
+    if (total.direction != nullptr)
+      add(total.direction, first ? nullptr : worker.sums.direction, problem.stride, worker.factor);
+    if (first) continue;
+    total.loss += worker.sums.loss;
+    total.max_softmax += worker.sums.max_softmax;
   }
   total.log_scale = scale;
   total.log_scale_v = scale_v;
@@ -394,10 +383,9 @@ Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradie
     const auto chunk = static_cast<std::size_t>(c);
     Worker& worker = workers[chunk];
     begin(worker, gradient == nullptr ? nullptr : chunk == 0 ? gradient : &worker.gradient);
-    for (std::ptrdiff_t b = chunk_starts[chunk]; b < chunk_starts[chunk + 1]; ++b)
-      kernels->evaluate_block(problem, at, worker.scratch, worker.sums,
-                              block_starts[static_cast<std::size_t>(b)],
-                              block_starts[static_cast<std::size_t>(b) + 1]);
+    for (auto b = static_cast<std::size_t>(layout.chunk_starts[chunk]);
+         b < static_cast<std::size_t>(layout.chunk_starts[chunk + 1]); ++b)
+      evaluate(problem, at, worker.scratch, worker.sums, layout.block_starts[b], layout.block_starts[b + 1]);
   });
   Sums& total = workers.front().sums;
   if (gradient != nullptr) {
@@ -416,8 +404,12 @@ Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradie
   return {total.loss / count + penalty(parameters, gradient), total.max_softmax / count};
 }
 
+GradientEngine::GradientEngine(const Attention& model, const EngineOptions& options, ThreadPool& pool) {
+  options.validate();
+  memory_ = std::make_unique<Memory>(model, options, pool);
+}
 GradientEngine::GradientEngine(const Attention& model, Jacobian jacobian, ThreadPool& pool)
-    : memory_(std::make_unique<Memory>(model, jacobian, pool)) {}
+    : GradientEngine(model, EngineOptions{.jacobian = jacobian}, pool) {}
 GradientEngine::~GradientEngine() = default;
 GradientEngine::GradientEngine(GradientEngine&&) noexcept = default;
 GradientEngine& GradientEngine::operator=(GradientEngine&&) noexcept = default;
@@ -437,13 +429,7 @@ Gradient GradientEngine::make_gradient() const {
   return gradient;
 }
 
-std::string_view to_string(Jacobian jacobian) { return jacobian == Jacobian::safe ? "safe" : "textbook"; }
-
-Jacobian parse_jacobian(std::string_view name) {
-  if (name == "safe") return Jacobian::safe;
-  if (name == "textbook") return Jacobian::textbook;
-  throw bad_input(fmt::format("jacobian is \"{}\": expected safe or textbook", name));
-}
+DataPath GradientEngine::path() const { return memory_->layout.path; }
 
 LossAndGradient loss_and_gradient(const Attention& model, const Parameters& parameters, Jacobian jacobian) {
   ParameterBlocks blocks(model.blocks());

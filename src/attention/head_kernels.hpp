@@ -14,7 +14,9 @@ namespace attmirror::ATTMIRROR_ISA {
 namespace {
 
 // u = X^T s
-void form_attended_token(const Problem& problem, const Scratch& scratch, const Attended& seq, double* u) {
+template <class Token>
+void form_attended_token(const Problem& problem, const Scratch& scratch, const Attended<Token>& seq,
+                         double* u) {
   const double* logits = scratch.logits + seq.place;
   double* exps = scratch.exps + seq.place;
   const Wide max_logit = broadcast<Wide>(max_of(logits, seq.padded_length));
@@ -56,11 +58,12 @@ double quadratic_head(const Problem& problem, const double* v, const double* u, 
 }
 
 // Margins Y h(u) and scores Y x_t^T grad h(u) of the queries of a block.
+template <class Token>
 void apply_head(const Problem& problem, const Point& at, const Scratch& scratch, const PerQuery& per,
                 std::ptrdiff_t first, std::ptrdiff_t count) {
   const std::ptrdiff_t stride = problem.stride;
   for (std::ptrdiff_t i = 0; i < count; ++i)
-    form_attended_token(problem, scratch, attended(problem, first, i), scratch.attended + i * stride);
+    form_attended_token(problem, scratch, attended<Token>(problem, first, i), scratch.attended + i * stride);
   if (problem.head == HeadForm::custom) {
     problem.custom_head.evaluate(problem.custom_head.object, scratch.attended, stride, count, per.head,
                                  scratch.head_gradient);
@@ -74,7 +77,8 @@ void apply_head(const Problem& problem, const Point& at, const Scratch& scratch,
   }
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     per.head[i] *= problem.labels[first + i];
-    form_scores(problem, scratch, attended(problem, first, i), scratch.head_gradient + i * stride, first + i);
+    form_scores(problem, scratch, attended<Token>(problem, first, i), scratch.head_gradient + i * stride,
+                first + i);
   }
 }
 

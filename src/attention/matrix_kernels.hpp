@@ -13,14 +13,22 @@ namespace {
 // A[c,i]: the sum of outer products. `C` is overwritten or added to.
 enum class Into { overwrite, add };
 
-template <class V, int Rows, int Cols, bool Transposed, Into into>
-[[gnu::always_inline]] inline void product_tile(const double* A, std::ptrdiff_t lda, const double* B,
+//
+// `ahead.step()` is called with every step of the sum: there a kernel that streams data from memory asks for what it
+// will need next (read_ahead.hpp).
+struct NoReadAhead {
+  void step() {}
+};
+
+template <class V, int Rows, int Cols, bool Transposed, Into into, class Number, class Ahead>
+[[gnu::always_inline]] inline void product_tile(const double* A, std::ptrdiff_t lda, const Number* B,
                                                 std::ptrdiff_t ldb, double* C, std::ptrdiff_t ldc,
-                                                std::ptrdiff_t depth) {
+                                                std::ptrdiff_t depth, Ahead& ahead) {
   V sum[Rows][Cols];
   for (int r = 0; r < Rows; ++r)
     for (int k = 0; k < Cols; ++k) sum[r][k] = into == Into::add ? load<V>(C + r * ldc + k * lanes<V>) : V{};
   for (std::ptrdiff_t c = 0; c < depth; ++c) {
+    ahead.step();
     V b[Cols];
     for (int k = 0; k < Cols; ++k) b[k] = load<V>(B + c * ldb + k * lanes<V>);
     for (int r = 0; r < Rows; ++r) {
@@ -32,44 +40,58 @@ template <class V, int Rows, int Cols, bool Transposed, Into into>
     for (int k = 0; k < Cols; ++k) store(C + r * ldc + k * lanes<V>, sum[r][k]);
 }
 
-template <class V, int Cols, bool Transposed, Into into>
+// With 32 registers a tile has eight rows, so that each vector of B that comes from the second-level cache serves eight
+// multiply-adds. The shape of the tiles does not change the order of any sum.
+#if defined(ATTMIRROR_ISA_avx512)
+inline constexpr int tile_rows = 8;
+#else
+inline constexpr int tile_rows = 4;
+#endif
+
+template <class V, int Cols, bool Transposed, Into into, class Ahead>
 [[gnu::always_inline]] inline void product_columns(const double* A, std::ptrdiff_t lda, const double* B,
                                                    std::ptrdiff_t ldb, double* C, std::ptrdiff_t ldc,
-                                                   std::ptrdiff_t rows, std::ptrdiff_t depth) {
+                                                   std::ptrdiff_t rows, std::ptrdiff_t depth, Ahead& ahead) {
   const std::ptrdiff_t step = Transposed ? 1 : lda;
   std::ptrdiff_t i = 0;
+  for (; i + tile_rows <= rows; i += tile_rows)
+    product_tile<V, tile_rows, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth,
+                                                       ahead);
   for (; i + 4 <= rows; i += 4)
-    product_tile<V, 4, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
+    product_tile<V, 4, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth, ahead);
   for (; i + 2 <= rows; i += 2)
-    product_tile<V, 2, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
+    product_tile<V, 2, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth, ahead);
   if (i < rows)
-    product_tile<V, 1, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth);
+    product_tile<V, 1, Cols, Transposed, into>(A + i * step, lda, B, ldb, C + i * ldc, ldc, depth, ahead);
 }
 
-template <bool Transposed, Into into>
+template <bool Transposed, Into into, class Ahead>
 inline void product(const double* A, std::ptrdiff_t lda, const double* B, double* C, std::ptrdiff_t stride,
-                    std::ptrdiff_t rows, std::ptrdiff_t depth) {
+                    std::ptrdiff_t rows, std::ptrdiff_t depth, Ahead& ahead) {
   std::ptrdiff_t j = 0;
   for (; j + 2 * lanes<Wide> <= stride; j += 2 * lanes<Wide>)
-    product_columns<Wide, 2, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth);
+    product_columns<Wide, 2, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth, ahead);
   if (j + lanes<Wide> <= stride) {
-    product_columns<Wide, 1, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth);
+    product_columns<Wide, 1, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth, ahead);
     j += lanes<Wide>;
   }
   for (; j < stride; j += lanes<Narrow>)
-    product_columns<Narrow, 1, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth);
+    product_columns<Narrow, 1, Transposed, into>(A, lda, B + j, stride, C + j, stride, rows, depth, ahead);
 }
 
 // C = A B: A (rows, depth) with row length lda, B (depth, stride), C (rows, stride).
+template <class Ahead>
 inline void multiply(const double* A, std::ptrdiff_t lda, const double* B, double* C, std::ptrdiff_t stride,
-                     std::ptrdiff_t rows, std::ptrdiff_t depth) {
-  product<false, Into::overwrite>(A, lda, B, C, stride, rows, depth);
+                     std::ptrdiff_t rows, std::ptrdiff_t depth, Ahead& ahead) {
+  product<false, Into::overwrite>(A, lda, B, C, stride, rows, depth, ahead);
 }
 
 // C += A^T B: A (depth, rows) with row length lda, B (depth, stride), C (rows, stride).
+template <class Ahead>
 inline void add_outer_products(const double* A, std::ptrdiff_t lda, const double* B, double* C,
-                               std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t depth) {
-  product<true, Into::add>(A, lda, B, C, stride, rows, depth);
+                               std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t depth,
+                               Ahead& ahead) {
+  product<true, Into::add>(A, lda, B, C, stride, rows, depth, ahead);
 }
 
 // The inner product of one row with u, before its lanes are added up: four partial sums (two on SSE2), so
@@ -80,7 +102,8 @@ using Partial = F64x2;
 using Partial = F64x4;
 #endif
 
-[[gnu::always_inline]] inline Partial partial_dot(const double* x, const double* u, std::ptrdiff_t stride) {
+template <class Number>
+[[gnu::always_inline]] inline Partial partial_dot(const Number* x, const double* u, std::ptrdiff_t stride) {
   Wide sum{};
   std::ptrdiff_t j = 0;
   for (; j + lanes<Wide> <= stride; j += lanes<Wide>)
@@ -111,29 +134,40 @@ using Partial = F64x4;
 #endif
 
 // out[t] = x_t . u for `rows` consecutive rows.
-inline void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t stride,
+template <class Number>
+inline void row_dots(const Number* x, const double* u, double* out, std::ptrdiff_t stride,
                      std::ptrdiff_t rows) {
   std::ptrdiff_t t = 0;
   for (; t + 4 <= rows; t += 4) {
-    const double* row = x + t * stride;
+    const Number* row = x + t * stride;
     store_sums(out + t, partial_dot(row, u, stride), partial_dot(row + stride, u, stride),
                partial_dot(row + 2 * stride, u, stride), partial_dot(row + 3 * stride, u, stride));
   }
   for (; t < rows; ++t) out[t] = reduce_pairs(partial_dot(x + t * stride, u, stride));
 }
 
+// C[i,:] = (b_0 . a_i, b_1 . a_i, ...), C = A B^T: A (rows, stride), B (columns, stride), C (rows, ldc). A few rows of B
+// stay in the cache while all of A goes by.
+inline void multiply_by_transposed(const double* A, const double* B, double* C, std::ptrdiff_t ldc,
+                                   std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+  for (std::ptrdiff_t k = 0; k < columns; k += 8)
+    for (std::ptrdiff_t i = 0; i < rows; ++i)
+      row_dots(B + k * stride, A + i * stride, C + i * ldc + k, stride, columns - k < 8 ? columns - k : 8);
+}
+
 // out (+)= sum_t weights[t] x_t. One row of the result at a time: four vectors side by side hide the latency
 // of the multiply-add.
-template <Into into>
-inline void combine_rows(const double* x, const double* weights, double* out, std::ptrdiff_t stride,
+template <Into into, class Number>
+inline void combine_rows(const Number* x, const double* weights, double* out, std::ptrdiff_t stride,
                          std::ptrdiff_t rows) {
+  NoReadAhead none;
   std::ptrdiff_t j = 0;
   for (; j + 4 * lanes<Wide> <= stride; j += 4 * lanes<Wide>)
-    product_tile<Wide, 1, 4, false, into>(weights, 0, x + j, stride, out + j, stride, rows);
+    product_tile<Wide, 1, 4, false, into>(weights, 0, x + j, stride, out + j, stride, rows, none);
   for (; j + lanes<Wide> <= stride; j += lanes<Wide>)
-    product_tile<Wide, 1, 1, false, into>(weights, 0, x + j, stride, out + j, stride, rows);
+    product_tile<Wide, 1, 1, false, into>(weights, 0, x + j, stride, out + j, stride, rows, none);
   for (; j < stride; j += lanes<Narrow>)
-    product_tile<Narrow, 1, 1, false, into>(weights, 0, x + j, stride, out + j, stride, rows);
+    product_tile<Narrow, 1, 1, false, into>(weights, 0, x + j, stride, out + j, stride, rows, none);
 }
 
 }  // namespace

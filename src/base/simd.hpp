@@ -89,6 +89,19 @@ template <class V>
   return v;
 }
 
+// The same from floats, widened exactly: tokens may be stored in half the bytes, arithmetic is always in doubles.
+template <class V>
+[[gnu::always_inline]] inline V load(const float* p) {
+  if constexpr (sizeof(V) == sizeof(double)) {
+    return *p;
+  } else {
+    using Floats [[gnu::vector_size(sizeof(V) / 2)]] = float;
+    Floats f;
+    __builtin_memcpy(&f, p, sizeof f);
+    return __builtin_convertvector(f, V);
+  }
+}
+
 template <class V>
 [[gnu::always_inline]] inline void store(double* p, V v) {
   __builtin_memcpy(p, &v, sizeof v);

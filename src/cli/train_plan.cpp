@@ -162,6 +162,15 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
       ->group(group);
   add_seed(app, "--init-seed", o.init_seed, "seed of normal and uniform")->group(group);
 
+  group = "Large data";
+  add_text(
+      app, "--data-path", o.data_path, "auto|block|stream",
+      "how gradients go through the data, by blocks of sequences or one after the other; by size if auto")
+      ->group(group);
+  add_text(app, "--storage", o.storage, "float64|float32",
+           "float32: a copy of the tokens in half the bytes; exact for tokens that are floats")
+      ->group(group);
+
   group = "Run folder";
   add_text(app, "--record", o.record, "log|log:PER_DECADE|every:K|none|STEPS",
            "the steps to record, e.g. 0,10,100; and the last one of a run that ends by itself")
@@ -200,6 +209,8 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   descent.record = RecordSchedule::parse(options.record);
   descent.keep = parse_keep(options.keep);
   descent.threads = static_cast<int>(options.common.threads);
+  descent.path = parse_data_path(options.data_path);
+  descent.storage = parse_token_storage(options.storage);
   if (!(options.max_seconds >= 0) || std::isinf(options.max_seconds))
     throw bad_input(
         fmt::format("max-seconds is {}: expected a finite number, 0 for no limit", options.max_seconds));

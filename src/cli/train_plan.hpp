@@ -31,6 +31,7 @@ struct TrainOptions {
   std::int64_t steps = 1000;
   double saturation = 0, max_seconds = 0;
   std::string record = "log", keep = "parameters";
+  std::string data_path = "auto", storage = "float64";
 
   double checkpoint_every = 30;
   bool resume = false, overwrite = false;

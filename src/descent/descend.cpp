@@ -93,6 +93,7 @@ void DescentOptions::validate() const {
     throw bad_input(fmt::format("saturation is {}: expected a probability between 0 and 1", saturation));
   if (!(seconds >= 0)) throw bad_input(fmt::format("seconds is {}: expected 0 or more", seconds));
   if (threads < 0) throw bad_input(fmt::format("threads is {}: expected 0 or more", threads));
+  EngineOptions{.path = path, .storage = storage}.validate();
   init.validate();
 }
 
@@ -150,7 +151,7 @@ struct Descent::State {
         optimizer((attmirror::validate(o), o)),
         options((d.validate(), d)),
         pool(d.threads),
-        engine(m, jacobian_for(o), pool),
+        engine(m, EngineOptions{.jacobian = jacobian_for(o), .path = d.path, .storage = d.storage}, pool),
         weights(m.blocks()),
         gradient(engine.make_gradient()) {}
 

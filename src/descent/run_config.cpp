@@ -59,7 +59,8 @@ Json config_json(const RunConfig& config) {
       {"format_version", format_version},
       {"data",
        {{"path", config.data_path.string()},
-        {"mask", config.mask},  // before the fingerprint, which it changes: differences are named in this order
+        {"mask",
+         config.mask},  // before the fingerprint, which it changes: differences are named in this order
         {"fingerprint", hex(config.data_fingerprint)},
         {"samples", config.samples},
         {"max_tokens", config.max_tokens},
@@ -87,6 +88,7 @@ Json config_json(const RunConfig& config) {
       {"max_seconds", config.max_seconds},
       {"record", config.record},
       {"keep", to_string(config.keep)},
+      {"gradient", {{"path", to_string(config.path)}, {"storage", to_string(config.storage)}}},
       {"isa", config.isa},
       {"version", config.version},
       {"commit", config.commit},
@@ -135,6 +137,10 @@ RunConfig config_of(const Json& json) {
   config.max_seconds = json.at("max_seconds");
   config.record = json.at("record");
   config.keep = parse_keep(json.at("keep").get<std::string>());
+  if (const auto gradient = json.find("gradient"); gradient != json.end()) {  // not in runs of version 0.1
+    config.path = parse_data_path(gradient->at("path").get<std::string>());
+    config.storage = parse_token_storage(gradient->at("storage").get<std::string>());
+  }
   config.isa = json.at("isa");
   config.version = json.at("version");
   config.commit = json.at("commit");
@@ -243,6 +249,8 @@ RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const
   config.max_seconds = options.seconds;
   config.record = options.record.to_string();
   config.keep = options.keep;
+  config.path = options.path;
+  config.storage = options.storage;
   config.isa = to_string(active_isa());
   config.version = version();
   config.commit = commit();

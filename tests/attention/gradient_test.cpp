@@ -202,12 +202,13 @@ TEST(Gradient, HasTheSameBitsForAnyNumberOfThreads) {
         ParameterBlocks weights(model.blocks());
         weights.assign(at);
         ThreadPool one(1);
-        GradientEngine reference(model, jacobian, one);
+        const EngineOptions options_of_blocks{.jacobian = jacobian, .path = DataPath::block};
+        GradientEngine reference(model, options_of_blocks, one);
         Gradient expected = reference.make_gradient();
         const Evaluation value = reference.evaluate(weights, expected);
         for (const int threads : {2, 8}) {
           ThreadPool pool(threads);
-          GradientEngine engine(model, jacobian, pool);
+          GradientEngine engine(model, options_of_blocks, pool);
           Gradient gradient = engine.make_gradient();
           const Evaluation again = engine.evaluate(weights, gradient);
           EXPECT_EQ(value.loss, again.loss);

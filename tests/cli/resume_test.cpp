@@ -149,6 +149,8 @@ TEST_F(Resume, RefusesAnotherRun) {
   refuse({"--init", "normal"}, "init.kind");
   refuse({"--record", "none"}, "record is");
   refuse({"--keep", "metrics"}, "keep is");
+  refuse({"--data-path", "stream"}, "gradient.path is");
+  refuse({"--storage", "float32"}, "gradient.storage is");
   refuse({"--train", "W,v"}, "model.train");
   refuse({"--loss", "linear"}, "model.loss");
   refuse({"--params", "KQ"}, "model.params is \"W\" there and \"KQ\" here");

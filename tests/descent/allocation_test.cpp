@@ -75,6 +75,28 @@ TEST(Allocation, NonePerStep) {
         }
 }
 
+// The engine by itself, on the path for large data, in every parameterization.
+TEST(Allocation, NonePerGradientOfAStream) {
+  const Dataset data =
+      generate(SphereData{.samples = 200, .tokens = 40, .dim = 24, .seed = 5, .min_tokens = 1});
+  for (const Parameterization& form :
+       {Parameterization{W{}}, Parameterization{KQ{}}, Parameterization{Prompt{}}}) {
+    AttentionOptions trained{.train = Attention(data, form).trained()};
+    trained.train.push_back(Block::v);
+    const Attention model(data, form, Logistic{}, trained);
+    ParameterBlocks weights(model.blocks());
+    weights.assign(model.zero_parameters());
+    ThreadPool pool(2);
+    for (const TokenStorage storage : {TokenStorage::float64, TokenStorage::float32}) {
+      GradientEngine engine(model, EngineOptions{.path = DataPath::stream, .storage = storage}, pool);
+      Gradient gradient = engine.make_gradient();
+      const long before = allocations.load();
+      for (int k = 0; k < 3; ++k) engine.evaluate(weights, gradient);
+      EXPECT_EQ(allocations.load(), before);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attmirror
 

@@ -24,6 +24,34 @@ enum class Jacobian {
 std::string_view to_string(Jacobian jacobian);
 Jacobian parse_jacobian(std::string_view name);
 
+// How the data are gone through; a matter of speed only, results agree to rounding.
+enum class DataPath {
+  automatic,  // by the size of the sequences
+  block,      // step by step over blocks of short sequences
+  stream,  // all steps of a query while its tokens are in the cache and the next are on their way from memory
+};
+
+std::string_view to_string(DataPath path);
+DataPath parse_data_path(std::string_view name);
+
+// How the engine holds the tokens. All arithmetic is in double precision.
+enum class TokenStorage {
+  float64,  // the dataset's own
+  float32,  // a copy rounded to single precision, half the bytes to read; exact for tokens that are floats already
+};
+
+std::string_view to_string(TokenStorage storage);
+TokenStorage parse_token_storage(std::string_view name);
+
+struct EngineOptions {
+  Jacobian jacobian = Jacobian::safe;   // accurate everywhere; textbook is for parity with published runs
+  DataPath path = DataPath::automatic;  // another one only to compare them
+  TokenStorage storage = TokenStorage::float64;  // what the user gave, to the last bit
+
+  // Throws Error (bad input) when a value is none of its enumeration.
+  void validate() const;
+};
+
 struct Evaluation {
   double loss = 0;         // L
   double max_softmax = 0;  // mean over queries of the largest attention probability
@@ -39,6 +67,8 @@ struct Gradient {
 class GradientEngine {
  public:
   // Uses the kernels of active_isa() at this moment. The model and the pool must outlive the engine.
+  // Throws Error (bad input) when tokens beyond the range of floats are to be stored in single precision.
+  GradientEngine(const Attention& model, const EngineOptions& options, ThreadPool& pool);
   GradientEngine(const Attention& model, Jacobian jacobian, ThreadPool& pool);
   ~GradientEngine();
   GradientEngine(GradientEngine&&) noexcept;
@@ -49,6 +79,7 @@ class GradientEngine {
   Evaluation evaluate(const ParameterBlocks& parameters);
 
   Gradient make_gradient() const;
+  DataPath path() const;  // block or stream
 
  private:
   struct Memory;

@@ -16,6 +16,11 @@ namespace attmirror {
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
+// Asks the system for large pages behind an array of many megabytes, before it is first written. A processor fetches
+// ahead within a page; small ones make it stop and look up the next every 4 kilobytes. Does nothing for small arrays and
+// where the system has no large pages to give.
+void prefer_large_pages(void* begin, std::size_t bytes) noexcept;
+
 template <class T>
 struct CacheLineAllocator {
   using value_type = T;
@@ -25,7 +30,11 @@ struct CacheLineAllocator {
   template <class U>
   CacheLineAllocator(const CacheLineAllocator<U>&) noexcept {}
 
-  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), alignment)); }
+  T* allocate(std::size_t count) {
+    void* memory = ::operator new(count * sizeof(T), alignment);
+    prefer_large_pages(memory, count * sizeof(T));
+    return static_cast<T*>(memory);
+  }
   void deallocate(T* pointer, std::size_t) noexcept { ::operator delete(pointer, alignment); }
   friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator&) noexcept { return true; }
 };

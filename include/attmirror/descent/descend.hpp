@@ -29,7 +29,10 @@ struct DescentOptions {
   RecordSchedule record = RecordSchedule::log_spaced();  // a few dozen records for any length of run
   Keep keep = Keep::parameters;
   Initialization init{};
-  int threads = 1;  // 0 = as many as the machine has; small problems gain nothing
+  int threads = 1;                      // 0 = as many as the machine has; small problems gain nothing
+  DataPath path = DataPath::automatic;  // how gradients go through the data; another one only to compare
+  TokenStorage storage =
+      TokenStorage::float64;  // float32: half the bytes to read, exact for tokens that are floats
 
   void validate() const;
 };

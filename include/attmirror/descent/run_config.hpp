@@ -47,6 +47,8 @@ struct RunConfig {
   double saturation = 0, max_seconds = 0;
   std::string record;  // what RecordSchedule::parse() reads
   Keep keep = Keep::parameters;
+  DataPath path = DataPath::automatic;
+  TokenStorage storage = TokenStorage::float64;
 
   std::string isa, version, commit;
 };
