@@ -159,7 +159,9 @@ TEST(Stream, AgreesWithBlocksForEveryHeadAndMask) {
           for (const bool decoder : {false, true}) {
             const bool has_decoder = head.index() == 0 || head.index() == 2;
             if (decoder && !has_decoder) continue;
-            AttentionOptions options{.train = {Block::W}, .head = head};
+            AttentionOptions options;
+            options.train = {Block::W};
+            options.head = head;
             if (decoder) options.train.push_back(Block::v);
             const Attention model(data, W{}, Logistic{}, options);
             const Parameters at = test::random_parameters(model, 0.7, 13);
@@ -296,7 +298,8 @@ TEST(TokenStorage, InFloatsIsExactForTokensThatAreFloats) {
     for (const Form& form : forms(d))
       for (const DataPath path : {DataPath::block, DataPath::stream})
         for (const Jacobian jacobian : {Jacobian::safe, Jacobian::textbook}) {
-          const AttentionOptions options{.train = form.train};
+          AttentionOptions options;
+          options.train = form.train;
           const Attention model(data, form.parameterization, Logistic{}, options);
           const Attention rounded(floats, form.parameterization, Logistic{}, options);
           const Parameters at = test::random_parameters(rounded, 0.6, 2);
