@@ -56,7 +56,7 @@ Head resolved(Head head, const Dataset& data) {
   if (relu == nullptr) return head;
   if (relu->V.size() == 0) {
     if (data.head_weights().rows == 0)
-      throw bad_input("the data have no weights V of a ReLU head: give the array V, or ReluHead{V}");
+      throw bad_input("the data have no weights V for the head relu: give the array V");
     relu->V = data.head_weights().eigen().transpose();
   }
   if (relu->V.rows() != data.dim())
@@ -98,11 +98,15 @@ Attention::Attention(const Dataset& data, Parameterization parameterization, Los
   }
   for (const BlockShape& shape : blocks_)
     if (std::ranges::count(options.train, shape.name) > 0) trained_.push_back(shape.name);
+  if (penalty_ > 0 && trained_ == std::vector{Block::v})
+    throw bad_input(fmt::format("penalty is {}, but only v is trained, which has none", penalty_));
   check_magnitude(data.all_tokens(), "tokens");
   check_magnitude(data.queries(), "queries");
   check_magnitude(data.decoder(), "decoder");
   if (uses_decoder(head_) && !data.has_decoder() && !is_trained(Block::v))
-    throw bad_input("the data have no decoder v: give the array v, or train v too");
+    throw bad_input(data.head_weights().rows > 0 && std::holds_alternative<LinearHead>(head_)
+                        ? "the data have no decoder v, but weights V: choose the head relu, or train v too"
+                        : "the data have no decoder v: give the array v, or train v too");
 }
 
 std::ptrdiff_t Attention::rank() const {

@@ -7,6 +7,7 @@
 //                         geometry; at most 1 where the solution is that of this norm
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -52,6 +53,14 @@ Solution load_solution(const std::filesystem::path& path, const Dataset& data, b
     throw bad_input(fmt::format("{}: {} has shape {}: expected {}", path.string(), name,
                                 to_string(array.shape()), to_string(expected)));
   const std::vector<double> values = array.to_doubles(fmt::format("{}: {}", path.string(), name));
+  for (std::size_t j = 0; j < values.size(); ++j)
+    if (!std::isfinite(values[j]))
+      throw bad_input(
+          prompt ? fmt::format("{}: p[{}] is {}: expected a finite number", path.string(), j, values[j])
+                 : fmt::format("{}: W[{},{}] is {}: expected a finite number", path.string(),
+                               j / static_cast<std::size_t>(d), j % static_cast<std::size_t>(d), values[j]));
+  if (std::ranges::all_of(values, [](double x) { return x == 0; }))
+    throw bad_input(fmt::format("{}: {} is zero: it has no direction", path.string(), name));
   Solution solution;
   solution.weights = Eigen::Map<const Matrix>(values.data(), prompt ? 1 : d, d);
   if (const auto alpha = arrays.find("alpha"); alpha != arrays.end()) {
@@ -179,8 +188,8 @@ int run_compare(const CompareOptions& options, bool p_given) {
     json.update(to_json(last));
     json["step"] = run.step;
     json["run_status"] = run.result ? to_string(run.result->status) : "unfinished";
-    json["selected"] = selected.tokens;
-    json["alpha"] = alpha.tokens;
+    json["selected"] = selection_json(selected, run.config.queries_each);
+    json["alpha"] = selection_json(alpha, run.config.queries_each);
     json["alpha_from"] = svm.alpha ? "svm" : "run";
     json["same_tokens"] = agreeing == alpha.tokens.size();
     json["agreeing_tokens"] = agreeing;
@@ -231,7 +240,7 @@ Subcommand add_compare(CLI::App& parent) {
       add_number(app, "--p", options->p, "the geometry to compare in; by default that of the run")
           ->default_str("");
   add_path(app, "--data", options->data, "FILE", "the dataset of the run, if it is no longer where it was");
-  app.add_flag("--trace", options->trace, "compare every record of the run");
+  add_flag(app, "--trace", options->trace, "compare every record of the run");
   add_common_options(app, options->common);
   app.footer("Example:\n  attmirror compare run/ svm.npz --trace");
   return {&app, &options->common, [options, p] { return run_compare(*options, p->count() > 0); }};

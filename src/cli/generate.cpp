@@ -179,11 +179,18 @@ struct GenerateOptions {
   std::filesystem::path output, key_weights_output;
 };
 
+// Whether two paths, spelled in whatever way, name one file; it need not be there.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  return std::filesystem::weakly_canonical(a, error) == std::filesystem::weakly_canonical(b, error);
+}
+
 int run_generate(const GenerateOptions& options) {
   check_writable(options.output);
   const bool wants_key_weights = !options.key_weights_output.empty();
   if (wants_key_weights) {
-    if (options.key_weights_output == options.output)
+    if (is_same_file(options.key_weights_output, options.output))
       throw bad_input(fmt::format("key-weights-output is {}, the file of the data: expected another one",
                                   options.output.string()));
     check_writable(options.key_weights_output);

@@ -2,6 +2,7 @@
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "cli/run_text.hpp"
+#include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -71,6 +72,7 @@ Answer describe_dataset(const fs::path& path) {
                  {"mask", to_string(data.mask())},
                  {"labels", {{"+1", positive}, {"-1", data.total_queries() - positive}}},
                  {"decoder", data.has_decoder()},
+                 {"head_weights", data.head_weights().rows},
                  {"optimal", nullptr},
                  {"fingerprint", fingerprint}};
   answer.text = fmt::format("{}: dataset, {}\n\n", path.string(), to_string(data));
@@ -87,7 +89,7 @@ Answer describe_dataset(const fs::path& path) {
       fmt::format("labels            {} of +1, {} of -1\n", positive, data.total_queries() - positive);
   if (data.has_decoder()) {
     const Selection optimal = optimal_tokens(data);
-    answer.json["optimal"] = optimal.tokens;
+    answer.json["optimal"] = selection_json(optimal, data.equal_query_counts() ? data.query_count(0) : 0);
     answer.text += fmt::format("globally optimal  {}\n", short_list(optimal.tokens));
   } else {
     answer.text += data.head_weights().rows > 0

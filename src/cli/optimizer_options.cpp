@@ -81,13 +81,17 @@ void Reader::check_words() const {
   allow_if(any_norm || is("spectral") || is("muon"), "orthogonalization",
            "only spectral, muon and steepest with --norm spectral have one");
   allow_if(!adam, "normalized", "its steps do not depend on the gradient's size anyway");
-  allow_if(md || gd || any_norm, "unnormalized",
-           adam ? "its steps never depend on the gradient's size"
-                : "its steps are normalized by definition; steepest takes any norm and --unnormalized");
+  allow_if(any_norm, "unnormalized",
+           md || gd ? "its steps are not normalized unless --normalized is given"
+           : adam   ? "its steps never depend on the gradient's size"
+                    : "its steps are normalized by definition; steepest takes any norm and --unnormalized");
   if (options_.normalized && options_.unnormalized)
     throw bad_input("both --normalized and --unnormalized are given: expected one of them");
   if (parse_eps_policy(options_.eps) == EpsPolicy::exact && given("eps-value"))
     throw bad_input("eps-value is given, but eps is exact: only --eps paper uses it");
+  if (given("eps-value") && ((md || gd) ? !options_.normalized : options_.unnormalized))
+    throw bad_input(
+        "eps-value is given, but steps are not normalized: only normalized ones divide by |g| + eps");
 }
 
 MirrorDescent Reader::mirror_descent() const {
@@ -138,6 +142,10 @@ SteepestDescent Reader::steepest_descent() const {
     throw bad_input(
         fmt::format("momentum is none, but optimizer is {}: without momentum it is --optimizer {}",
                     options_.optimizer, is("signum") ? "sign" : "spectral"));
+  if (!options_.orthogonalization.empty() && steepest.norm != Norm::spectral())
+    throw bad_input(
+        fmt::format("orthogonalization is given, but norm is {}: only spectral directions have one",
+                    to_string(steepest.norm)));
   if (!options_.orthogonalization.empty())
     steepest.orthogonalization = parse_orthogonalization(options_.orthogonalization);
   return steepest;
@@ -168,9 +176,9 @@ void add_optimizer_options(CLI::App& app, OptimizerOptions& o) {
            "of steepest: the norm that its steps are steepest in")
       ->group(group);
   add_number(app, "--lr", o.lr, "step size")->group(group);
-  app.add_flag("--normalized", o.normalized, "md, gd: divide each block's gradient by its dual norm")
+  add_flag(app, "--normalized", o.normalized, "md, gd: divide each block's gradient by its dual norm")
       ->group(group);
-  app.add_flag("--unnormalized", o.unnormalized, "steepest: steps in proportion to the gradient's dual norm")
+  add_flag(app, "--unnormalized", o.unnormalized, "steepest: steps in proportion to the gradient's dual norm")
       ->group(group);
   add_text(app, "--momentum", o.momentum, "none|heavy-ball|heavy-ball:BETA|ema|ema:BETA",
            "step along M <- beta M + g, or an average; by default none, ema:0.9 for signum and ema:0.95 for "

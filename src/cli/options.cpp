@@ -20,6 +20,12 @@ std::string spoken_name(const std::string& name) {
   return last.substr(std::min(last.find_first_not_of('-'), last.size()));
 }
 
+// An unset variable of a script must not pass for an option that was not given.
+std::string not_empty(const std::string& name, const std::string& text, const std::string& type) {
+  if (text.empty()) throw bad_input(fmt::format("{} is \"\": expected {}", name, type));
+  return text;
+}
+
 template <class T, class Parser>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, T& value, const std::string& description,
                         const char* type, Parser parse) {
@@ -114,24 +120,37 @@ CLI::Option* add_seed(CLI::App& app, const std::string& name, std::uint64_t& val
 
 CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description) {
-  return app.add_option(name, value, description)->type_name(type)->default_str(value);
+  const std::string spoken = spoken_name(name), choices = type;
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&value, spoken, choices](const std::string& text) { value = not_empty(spoken, text, choices); },
+          description)
+      ->type_name(type)
+      ->default_str(value);
 }
 
 CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::path& value,
                       const std::string& type, const std::string& description) {
+  const std::string spoken = spoken_name(name), kind = type;
   return app
       .add_option_function<std::string>(
-          name, [&value](const std::string& text) { value = text; }, description)
+          name, [&value, spoken, kind](const std::string& text) { value = not_empty(spoken, text, kind); },
+          description)
       ->type_name(type);
+}
+
+CLI::Option* add_flag(CLI::App& app, const std::string& name, bool& value, const std::string& description) {
+  return app.add_flag(name, value, description)->disable_flag_override();
 }
 
 void add_common_options(CLI::App& app, CommonOptions& options) {
   const std::string group = "Common options";
   app.formatter(help_formatter());
   app.set_help_flag("-h,--help", "this text")->group(group);
-  app.add_flag("--json", options.json, "one JSON object on stdout, also after an error")->group(group);
-  app.add_flag("--quiet", options.quiet,
-               "no progress, notes and summaries; errors and what was asked for remain")
+  add_flag(app, "--json", options.json, "one JSON object on stdout, also after an error")->group(group);
+  add_flag(app, "--quiet", options.quiet,
+           "no progress, notes and summaries; errors and what was asked for remain")
       ->group(group);
   add_count(app, "--threads", options.threads,
             "threads; 0: as many as the machine has; results do not depend on it")

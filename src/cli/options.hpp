@@ -44,6 +44,9 @@ CLI::Option* add_text(CLI::App& app, const std::string& name, std::string& value
 CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::path& value,
                       const std::string& type, const std::string& description);
 
+// On when it is there; --name=VALUE is refused.
+CLI::Option* add_flag(CLI::App& app, const std::string& name, bool& value, const std::string& description);
+
 // The parsers. `name` is what messages call the value; all throw Error (bad input).
 double parse_number(std::string_view name, const std::string& text);       // anything strtod reads to its end
 std::int64_t parse_count(std::string_view name, const std::string& text);  // "20000", "2e4"

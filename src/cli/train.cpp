@@ -80,11 +80,18 @@ std::string optimality(const RunResult& result) {
   return fmt::format("{} of {}; the best would be {}", equal, n, short_list(result.optimal->tokens));
 }
 
+// A trained v has a start of its own, unless a file gives it.
+std::string decoder_start(const RunConfig& config, const Dataset& data) {
+  if (config.init_fingerprint != 0 || std::ranges::count(config.train, Block::v) == 0) return "";
+  return data.has_decoder() ? " (v from the data's)" : " (v from 0)";
+}
+
 std::string summary(const RunResult& result, const RunConfig& config, const TrainOptions& options,
                     const Dataset& data) {
   std::string text = fmt::format("{}: {}\n{}; trains {} from {}; {} loss{}; {}\n\n", options.data.string(),
                                  to_string(data), to_string(config.optimizer), trained_text(config),
-                                 start_text(config), config.loss, extras_text(config), config.isa);
+                                 start_text(config) + decoder_start(config, data), config.loss,
+                                 extras_text(config), config.isa);
   const std::string norm = norm_text(config);
   Table table;
   table.columns = {{"status", Align::left}, {"steps"}, {"loss"}, {"max softmax"}, {norm}, {"seconds"}};
@@ -117,8 +124,11 @@ void report(const RunResult& result, const RunConfig& config, const TrainOptions
 
 int exit_code(const RunResult& result, const TrainOptions& options, int signal) {
   if (result.status == RunStatus::diverged) {
-    note(fmt::format("the run diverged at step {}: loss or weights are no longer finite; try a smaller --lr",
-                     result.steps));
+    note(fmt::format(
+        "the run diverged at step {}: loss or weights are no longer finite; {}", result.steps,
+        options.optimizer.schedule.starts_with("polyak")
+            ? "the loss may not reach the lower bound of Polyak's step: try polyak:LOWER with a larger one"
+            : "try a smaller --lr"));
     return negative;
   }
   if (result.status != RunStatus::interrupted) return done;
@@ -141,11 +151,22 @@ Dataset load_data(const TrainOptions& options, const TrainPlan& plan) {
   }
 }
 
+// The start is checked before a folder is made, and a start from a file by the name of that file.
+void check_start(const Attention& model, const TrainPlan& plan) {
+  try {
+    initial_parameters(model, plan.descent.init);
+  } catch (const Error& error) {
+    if (plan.sources.init.empty()) throw;
+    throw Error(error.kind(), fmt::format("{}: {}", plan.sources.init.string(), error.what()));
+  }
+}
+
 int run_train(const CLI::App& app, const TrainOptions& options) {
   const TrainPlan plan = make_plan(app, options);
   const Dataset data = load_data(options, plan);
   const Attention model(data, plan.parameterization, plan.loss, plan.attention);
   check_record_memory(model, plan.descent);
+  check_start(model, plan);
   const RunConfig config = describe_run(model, plan.optimizer, plan.descent, plan.sources);
 
   const SignalGuard guard;  // from here on a signal is a request: files are left in order

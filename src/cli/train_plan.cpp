@@ -4,6 +4,7 @@
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -57,11 +58,31 @@ Parameters load_initial_blocks(const std::filesystem::path& path, const Paramete
   return given;
 }
 
-Initialization make_init(const TrainOptions& options, TrainPlan& plan) {
+// A file that lacks what is to be trained (a dataset has a v, too) is a mistake; v may be left to the data.
+void require_attention_blocks(const Parameters& given, const TrainPlan& plan) {
+  const auto require = [&](Block block, std::ptrdiff_t size) {
+    const auto& train = plan.attention.train;
+    const bool trained = train.empty() || std::ranges::count(train, block) > 0;
+    if (trained && size == 0)
+      throw bad_input(fmt::format("init is file:{}: the file has no {}, which is to be trained",
+                                  plan.sources.init.string(), to_string(block)));
+  };
+  if (std::holds_alternative<W>(plan.parameterization)) require(Block::W, given.W.size());
+  if (std::holds_alternative<Prompt>(plan.parameterization)) require(Block::p, given.p.size());
+  if (std::holds_alternative<KQ>(plan.parameterization)) {
+    require(Block::K, given.K.size());
+    require(Block::Q, given.Q.size());
+  }
+}
+
+Initialization make_init(const CLI::App& app, const TrainOptions& options, TrainPlan& plan) {
   Initialization init;
   init.seed = options.init_seed;
   const bool kq = std::holds_alternative<KQ>(plan.parameterization);
   const std::string word = options.init.empty() ? (kq ? "uniform" : "zero") : options.init;
+  if (app.count("--init-seed") > 0 && (word == "zero" || word.starts_with("file:")))
+    throw bad_input(
+        fmt::format("init-seed is given, but init is {}: only uniform and normal are random", word));
   if (word == "zero") return init;
   if (word == "uniform") {
     init.kind = InitKind::uniform;
@@ -72,6 +93,7 @@ Initialization make_init(const TrainOptions& options, TrainPlan& plan) {
   } else if (word.starts_with("file:")) {
     plan.sources.init = word.substr(5);
     init.given = load_initial_blocks(plan.sources.init, plan.parameterization);
+    require_attention_blocks(init.given, plan);
   } else {
     throw bad_input(fmt::format(
         "init is \"{}\": expected zero, normal, normal:STD, uniform, file:W0.npy or file:BLOCKS.npz", word));
@@ -150,7 +172,7 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
   add_text(app, "--mask", o.mask, "none|causal",
            "causal: the query at token k attends to the tokens up to k (the data need query_index)")
       ->group(group);
-  app.add_flag("--scaled", o.scaled, "divide the logits by sqrt(d), by sqrt(rank) for KQ")->group(group);
+  add_flag(app, "--scaled", o.scaled, "divide the logits by sqrt(d), by sqrt(rank) for KQ")->group(group);
   add_number(app, "--penalty", o.penalty,
              "LAMBDA of the penalty LAMBDA |W|^2, LAMBDA (|K|^2 + |Q|^2) or LAMBDA |p|^2")
       ->group(group);
@@ -179,10 +201,10 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--checkpoint-every", o.checkpoint_every,
              "seconds between checkpoints (longer where writing one takes more than a tenth of that)")
       ->group(group);
-  app.add_flag("--resume", o.resume,
-               "go on with the run in the folder; same bits as one that was never stopped")
+  add_flag(app, "--resume", o.resume,
+           "go on with the run in the folder; same bits as one that was never stopped")
       ->group(group);
-  app.add_flag("--overwrite", o.overwrite, "replace the run in the folder")->group(group);
+  add_flag(app, "--overwrite", o.overwrite, "replace the run in the folder")->group(group);
 }
 
 TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
@@ -219,7 +241,7 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
         fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
   descent.validate();
   plan.parameterization = make_parameterization(options, plan);
-  descent.init = make_init(options, plan);
+  descent.init = make_init(app, options, plan);
   descent.init.validate();
   return plan;
 }

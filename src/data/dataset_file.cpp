@@ -6,6 +6,7 @@
 #include <attmirror/data/npz.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -191,19 +192,25 @@ std::vector<std::int64_t> read_query_index(const NamedArray& found, const QueryL
   return index;
 }
 
+// The index of row j of the mask, as its shape without the axis of tokens has it.
+std::string mask_row_index(std::size_t j, Shape shape) {
+  shape.pop_back();
+  return index_of(j, shape);
+}
+
 // The mask of the file is a box as wide as the longest sequence; a Dataset wants each row as long as its sequence.
 std::vector<std::uint8_t> read_mask(const NamedArray& found, const QueryLayout& layout,
                                     const DatasetArrays& data, const NamedArray& X) {
   const std::int64_t longest = *std::ranges::max_element(data.lengths);
   layout.require(found, {longest}, X);
-  const std::vector<std::int64_t> values = found.array->to_int64(found.name);
+  const std::vector<double> values = found.array->to_doubles(found.name);
   const std::vector<std::size_t> sequence = sequences_of(layout);
   const auto width = static_cast<std::size_t>(longest);
   std::vector<std::uint8_t> mask;
   for (std::size_t j = 0; j < sequence.size(); ++j) {
     bool any = false;
     for (std::size_t t = 0; t < static_cast<std::size_t>(data.lengths[sequence[j]]); ++t) {
-      const std::int64_t value = values[j * width + t];
+      const double value = values[j * width + t];
       if (value != 0 && value != 1)
         throw bad_input(
             fmt::format("mask[{}] is {}: expected 0 or 1", index_of(j * width + t, found.shape()), value));
@@ -211,15 +218,21 @@ std::vector<std::uint8_t> read_mask(const NamedArray& found, const QueryLayout& 
       mask.push_back(static_cast<std::uint8_t>(value));
     }
     if (!any)
-      throw bad_input(fmt::format("mask allows no token of sequence {} to its query {}: expected 1 or more",
-                                  sequence[j], j));
+      throw bad_input(fmt::format("mask[{}] allows no token of sequence {}: expected 1 or more",
+                                  mask_row_index(j, found.shape()), sequence[j]));
   }
   return mask;
 }
 
 std::vector<double> read_labels(const NamedArray& Y, const QueryLayout& layout, const NamedArray& X) {
   if (Y.shape() != Shape{layout.n}) {
-    if (layout.each == 1 || Y.shape() != layout.shape({})) require_shape(Y, {layout.n}, X);
+    const Shape per_query = layout.shape({});
+    if (Y.shape() != per_query) {
+      if (layout.each == 1) require_shape(Y, {layout.n}, X);
+      throw bad_input(
+          fmt::format("{} has shape {}: expected {}, one label per sequence, or {}, one per query", Y.name,
+                      to_string(Y.shape()), to_string(Shape{layout.n}), to_string(per_query)));
+    }
   }
   std::vector<double> labels = Y.array->to_doubles(Y.name);
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -247,8 +260,26 @@ void check_lengths(const DatasetArrays& data, const NamedArray& X) {
   }
 }
 
+// Arrays of other names are the user's own, unless they look like one of ours: a mask that is called Mask would be
+// ignored in silence.
+void check_names(const NamedArrays& arrays) {
+  constexpr std::array known{"lengths", "query_index", "query_counts", "mask", "format_version"};
+  const auto plain = [](std::string name) {
+    std::erase(name, '_');
+    std::ranges::transform(name, name.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+    if (name.ends_with('s')) name.pop_back();
+    return name;
+  };
+  for (const auto& [name, array] : arrays)
+    for (const char* ours : known)
+      if (name != ours && plain(name) == plain(ours))
+        throw bad_input(fmt::format("there is an array {}: expected its name to be {}", name, ours));
+}
+
 Dataset dataset_from(const NamedArrays& arrays) {
   check_version(arrays);
+  check_names(arrays);
   const NamedArray X = require(find_either_case(arrays, "X", "x"));
   const NamedArray Y = require(find_either_case(arrays, "Y", "y"));
   const NamedArray Z = find_either_case(arrays, "Z", "z");

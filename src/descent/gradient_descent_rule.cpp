@@ -28,13 +28,9 @@ class GradientDescentRule final : public UpdateRule {
     }
   }
 
-  std::vector<std::pair<std::string, ParameterBlocks*>> state() override {
-    return momentum_.state();
-  }
+  std::vector<std::pair<std::string, ParameterBlocks*>> state() override { return momentum_.state(); }
 
-  std::vector<std::pair<std::string, std::span<double>>> numbers() override {
-    return momentum_.numbers();
-  }
+  std::vector<std::pair<std::string, std::span<double>>> numbers() override { return momentum_.numbers(); }
 
  private:
   LpMap euclid_{2};

@@ -56,9 +56,7 @@ class MirrorDescentRule final : public UpdateRule {
     return state;
   }
 
-  std::vector<std::pair<std::string, std::span<double>>> numbers() override {
-    return momentum_.numbers();
-  }
+  std::vector<std::pair<std::string, std::span<double>>> numbers() override { return momentum_.numbers(); }
 
  private:
   std::unique_ptr<MirrorMap> map_;

@@ -57,6 +57,15 @@ std::string common_text(const Options& options) {
   return text;
 }
 
+// The name that a steepest descent goes by, if it has one.
+std::string_view known_name(const SteepestDescent& sd) {
+  if (!sd.normalized) return "";
+  const bool plain = sd.momentum.kind == MomentumKind::none, average = sd.momentum.kind == MomentumKind::ema;
+  if (sd.norm == Norm::l(infinity)) return plain ? "sign descent" : average ? "Signum" : "";
+  if (sd.norm == Norm::spectral()) return plain ? "spectral descent" : average ? "Muon" : "";
+  return sd.norm == Norm::l(1) && plain ? "coordinate descent" : "";
+}
+
 struct Text {
   std::string operator()(const MirrorDescent& md) const {
     if (md.geometry == Geometry::hyperbolic_entropy)
@@ -68,8 +77,11 @@ struct Text {
   }
   std::string operator()(const GradientDescent& gd) const { return "gradient descent" + common_text(gd); }
   std::string operator()(const SteepestDescent& sd) const {
-    return fmt::format("steepest descent, norm {}{}", to_string(sd.norm),
-                       sd.orthogonalization == Orthogonalization::exact ? "" : " by Newton-Schulz") +
+    const std::string_view name = known_name(sd);
+    return fmt::format("{}steepest descent, norm {}{}{}", name.empty() ? "" : fmt::format("{} (", name),
+                       to_string(sd.norm),
+                       sd.orthogonalization == Orthogonalization::exact ? "" : " by Newton-Schulz",
+                       name.empty() ? "" : ")") +
            common_text(sd);
   }
   std::string operator()(const Adam& adam) const {
@@ -118,10 +130,10 @@ void MirrorDescent::validate() const {
   validate_schedule(*this);
   if (schedule.kind == ScheduleKind::polyak && (geometry != Geometry::lp || p != 2))
     throw bad_input(fmt::format(
-        "schedule is polyak with mirror descent, geometry {}, p = {}: Polyak's step bounds the way "
+        "schedule is polyak with mirror descent, geometry {}{}: Polyak's step bounds the way "
         "to a minimum in the weights, and mirror descent steps in their dual images; expected "
         "geometry lp with p = 2, gradient descent or steepest descent",
-        to_string(geometry), p));
+        to_string(geometry), geometry == Geometry::hyperbolic_entropy ? "" : fmt::format(", p = {}", p)));
 }
 
 void GradientDescent::validate() const {

@@ -207,6 +207,9 @@ int lock_folder(const fs::path& path) {
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
+  for (fs::path folder = fs::absolute(path_, error).lexically_normal();
+       !folder.empty() && folder != folder.root_path() && !is_there(folder); folder = folder.parent_path())
+    made_.push_back(folder);
   fs::create_directories(path_, error);
   if (!error && !fs::is_directory(path_)) error = std::make_error_code(std::errc::not_a_directory);
   if (error)
@@ -217,6 +220,9 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
+  // A run that was refused leaves nothing behind; folders that hold something stay.
+  std::error_code ignored;
+  for (const fs::path& folder : made_) fs::remove(folder, ignored);
 }
 
 bool RunFolder::holds_run() const {

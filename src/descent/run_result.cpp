@@ -1,4 +1,5 @@
 #include "descent/optimizer_config.hpp"
+#include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/run_result.hpp>
@@ -25,17 +26,6 @@ RunStatus parse_status(const std::string& name) {
                                  RunStatus::interrupted, RunStatus::diverged})
     if (name == to_string(status)) return status;
   throw bad_input(fmt::format("status is \"{}\", which is none", name));
-}
-
-// One index per sequence, or a list of K for each.
-Json tokens_json(const Selection& selection, const RunConfig& config) {
-  const auto each = static_cast<std::size_t>(config.queries_each);
-  if (each <= 1 || selection.tokens.size() % each != 0) return selection.tokens;
-  Json result = Json::array();
-  for (std::size_t i = 0; i < selection.tokens.size(); i += each)
-    result.push_back(std::vector(selection.tokens.begin() + static_cast<std::ptrdiff_t>(i),
-                                 selection.tokens.begin() + static_cast<std::ptrdiff_t>(i + each)));
-  return result;
 }
 
 Selection parse_tokens(const Json& json) {
@@ -96,8 +86,8 @@ std::string to_json(const RunResult& result, const RunConfig& config, const std:
       {"max_softmax", finite_or_null(result.max_softmax)},
       {"norm", finite_or_null(result.norm)},
       {"seconds", finite_or_null(result.seconds)},
-      {"selected", tokens_json(result.selected, config)},
-      {"optimal", result.optimal ? tokens_json(*result.optimal, config) : Json()},
+      {"selected", selection_json(result.selected, config.queries_each)},
+      {"optimal", result.optimal ? selection_json(*result.optimal, config.queries_each) : Json()},
       {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
       {"optimizer", kind_of(config.optimizer)},
       {"geometry", to_string(geometry_norm(config.optimizer))},

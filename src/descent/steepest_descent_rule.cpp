@@ -46,13 +46,9 @@ class SteepestDescentRule final : public UpdateRule {
     }
   }
 
-  std::vector<std::pair<std::string, ParameterBlocks*>> state() override {
-    return momentum_.state();
-  }
+  std::vector<std::pair<std::string, ParameterBlocks*>> state() override { return momentum_.state(); }
 
-  std::vector<std::pair<std::string, std::span<double>>> numbers() override {
-    return momentum_.numbers();
-  }
+  std::vector<std::pair<std::string, std::span<double>>> numbers() override { return momentum_.numbers(); }
 
  private:
   struct Size {

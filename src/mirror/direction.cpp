@@ -32,6 +32,8 @@ void check_shapes(const Matrix& a, const Matrix& b) {
 
 double directional_bregman(const Matrix& solution, const Matrix& iterate, double p) {
   check_shapes(solution, iterate);
+  // An entry's power p has p times its rounding error: beyond this, nothing would be left of the divergence.
+  if (p > 1e9) throw bad_input(fmt::format("p is {}: expected at most 1e9 for a divergence", p));
   const LpMap geometry(p);
   const PaddedMatrix a = unit_copy(solution, geometry, "the solution"),
                      b = unit_copy(iterate, geometry, "the iterate");

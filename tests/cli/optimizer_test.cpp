@@ -123,7 +123,6 @@ TEST(OptimizerOption, NamesAreShortForSteepestDescent) {
   const Json adam = config({"--optimizer", "adam", "--eps", "paper"});
   EXPECT_EQ(adam["eps_value"], 1e-8);
   EXPECT_EQ(adam["jacobian"], "textbook");
-  EXPECT_EQ(config({"--optimizer", "gd", "--unnormalized"}), config({"--optimizer", "gd"}));
 }
 
 TEST(OptimizerOption, RefusesWhatMakesNoSense) {
@@ -166,11 +165,14 @@ TEST(OptimizerOption, RefusesWhatMakesNoSense) {
   refuse(with("adam", {"--normalized"}), {"normalized is given"});
   refuse(with("adam", {"--unnormalized"}), {"unnormalized is given"});
   refuse(with("sign", {"--unnormalized"}), {"unnormalized is given", "steepest"});
-  refuse({"--normalized", "--unnormalized"}, {"both --normalized and --unnormalized"});
+  refuse(with("gd", {"--unnormalized"}), {"unnormalized is given", "gd"});
+  refuse(with("steepest", {"--norm", "2", "--normalized", "--unnormalized"}),
+         {"both --normalized and --unnormalized"});
+  refuse(with("gd", {"--eps", "paper", "--eps-value", "1"}), {"eps-value is given", "not normalized"});
   refuse({"--orthogonalization", "exact"}, {"orthogonalization is given", "muon"});
   refuse(with("muon", {"--orthogonalization", "qr"}), {"qr"});
   refuse(with("steepest", {"--norm", "1", "--orthogonalization", "newton-schulz"}),
-         {"newton-schulz", "norm 1"});
+         {"orthogonalization is given", "norm is 1"});
   refuse({"--schedule", "cosine"}, {"schedule is \"cosine\"", "power:EXPONENT"});
   refuse({"--schedule", "polyak", "--normalized"}, {"polyak", "normalized"});
   refuse({"--schedule", "polyak", "--p", "3"}, {"polyak", "p = 3"});

@@ -160,7 +160,7 @@ TEST_F(DatasetFile, NamesWhatIsThereTwice) {
 TEST_F(DatasetFile, NamesTheWrongShape) {
   EXPECT_EQ(refusal(with("Z", numbers({5, 10}))),
             "Z has shape (5, 10): expected (6, 10) to match X (6, 8, 10)");
-  EXPECT_EQ(refusal(with("Y", numbers({6, 1}))), "Y has shape (6, 1): expected (6,) to match X (6, 8, 10)");
+  EXPECT_EQ(refusal(with("Y", numbers({6, 2}))), "Y has shape (6, 2): expected (6,) to match X (6, 8, 10)");
   EXPECT_EQ(refusal(with("v", numbers({9}))), "v has shape (9,): expected (10,) to match X (6, 8, 10)");
   EXPECT_EQ(refusal(with("X", numbers({6}))),
             "X has shape (6,): expected (n, T, d), or (sum of lengths, d) with lengths");
@@ -168,6 +168,17 @@ TEST_F(DatasetFile, NamesTheWrongShape) {
             "X has shape (48, 10): expected (n, T, d), or an array lengths beside it");
   EXPECT_EQ(refusal(with("X", numbers({6, 0, 10}))), "X has shape (6, 0, 10): expected no empty axis");
   EXPECT_EQ(refusal(with("X", numbers({0, 8, 10}))), "X has shape (0, 8, 10): expected no empty axis");
+}
+
+// Arrays of the user's own are welcome, misspelt ones of ours are not: they would be ignored in silence.
+TEST_F(DatasetFile, RefusesNamesThatAreNearlyOurs) {
+  EXPECT_EQ(refusal(with("Mask", numbers({6, 1, 8}))),
+            "there is an array Mask: expected its name to be mask");
+  EXPECT_EQ(refusal(with("query_count", numbers({6}))),
+            "there is an array query_count: expected its name to be query_counts");
+  EXPECT_EQ(refusal(with("QueryIndex", numbers({6}))),
+            "there is an array QueryIndex: expected its name to be query_index");
+  EXPECT_EQ(refusal(with("notes", numbers({3}))), "accepted");
 }
 
 TEST_F(DatasetFile, NamesTheWrongLength) {

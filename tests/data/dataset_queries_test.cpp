@@ -231,7 +231,7 @@ TEST_F(QueryFile, IsRefusedInItsOwnTerms) {
   EXPECT_EQ(refusal("Z", numbers({2, 0, 4})), "Z has shape (2, 0, 4): expected 1 or more queries each");
   EXPECT_EQ(refusal("Y", integers({2, 2}, {1, -1, 2, 1})), "labels[1,0] is 2: expected -1 or +1 (array Y)");
   EXPECT_EQ(refusal("Y", integers({2, 3}, {1, 1, 1, 1, 1, 1})),
-            "Y has shape (2, 3): expected (2,) to match X (2, 3, 4)");
+            "Y has shape (2, 3): expected (2,), one label per sequence, or (2, 2), one per query");
   EXPECT_EQ(refusal("query_index", integers({2, 2}, {0, 1, 3, 2}), "Z"),
             "query_index[1,0] is 3: expected 0 to 2, a token of sequence 1");
   EXPECT_EQ(refusal("mask", integers({2, 3}, {1, 1, 1, 1, 1, 1})),
@@ -239,7 +239,10 @@ TEST_F(QueryFile, IsRefusedInItsOwnTerms) {
   EXPECT_EQ(refusal("mask", integers({2, 2, 3}, {1, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1, 1})),
             "mask[0,1,1] is 4: expected 0 or 1");
   EXPECT_EQ(refusal("mask", integers({2, 2, 3}, {1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1})),
-            "mask allows no token of sequence 1 to its query 2: expected 1 or more");
+            "mask[1,0] allows no token of sequence 1: expected 1 or more");
+  const std::vector<double> halves(12, 0.5);
+  EXPECT_EQ(refusal("mask", Array({2, 2, 3}, std::span<const double>(halves))),
+            "mask[0,0,0] is 0.5: expected 0 or 1");
   EXPECT_EQ(refusal("query_counts", integers({2}, {1, 3})),
             "Z has shape (2, 2, 4): expected (2, 4) to match X (2, 3, 4)");
   EXPECT_EQ(refusal("V", numbers({3, 2})), "V has shape (3, 2): expected (4, m) to match X (2, 3, 4)");

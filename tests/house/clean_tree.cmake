@@ -46,6 +46,8 @@ endfunction()
 string(CONCAT machine_folder "(^|[^[:alnum:]_.$}~-])/(wo" "rk|ro" "ot|ho" "me|Us" "ers)/")
 string(CONCAT unfinished "(TO" "DO|FI" "XME|XX" "X:)")
 must_not_occur("a folder of one machine" "${machine_folder}")
+string(CONCAT merge_mark "^(<<<<" "<<< |>>>>" ">>> )")
+must_not_occur("a merge that was not finished" "${merge_mark}")
 must_not_occur("a mark of unfinished work" "${unfinished}")
 
 if(wrong)

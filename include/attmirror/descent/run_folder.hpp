@@ -23,13 +23,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attmirror {
 
 // The folder of a run that this process writes.
 class RunFolder {
  public:
-  // Makes the folder if it is not there and takes a lock on it, which ends with the process. Changes no file.
+  // Makes the folder if it is not there and takes a lock on it, which ends with the process. Changes no file; a
+  // folder that was made here and stayed empty is removed at the end.
   // Throws Error (environment) when it cannot be written to or another process trains in it.
   explicit RunFolder(std::filesystem::path path);
   ~RunFolder();
@@ -69,6 +71,7 @@ class RunFolder {
 
   std::filesystem::path path_;
   std::ofstream metrics_;
+  std::vector<std::filesystem::path> made_;  // the folder and those above it that were not there
   int lock_ = -1;
 };
 
