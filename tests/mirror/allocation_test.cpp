@@ -1,59 +1,23 @@
-// Geometry at work allocates nothing: decompositions, directions and steps use memory of their objects. Counted at malloc,
-// because Eigen and aligned operator new end there both. Sanitizers have a malloc of their own, so this file is empty
-// under them.
+// Geometry at work allocates nothing: decompositions, directions and steps use memory of their objects. Sanitizers have a
+// malloc of their own, so this file is empty under them.
 #include "mirror/matrices.hpp"
+#include "support/count_allocations.hpp"
 #include <attmirror/mirror/hyperbolic_entropy_map.hpp>
 #include <attmirror/mirror/schatten_map.hpp>
 #include <attmirror/mirror/steepest.hpp>
 
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include <gtest/gtest.h>
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-extern "C" {
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* old, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-}
-
-namespace {
-std::atomic<long> allocations{0};
-}
-
-extern "C" {
-void* malloc(std::size_t size) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_calloc(count, size);
-}
-void* realloc(void* old, std::size_t size) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_realloc(old, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  *result = __libc_memalign(alignment, size);
-  return *result == nullptr ? ENOMEM : 0;
-}
-}
+#if defined(ATTMIRROR_COUNTS_ALLOCATIONS)
 
 namespace attmirror {
 namespace {
+
+using test::allocations;
 
 template <class Action>
 long allocations_of(Action action) {
