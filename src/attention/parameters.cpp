@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -12,27 +13,14 @@ namespace {
 
 constexpr std::array<std::string_view, 5> block_names{"W", "K", "Q", "p", "v"};
 
-// The member of Parameters that a block lives in, seen as a matrix (vectors as one row).
-template <class P>
-auto member(P& parameters, Block block) -> decltype(&parameters.W) {
-  switch (block) {
-    case Block::W:
-      return &parameters.W;
-    case Block::K:
-      return &parameters.K;
-    case Block::Q:
-      return &parameters.Q;
-    default:
-      return nullptr;
-  }
-}
-
-bool is_vector(Block block) { return block == Block::p || block == Block::v; }
-
+// A block in the paper's orientation, vectors as one row.
 Matrix as_matrix(const Parameters& parameters, Block block) {
-  if (block == Block::p) return parameters.p.transpose();
-  if (block == Block::v) return parameters.v.transpose();
-  return *member(parameters, block);
+  return visit_block(parameters, block, [](const auto& values) -> Matrix {
+    if constexpr (std::is_same_v<decltype(values), const Vector&>)
+      return values.transpose();
+    else
+      return values;
+  });
 }
 
 void check_block(const Matrix& given, const BlockShape& shape) {
@@ -116,19 +104,12 @@ Parameters ParameterBlocks::parameters() const {
   Parameters result;
   for (std::ptrdiff_t b = 0; b < count(); ++b) {
     const auto stored = view(b).eigen();
-    switch (shape(b).name) {
-      case Block::p:
-        result.p = stored.transpose();
-        break;
-      case Block::v:
-        result.v = stored.transpose();
-        break;
-      default:
-        if (shape(b).transposed)
-          *member(result, shape(b).name) = stored.transpose();
-        else
-          *member(result, shape(b).name) = stored;
-    }
+    visit_block(result, shape(b).name, [&](auto& values) {
+      if (shape(b).transposed || is_vector(shape(b).name))
+        values = stored.transpose();
+      else
+        values = stored;
+    });
   }
   return result;
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -16,23 +17,12 @@ namespace attmirror::cli {
 namespace {
 
 void set_block(Parameters& parameters, Block block, const Array& array, const std::string& name) {
-  switch (block) {
-    case Block::W:
-      parameters.W = to_matrix(array, name);
-      return;
-    case Block::K:
-      parameters.K = to_matrix(array, name);
-      return;
-    case Block::Q:
-      parameters.Q = to_matrix(array, name);
-      return;
-    case Block::p:
-      parameters.p = to_vector(array, name);
-      return;
-    case Block::v:
-      parameters.v = to_vector(array, name);
-      return;
-  }
+  visit_block(parameters, block, [&](auto& values) {
+    if constexpr (std::is_same_v<decltype(values), Vector&>)
+      values = to_vector(array, name);
+    else
+      values = to_matrix(array, name);
+  });
 }
 
 // A .npy file is the attention's one block; an .npz file holds blocks by name, as final.npz of a run does.
@@ -48,7 +38,7 @@ Parameters load_initial_blocks(const std::filesystem::path& path, const Paramete
   }
   const NamedArrays arrays = load_npz(path);
   bool found = false;
-  for (const Block block : {Block::W, Block::K, Block::Q, Block::p, Block::v}) {
+  for (const Block block : all_blocks) {
     const auto array = arrays.find(std::string(to_string(block)));
     if (array == arrays.end()) continue;
     set_block(given, block, array->second, fmt::format("{}: {}", path.string(), array->first));
@@ -60,19 +50,15 @@ Parameters load_initial_blocks(const std::filesystem::path& path, const Paramete
 
 // A file that lacks what is to be trained (a dataset has a v, too) is a mistake; v may be left to the data.
 void require_attention_blocks(const Parameters& given, const TrainPlan& plan) {
-  const auto require = [&](Block block, std::ptrdiff_t size) {
-    const auto& train = plan.attention.train;
-    const bool trained = train.empty() || std::ranges::count(train, block) > 0;
-    if (trained && size == 0)
+  std::vector<Block> needed = plan.attention.train;
+  if (needed.empty())
+    needed = std::holds_alternative<W>(plan.parameterization)    ? std::vector{Block::W}
+             : std::holds_alternative<KQ>(plan.parameterization) ? std::vector{Block::K, Block::Q}
+                                                                 : std::vector{Block::p};
+  for (const Block block : needed)
+    if (block != Block::v && visit_block(given, block, [](const auto& values) { return values.size() == 0; }))
       throw bad_input(fmt::format("init is file:{}: the file has no {}, which is to be trained",
                                   plan.sources.init.string(), to_string(block)));
-  };
-  if (std::holds_alternative<W>(plan.parameterization)) require(Block::W, given.W.size());
-  if (std::holds_alternative<Prompt>(plan.parameterization)) require(Block::p, given.p.size());
-  if (std::holds_alternative<KQ>(plan.parameterization)) {
-    require(Block::K, given.K.size());
-    require(Block::Q, given.Q.size());
-  }
 }
 
 Initialization make_init(const CLI::App& app, const TrainOptions& options, TrainPlan& plan) {

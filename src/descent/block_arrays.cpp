@@ -3,6 +3,7 @@
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -14,31 +15,15 @@ std::string key(std::string_view prefix, Block block) {
   return fmt::format("{}{}", prefix, to_string(block));
 }
 
-bool is_vector(Block block) { return block == Block::p || block == Block::v; }
-
 // Makes the block as large as `shape` says and returns its memory.
 double* resize_block(Parameters& parameters, Block block, std::span<const std::int64_t> shape) {
-  const auto matrix = [&](Matrix& m) {
-    m.resize(shape[0], shape[1]);
-    return m.data();
-  };
-  const auto vector = [&](Vector& v) {
-    v.resize(shape[0]);
-    return v.data();
-  };
-  switch (block) {
-    case Block::W:
-      return matrix(parameters.W);
-    case Block::K:
-      return matrix(parameters.K);
-    case Block::Q:
-      return matrix(parameters.Q);
-    case Block::p:
-      return vector(parameters.p);
-    case Block::v:
-      return vector(parameters.v);
-  }
-  throw bad_input("there is no such block");
+  return visit_block(parameters, block, [&](auto& values) {
+    if constexpr (std::is_same_v<decltype(values), Vector&>)
+      values.resize(shape[0]);
+    else
+      values.resize(shape[0], shape[1]);
+    return values.data();
+  });
 }
 
 void require_axes(const Array& array, std::size_t axes, const std::string& name) {
@@ -49,20 +34,9 @@ void require_axes(const Array& array, std::size_t axes, const std::string& name)
 }  // namespace
 
 std::span<const double> block_values(const Parameters& parameters, Block block) {
-  const auto all = [](const auto& m) { return std::span(m.data(), static_cast<std::size_t>(m.size())); };
-  switch (block) {
-    case Block::W:
-      return all(parameters.W);
-    case Block::K:
-      return all(parameters.K);
-    case Block::Q:
-      return all(parameters.Q);
-    case Block::p:
-      return all(parameters.p);
-    case Block::v:
-      return all(parameters.v);
-  }
-  return {};
+  return visit_block(parameters, block, [](const auto& values) {
+    return std::span(values.data(), static_cast<std::size_t>(values.size()));
+  });
 }
 
 bool has_weights(const Parameters& parameters) {
@@ -71,19 +45,9 @@ bool has_weights(const Parameters& parameters) {
 }
 
 Shape block_shape(const Parameters& parameters, Block block) {
-  switch (block) {
-    case Block::W:
-      return {parameters.W.rows(), parameters.W.cols()};
-    case Block::K:
-      return {parameters.K.rows(), parameters.K.cols()};
-    case Block::Q:
-      return {parameters.Q.rows(), parameters.Q.cols()};
-    case Block::p:
-      return {parameters.p.size()};
-    case Block::v:
-      return {parameters.v.size()};
-  }
-  return {};
+  return visit_block(parameters, block, [&](const auto& values) {
+    return is_vector(block) ? Shape{values.size()} : Shape{values.rows(), values.cols()};
+  });
 }
 
 void put_blocks(NamedArrays& arrays, std::string_view prefix, const Parameters& parameters,

@@ -5,14 +5,11 @@
 #include <attmirror/data/array.hpp>
 #include <attmirror/descent/record.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace attmirror {
-
-inline constexpr std::array all_blocks{Block::W, Block::K, Block::Q, Block::p, Block::v};
 
 // The numbers of a block in C order; empty when the parameters lack it.
 std::span<const double> block_values(const Parameters& parameters, Block block);

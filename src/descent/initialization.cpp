@@ -44,19 +44,13 @@ Parameters initial_parameters(const Attention& model, const Initialization& init
       start.p = row.transpose();
     }
   }
-  const Parameters& given = init.given;
-  const auto replace = [&](Block block, auto& into, const auto& from) {
+  visit_blocks(start, init.given, [&](Block block, auto& into, const auto& from) {
     if (from.size() == 0) return;
     if (!model.has_block(block))
       throw bad_input(fmt::format("an initial {} is given, but parameterization {} has no such block",
                                   to_string(block), to_string(model.parameterization())));
     into = from;
-  };
-  replace(Block::W, start.W, given.W);
-  replace(Block::K, start.K, given.K);
-  replace(Block::Q, start.Q, given.Q);
-  replace(Block::p, start.p, given.p);
-  replace(Block::v, start.v, given.v);
+  });
   ParameterBlocks(model.blocks()).assign(start);  // checks shapes and finiteness
   if (start.K.size() > 0 && start.K.isZero(0) && start.Q.isZero(0))
     throw bad_input(

@@ -143,14 +143,9 @@ NamedArrays final_arrays(const Attention& model, const Run& run) {
 
 // Blocks that `parameters` lacks are taken from `fixed`.
 void fill_in(Parameters& parameters, const Parameters& fixed) {
-  const auto take = [](auto& into, const auto& from) {
+  visit_blocks(parameters, fixed, [](Block, auto& into, const auto& from) {
     if (into.size() == 0) into = from;
-  };
-  take(parameters.W, fixed.W);
-  take(parameters.K, fixed.K);
-  take(parameters.Q, fixed.Q);
-  take(parameters.p, fixed.p);
-  take(parameters.v, fixed.v);
+  });
 }
 
 void read_final(const fs::path& path, SavedRun& run) {

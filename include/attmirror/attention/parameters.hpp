@@ -11,6 +11,7 @@
 
 #include <attmirror/base/aligned.hpp>
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -22,8 +23,11 @@ namespace attmirror {
 // The trainable pieces. A run stores them by these names.
 enum class Block { W, K, Q, p, v };
 
+inline constexpr std::array all_blocks{Block::W, Block::K, Block::Q, Block::p, Block::v};
+
 std::string_view to_string(Block block);
 Block parse_block(std::string_view name);
+constexpr bool is_vector(Block block) { return block == Block::p || block == Block::v; }
 
 struct W {};
 struct KQ {
@@ -41,6 +45,34 @@ struct Parameters {
   Matrix W, K, Q;
   Vector p, v;
 };
+
+// The result of `visitor` for the Matrix or the Vector that a block is: it must be of one type for both.
+template <class AnyParameters, class Visitor>
+decltype(auto) visit_block(AnyParameters& parameters, Block block, Visitor visitor) {
+  switch (block) {
+    case Block::K:
+      return visitor(parameters.K);
+    case Block::Q:
+      return visitor(parameters.Q);
+    case Block::p:
+      return visitor(parameters.p);
+    case Block::v:
+      return visitor(parameters.v);
+    case Block::W:
+      break;
+  }
+  return visitor(parameters.W);
+}
+
+// Calls `visitor` with each block's name and what it is in `a` and in `b`.
+template <class Visitor>
+void visit_blocks(Parameters& a, const Parameters& b, Visitor visitor) {
+  visitor(Block::W, a.W, b.W);
+  visitor(Block::K, a.K, b.K);
+  visitor(Block::Q, a.Q, b.Q);
+  visitor(Block::p, a.p, b.p);
+  visitor(Block::v, a.v, b.v);
+}
 
 // The combined weights W of a model's parameters: W itself, or K Q^T. Throws Error (bad input) for a prompt,
 // which has none.
