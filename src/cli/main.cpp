@@ -45,6 +45,13 @@ void print_version(bool json) {
 std::string parse_error_text(const CLI::ParseError& error, const CLI::App& app) {
   std::string text = error.what();
   if (const std::size_t line_end = text.find('\n'); line_end != std::string::npos) text.resize(line_end);
+  constexpr std::string_view flag_value = " was given a disallowed flag override";
+  constexpr std::string_view twice = ": At Most 1 required but received ";
+  if (text.ends_with(flag_value))
+    text.replace(text.size() - flag_value.size(), flag_value.size(), " takes no value");
+  if (const std::size_t at = text.find(twice); at != std::string::npos)
+    text = fmt::format("{} is given {} times: expected once", text.substr(0, at),
+                       text.substr(at + twice.size()));
   if (!text.empty() && text.front() != '-') text.front() = static_cast<char>(std::tolower(text.front()));
   const auto chosen = app.get_subcommands();
   return fmt::format("{} (see attmirror {}--help)", text,

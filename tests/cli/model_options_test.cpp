@@ -123,8 +123,9 @@ TEST_F(ModelOptions, AreRefusedBeforeAnythingIsWritten) {
   refuse(data, {"--params", "prompt", "--key-weights", ""}, {"key-weights is \"\": expected FILE"});
   refuse(data, {"--train", ""}, {"train is \"\""});
   expect_refusal({"train", data, "-o", ""}, 2, {"output is \"\": expected FOLDER"});
-  refuse(data, {"--scaled=0"}, {"scaled"});
-  refuse(data, {"--normalized=-3"}, {"normalized"});
+  refuse(data, {"--scaled=0"}, {"scaled takes no value"});
+  refuse(data, {"--normalized=-3"}, {"normalized takes no value"});
+  refuse(data, {"--p", "2", "--p", "3"}, {"--p is given 2 times: expected once"});
 
   NamedArrays start{{"W", load_npz(data).at("Z")}};
   save_npz(folder_ / "start.npz", start);
