@@ -57,13 +57,20 @@ std::string common_text(const Options& options) {
   return text;
 }
 
-// The name that a steepest descent goes by, if it has one.
-std::string_view known_name(const SteepestDescent& sd) {
-  if (!sd.normalized) return "";
+// The names that a steepest descent goes by: the command's word for it, and what people call it.
+struct KnownName {
+  std::string_view word = "steepest", text = "";
+};
+
+KnownName known_name(const SteepestDescent& sd) {
+  if (!sd.normalized) return {};
   const bool plain = sd.momentum.kind == MomentumKind::none, average = sd.momentum.kind == MomentumKind::ema;
-  if (sd.norm == Norm::l(infinity)) return plain ? "sign descent" : average ? "Signum" : "";
-  if (sd.norm == Norm::spectral()) return plain ? "spectral descent" : average ? "Muon" : "";
-  return sd.norm == Norm::l(1) && plain ? "coordinate descent" : "";
+  if (sd.norm == Norm::l(infinity) && plain) return {"sign", "sign descent"};
+  if (sd.norm == Norm::l(infinity) && average) return {"signum", "Signum"};
+  if (sd.norm == Norm::spectral() && plain) return {"spectral", "spectral descent"};
+  if (sd.norm == Norm::spectral() && average) return {"muon", "Muon"};
+  if (sd.norm == Norm::l(1) && plain) return {"coordinate", "coordinate descent"};
+  return {};
 }
 
 struct Text {
@@ -77,7 +84,7 @@ struct Text {
   }
   std::string operator()(const GradientDescent& gd) const { return "gradient descent" + common_text(gd); }
   std::string operator()(const SteepestDescent& sd) const {
-    const std::string_view name = known_name(sd);
+    const std::string_view name = known_name(sd).text;
     return fmt::format("{}steepest descent, norm {}{}{}", name.empty() ? "" : fmt::format("{} (", name),
                        to_string(sd.norm),
                        sd.orthogonalization == Orthogonalization::exact ? "" : " by Newton-Schulz",
@@ -184,6 +191,13 @@ void validate(const Optimizer& optimizer) {
 }
 
 std::string to_string(const Optimizer& optimizer) { return std::visit(Text{}, optimizer); }
+
+std::string_view method_name(const Optimizer& optimizer) {
+  if (std::holds_alternative<MirrorDescent>(optimizer)) return "md";
+  if (std::holds_alternative<GradientDescent>(optimizer)) return "gd";
+  if (std::holds_alternative<Adam>(optimizer)) return "adam";
+  return known_name(std::get<SteepestDescent>(optimizer)).word;
+}
 
 Jacobian jacobian_for(const Optimizer& optimizer) {
   return std::visit(

@@ -89,7 +89,7 @@ std::string to_json(const RunResult& result, const RunConfig& config, const std:
       {"selected", selection_json(result.selected, config.queries_each)},
       {"optimal", result.optimal ? selection_json(*result.optimal, config.queries_each) : Json()},
       {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
-      {"optimizer", kind_of(config.optimizer)},
+      {"optimizer", method_name(config.optimizer)},
       {"geometry", to_string(geometry_norm(config.optimizer))},
       {"p", geometry_p(config.optimizer)},
       {"lr", optimizer.at("lr")},

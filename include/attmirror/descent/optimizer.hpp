@@ -104,6 +104,10 @@ void validate(const Optimizer& optimizer);
 // carry it.
 std::string to_string(const Optimizer& optimizer);
 
+// The command's word for the method: "md", "gd", "adam", "sign", "coordinate", "spectral", "signum", "muon", or
+// "steepest" for a steepest descent that has no name.
+std::string_view method_name(const Optimizer& optimizer);
+
 // The Jacobian that the optimizer asks for, itself or by its eps policy. The two forms part ways only where the
 // eps floor is active: there the textbook form follows rounding errors, and the safe one does not.
 Jacobian jacobian_for(const Optimizer& optimizer);
