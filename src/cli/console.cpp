@@ -3,7 +3,6 @@
 #include <attmirror/base/error.hpp>
 
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -20,16 +19,12 @@ void print(std::string_view text) {
         fmt::format("cannot write to standard output: {}", errno == 0 ? "it failed" : std::strerror(errno)));
 }
 
-void print_json(const Json& object) {
-  print(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
+void print_json(const Json& object) { print(dump(object) + "\n"); }
 
 void note(std::string_view text) {
   const std::string line = fmt::format("attmirror: {}\n", text);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
-
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 std::string short_list(const std::vector<std::int64_t>& values) {
   constexpr std::size_t longest = 20;

@@ -5,16 +5,13 @@
 // --json) and errors remain.
 #pragma once
 
+#include "base/json.hpp"
 #include <attmirror/base/table.hpp>
 
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 namespace attmirror::cli {
-
-using Json = nlohmann::ordered_json;
 
 enum ExitCode : int {
   done = 0,
@@ -31,9 +28,6 @@ void print_json(const Json& object);
 
 // "attmirror: TEXT" on stderr.
 void note(std::string_view text);
-
-// A finite number, or null: JSON has no other.
-Json finite_or_null(double value);
 
 // "(3, 0, 7)", and "(3, 0, 7, ... 397 more)" for a long one.
 std::string short_list(const std::vector<std::int64_t>& values);

@@ -203,8 +203,6 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   plan.attention.head = parse_head(options.head);
   plan.attention.scaled = options.scaled;
   plan.attention.penalty = options.penalty;
-  if (!(options.penalty >= 0) || std::isinf(options.penalty))
-    throw bad_input(fmt::format("penalty is {}: expected a finite number, 0 or greater", options.penalty));
   if (options.mask != "none" && options.mask != "causal")
     throw bad_input(fmt::format(
         "mask is \"{}\": expected none or causal (a mask of your own is the array mask of the data)",

@@ -8,8 +8,6 @@ namespace attmirror {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // What all optimizers have; those that have one also write `normalized` and momentum.
 template <class Options>
 void put_step(Json& json, const Options& options) {

@@ -1,3 +1,4 @@
+#include "base/json.hpp"
 #include "descent/block_arrays.hpp"
 #include "descent/optimizer_config.hpp"
 #include <attmirror/base/build_info.hpp>
@@ -13,13 +14,10 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace attmirror {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view format = "attmirror run";
 constexpr std::int64_t format_version = 1;
@@ -145,10 +143,6 @@ RunConfig config_of(const Json& json) {
   config.version = json.at("version");
   config.commit = json.at("commit");
   return config;
-}
-
-std::string dump(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 // Walks both objects in the order in which config.json lists the fields.

@@ -1,3 +1,4 @@
+#include "base/json.hpp"
 #include "descent/block_arrays.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/atomic_file.hpp>
@@ -10,12 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -24,7 +23,6 @@ namespace attmirror {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t format_version = 1;
 
@@ -32,10 +30,6 @@ constexpr std::int64_t format_version = 1;
 // starts over, and config.json says what it is until the end.
 constexpr std::array file_names{"result.json", "checkpoint.npz", "final.npz",
                                 "trace.npz",   "metrics.jsonl",  "config.json"};
-
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string metrics_line(const Record& record) {
   return dump({{"step", record.step},

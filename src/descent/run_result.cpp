@@ -1,3 +1,4 @@
+#include "base/json.hpp"
 #include "descent/optimizer_config.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -8,15 +9,11 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace attmirror {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 double number_or_nan(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -99,7 +96,7 @@ std::string to_json(const RunResult& result, const RunConfig& config, const std:
       {"version", config.version},
       {"output", output.empty() ? Json() : Json(output.string())},
   };
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return dump(json) + "\n";
 }
 
 }  // namespace attmirror

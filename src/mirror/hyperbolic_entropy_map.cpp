@@ -101,7 +101,7 @@ double HyperbolicEntropyMap::norm(ConstMatrixView w) const { return sum_abs(w); 
 
 double HyperbolicEntropyMap::dual_norm(ConstMatrixView g) const { return max_abs(g); }
 
-void HyperbolicEntropyMap::steepest(ConstMatrixView g, MatrixView d) const { largest_entry(g, d); }
+double HyperbolicEntropyMap::steepest(ConstMatrixView g, MatrixView d) const { return largest_entry(g, d); }
 
 double HyperbolicEntropyMap::bregman(ConstMatrixView a, ConstMatrixView b) const {
   double sum = 0;

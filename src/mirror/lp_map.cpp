@@ -176,11 +176,11 @@ double norm_of(ConstMatrixView w, const LpMap::Exponent& exponent) {
 double LpMap::norm(ConstMatrixView w) const { return norm_of(w, norm_); }
 double LpMap::dual_norm(ConstMatrixView g) const { return norm_of(g, dual_); }
 
-void LpMap::steepest(ConstMatrixView g, MatrixView d) const {
+double LpMap::steepest(ConstMatrixView g, MatrixView d) const {
   const double norm = dual_norm(g);
   if (norm == 0) {
     std::fill_n(d.data, d.flat_size(), 0.0);
-    return;
+    return 0;
   }
   for (std::ptrdiff_t j = 0; j < g.flat_size(); ++j) d.data[j] = g.data[j] / norm;
   inverse(d, d);  // q - 1 = 1/(p - 1)
@@ -190,6 +190,7 @@ void LpMap::steepest(ConstMatrixView g, MatrixView d) const {
     const double length = LpMap::norm(d);
     for (std::ptrdiff_t j = 0; j < d.flat_size(); ++j) d.data[j] /= length;
   }
+  return norm;
 }
 
 double LpMap::bregman(ConstMatrixView a, ConstMatrixView b) const {

@@ -67,10 +67,11 @@ double SchattenMap::dual_norm(ConstMatrixView g) const {
   return std::isfinite(largest) ? powers_.dual_norm(decompose(g).svd.values()) : largest;
 }
 
-void SchattenMap::steepest(ConstMatrixView g, MatrixView d) const {
+double SchattenMap::steepest(ConstMatrixView g, MatrixView d) const {
   Workspace& of = decompose(g);
-  powers_.steepest(of.svd.values(), of.weights.view());
+  const double dual_norm = powers_.steepest(of.svd.values(), of.weights.view());
   of.svd.compose(as_span(of.weights.view()), d);
+  return dual_norm;
 }
 
 // Let a = sum_i a_i u_i v_i^T, b = sum_j b_j s_j t_j^T with complete bases, x_ij = <u_i, s_j>, y_ij = <v_i, t_j>. All rows

@@ -60,9 +60,7 @@ double SteepestDirection::find_scaled(ConstMatrixView g, MatrixView d) {
   if (!norm_.is_entrywise()) return find_spectral(g, d);
   if (norm_.p() == 1) return largest_entry(g, d);
   if (std::isinf(norm_.p())) return signs(g, d);
-  const double dual_norm = powers_->dual_norm(g);
-  powers_->steepest(g, d);
-  return dual_norm;
+  return powers_->steepest(g, d);
 }
 
 double SteepestDirection::find_spectral(ConstMatrixView g, MatrixView d) {
@@ -85,9 +83,9 @@ double SteepestDirection::find_spectral(ConstMatrixView g, MatrixView d) {
     svd_->polar(d);
     return sum_abs(sigma);
   }
-  powers_->steepest(sigma, weights_.view());
+  const double dual_norm = powers_->steepest(sigma, weights_.view());
   svd_->compose({weights_.view().data, static_cast<std::size_t>(sigma.cols)}, d);
-  return powers_->dual_norm(sigma);
+  return dual_norm;
 }
 
 }  // namespace attmirror

@@ -92,21 +92,7 @@ TEST(Gradient, IsRightForEveryDimensionAndLength) {
       const Parameters safe = loss_and_gradient(model, at, Jacobian::safe).gradient;
       const Parameters textbook = loss_and_gradient(model, at, Jacobian::textbook).gradient;
 
-      RealMatrix grad_W = RealMatrix::Zero(d, d);
-      RealVector grad_v = RealVector::Zero(d);
-      for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
-        const RealMatrix X = data.tokens(i).eigen().cast<Real>();
-        const RealVector z = data.queries().eigen().row(i).transpose().cast<Real>();
-        const Real y = data.labels()[static_cast<std::size_t>(i)];
-        RealVector s = X * (at.W.cast<Real>() * z);
-        s = (s.array() - s.maxCoeff()).exp();
-        s /= s.sum();
-        const RealVector gamma = y * (X * at.v.cast<Real>());
-        const Real m = gamma.dot(s), slope = -1 / (1 + std::exp(m)) / data.samples();
-        const RealVector g = slope * (s.array() * (gamma.array() - m)).matrix();
-        grad_W += X.transpose() * g * z.transpose();
-        grad_v += slope * y * (X.transpose() * s);
-      }
+      const auto [grad_W, grad_v] = test::reference_gradient(model, at);
       const double size_W = static_cast<double>(grad_W.norm()) + 1e-2,
                    size_v = static_cast<double>(grad_v.norm());
       EXPECT_LT((safe.W - grad_W.cast<double>()).norm(), 1e-14 * size_W) << d << " " << T;

@@ -98,6 +98,31 @@ inline Real reference_loss(const Attention& model, const Parameters& at) {
   return sum / data.total_queries() + Real(model.penalty()) * squares;
 }
 
+// The gradient of W and v for a linear head and the logistic loss, one query each, as the formulas read.
+struct ReferenceGradient {
+  RealMatrix W;
+  RealVector v;
+};
+
+inline ReferenceGradient reference_gradient(const Attention& model, const Parameters& at) {
+  const Dataset& data = model.data();
+  ReferenceGradient sum{RealMatrix::Zero(data.dim(), data.dim()), RealVector::Zero(data.dim())};
+  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
+    const RealMatrix X = data.tokens(i).eigen().cast<Real>();
+    const RealVector z = data.queries().eigen().row(i).transpose().cast<Real>();
+    const Real y = data.labels()[static_cast<std::size_t>(i)];
+    const RealVector a = reference_logits(model, at, i);
+    RealVector s = (a.array() - a.maxCoeff()).exp();
+    s /= s.sum();
+    const RealVector gamma = y * (X * at.v.cast<Real>());
+    const Real m = gamma.dot(s), slope = -1 / (1 + std::exp(m)) / data.samples();
+    const RealVector g = slope * (s.array() * (gamma.array() - m)).matrix();
+    sum.W += X.transpose() * g * z.transpose();
+    sum.v += slope * y * (X.transpose() * s);
+  }
+  return sum;
+}
+
 // Central difference of the reference in one number of the parameters.
 inline double difference(const Attention& model, Parameters at,
                          const std::function<double&(Parameters&)>& entry) {

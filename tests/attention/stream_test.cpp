@@ -2,6 +2,7 @@
 //
 // The two paths share formulas but neither the order of their sums nor the place of the weights, so that agreement to
 // rounding for every kind of model is evidence for both.
+#include "attention/reference.hpp"
 #include "support/random_data.hpp"
 #include "support/size.hpp"
 #include <attmirror/attention/gradient.hpp>
@@ -17,27 +18,6 @@
 
 namespace attmirror {
 namespace {
-
-// ell(m) = log(1 + e^{-2m}) / 2 and h(u) = sum_c sin(u_c): neither is built in.
-class SteepLoss : public CustomLoss {
- public:
-  std::string name() const override { return "steep"; }
-  double value(double m) const override { return std::log1p(std::exp(-2 * m)) / 2; }
-  double log_abs_derivative(double m) const override { return -std::log1p(std::exp(2 * m)); }
-};
-
-class SineHead : public CustomHead {
- public:
-  std::string name() const override { return "sine"; }
-  double evaluate(std::span<const double> u, std::span<double> gradient) const override {
-    double sum = 0;
-    for (std::size_t c = 0; c < u.size(); ++c) {
-      sum += std::sin(u[c]);
-      gradient[c] = std::cos(u[c]);
-    }
-    return sum;
-  }
-};
 
 struct Result {
   Evaluation value;
@@ -133,7 +113,7 @@ EngineOptions with(EngineOptions options, Jacobian jacobian) {
 TEST(Stream, AgreesWithBlocksForEveryModel) {
   const std::ptrdiff_t d = 13;
   const Dataset data = test::ragged_data(45, 21, d, 3);
-  const std::vector<Loss> losses{Logistic{}, Exponential{}, Linear{}, std::make_shared<SteepLoss>()};
+  const std::vector<Loss> losses{Logistic{}, Exponential{}, Linear{}, std::make_shared<test::SquaredTail>()};
   for (const Form& form : forms(d))
     for (const Loss& loss : losses)
       for (const Jacobian jacobian : {Jacobian::safe, Jacobian::textbook}) {
@@ -155,7 +135,7 @@ TEST(Stream, AgreesWithBlocksForEveryHeadAndMask) {
     for (const std::ptrdiff_t queries : {1, 5}) {
       const Dataset data = several_queries(19, 23, d, queries, masking);
       const std::vector<Head> heads{LinearHead{}, ReluHead{test::random_matrix(d, 6, 7)}, QuadraticHead{0.3},
-                                    std::make_shared<SineHead>()};
+                                    std::make_shared<test::SineHead>()};
       for (const Head& head : heads)
         for (const Jacobian jacobian : {Jacobian::safe, Jacobian::textbook})
           for (const bool decoder : {false, true}) {
@@ -176,28 +156,12 @@ TEST(Stream, AgreesWithBlocksForEveryHeadAndMask) {
 
 // Every remainder of the vector loops, against the definition in long double.
 TEST(Stream, IsRightForEveryDimensionAndLength) {
-  using Real = long double;
-  using RealMatrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  using RealVector = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
   for (const std::int64_t d : {1, 3, 4, 8, 9, 12, 17, 31, 33, 40, 65, 130})
     for (const std::int64_t T : {1, 2, 4, 5, 9, 33}) {
       const Dataset data = test::ragged_data(19, T, d, static_cast<std::uint64_t>(d * 100 + T));
       const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
       const Parameters at = test::random_parameters(model, 0.5, 5);
-      RealMatrix grad_W = RealMatrix::Zero(d, d);
-      RealVector grad_v = RealVector::Zero(d);
-      for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
-        const RealMatrix X = data.tokens(i).eigen().cast<Real>();
-        const RealVector z = data.queries().eigen().row(i).transpose().cast<Real>();
-        const Real y = data.labels()[static_cast<std::size_t>(i)];
-        RealVector s = X * (at.W.cast<Real>() * z);
-        s = (s.array() - s.maxCoeff()).exp();
-        s /= s.sum();
-        const RealVector gamma = y * (X * at.v.cast<Real>());
-        const Real m = gamma.dot(s), slope = -1 / (1 + std::exp(m)) / data.samples();
-        grad_W += X.transpose() * (slope * (s.array() * (gamma.array() - m)).matrix()) * z.transpose();
-        grad_v += slope * y * (X.transpose() * s);
-      }
+      const auto [grad_W, grad_v] = test::reference_gradient(model, at);
       for (const Jacobian jacobian : {Jacobian::safe, Jacobian::textbook}) {
         const Result result = evaluate(model, at, with(stream, jacobian));
         const Parameters gradient = result.gradient.blocks.parameters();

@@ -12,6 +12,13 @@
 
 namespace attmirror::test {
 
+using Words = std::vector<std::string>;
+
+inline Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 struct Outcome {
   int code = -1;  // exit code, or 128 + signal
   std::string out, err;

@@ -13,7 +13,6 @@ namespace attmirror::test {
 namespace {
 
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 class Compare : public ::testing::Test {
  protected:

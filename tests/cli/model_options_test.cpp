@@ -12,7 +12,6 @@ namespace attmirror::test {
 namespace {
 
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 class ModelOptions : public ::testing::Test {
  protected:

@@ -13,13 +13,6 @@ namespace attmirror::test {
 namespace {
 
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 struct Method {
   Words words;
   std::string kind, geometry;  // as result.json says

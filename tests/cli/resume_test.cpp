@@ -17,13 +17,6 @@ namespace attmirror::test {
 namespace {
 
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
-
-Words operator+(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 void expect_same_run(const std::string& a, const std::string& b) {
   for (const char* name : {"final.npz", "trace.npz", "metrics.jsonl"})
     EXPECT_TRUE(file_text(a + "/" + name) == file_text(b + "/" + name))

@@ -16,7 +16,6 @@ namespace attmirror::test {
 namespace {
 
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 // Entry `index` along the first axis.
 Array slice(const Array& array, std::int64_t index) {

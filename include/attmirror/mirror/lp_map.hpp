@@ -37,7 +37,7 @@ class LpMap final : public MirrorMap {
   void inverse(ConstMatrixView y, MatrixView w) const override;
   double norm(ConstMatrixView w) const override;
   double dual_norm(ConstMatrixView g) const override;
-  void steepest(ConstMatrixView g, MatrixView d) const override;
+  double steepest(ConstMatrixView g, MatrixView d) const override;
   double bregman(ConstMatrixView a, ConstMatrixView b) const override;
   void step(ConstMatrixView g, double scale, MatrixView y, MatrixView w) const override;
 

@@ -20,12 +20,13 @@ class MirrorMap {
 
   virtual std::string name() const = 0;  // "l1.75"
 
-  virtual double potential(ConstMatrixView w) const = 0;             // psi(w)
-  virtual void map(ConstMatrixView w, MatrixView y) const = 0;       // y = grad psi(w); y may be w
-  virtual void inverse(ConstMatrixView y, MatrixView w) const = 0;   // w with grad psi(w) = y; w may be y
-  virtual double norm(ConstMatrixView w) const = 0;                  // ||w||
-  virtual double dual_norm(ConstMatrixView g) const = 0;             // max <g, d> over ||d|| <= 1
-  virtual void steepest(ConstMatrixView g, MatrixView d) const = 0;  // the d that attains it; 0 for g = 0
+  virtual double potential(ConstMatrixView w) const = 0;            // psi(w)
+  virtual void map(ConstMatrixView w, MatrixView y) const = 0;      // y = grad psi(w); y may be w
+  virtual void inverse(ConstMatrixView y, MatrixView w) const = 0;  // w with grad psi(w) = y; w may be y
+  virtual double norm(ConstMatrixView w) const = 0;                 // ||w||
+  virtual double dual_norm(ConstMatrixView g) const = 0;            // max <g, d> over ||d|| <= 1
+  virtual double steepest(ConstMatrixView g,
+                          MatrixView d) const = 0;  // the d that attains it, 0 for g = 0; returns it
 
   // D(a, b) = psi(a) - psi(b) - <grad psi(b), a - b> >= 0, and 0 only for a = b.
   virtual double bregman(ConstMatrixView a, ConstMatrixView b) const = 0;

@@ -36,7 +36,7 @@ class SchattenMap final : public MirrorMap {
   void inverse(ConstMatrixView y, MatrixView w) const override;
   double norm(ConstMatrixView w) const override;
   double dual_norm(ConstMatrixView g) const override;
-  void steepest(ConstMatrixView g, MatrixView d) const override;
+  double steepest(ConstMatrixView g, MatrixView d) const override;
 
   // To an absolute error of about eps |a|^{p-1} |a - b|: the relative error is that of a - b, so that a distance of
   // 1e-9 |a| is known to 7 digits, though the divergence is then 1e-18 |a|^p.
