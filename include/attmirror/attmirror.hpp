@@ -41,6 +41,10 @@
 #include <attmirror/descent/run_result.hpp>
 #include <attmirror/descent/step_options.hpp>
 #include <attmirror/descent/update_rule.hpp>
+#include <attmirror/margin/certificate.hpp>
+#include <attmirror/margin/constraints.hpp>
+#include <attmirror/margin/max_margin.hpp>
+#include <attmirror/margin/problems.hpp>
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/hyperbolic_entropy_map.hpp>
 #include <attmirror/mirror/lp_map.hpp>

@@ -1,0 +1,54 @@
+// The proof that an answer is right, re-checked from the raw data by code that shares nothing with the solvers.
+//
+// Weak duality: for every W that satisfies the constraints and every lambda (>= 0 at inequalities, free at equalities)
+//
+//   c^T lambda <= sum_k lambda_k <A_k, W> = <sum_k lambda_k A_k, W> <= ||sum_k lambda_k A_k||_* ||W||
+//
+// so ||W|| >= dual := c^T lambda / ||sum_k lambda_k A_k||_*, with ||.||_* the dual norm. If a W attains it up to
+//
+//   gap := (||W|| - dual) / ||W||
+//
+// no feasible W has a norm below (1 - gap) times its own. Nothing here depends on how W and lambda were found. The same
+// bound without any W proves infeasibility: no W of norm below `dual` satisfies the constraints.
+#pragma once
+
+#include <attmirror/margin/constraints.hpp>
+#include <attmirror/margin/problems.hpp>
+#include <attmirror/mirror/norm.hpp>
+
+#include <cstddef>
+
+namespace attmirror {
+
+// How far W may be from satisfying a constraint, relative to its bound (where the bound is 0, or for equalities, to
+// sum_ij |a_i| |W_ij| |z_j| where that is larger: the size of what cancels in the product).
+constexpr double feasibility_tolerance = 1e-12;
+
+struct Certificate {
+  double norm = 0;  // ||W||; NaN where there is no W
+  double dual =
+      0;  // lower bound on the norm of every feasible W, from lambda clipped to >= 0; may be infinite
+  double gap = 0;  // (norm - dual) / norm; 0 where both are 0, NaN where there is no W or it is not finite
+  double scaled_dual =
+      0;  // dual in units of the data: times max_k |a_k|_2 |z_g|_2 / max_k |c_k|; free of their scale
+  double worst_margin =
+      0;  // min over inequalities with c > 0 of <A_k, W> / c_k; infinity where there are none
+  double worst_violation =
+      0;  // largest relative violation of any constraint as feasibility_tolerance defines it, >= 0
+  std::ptrdiff_t worst_constraint = -1;  // where that is; -1: none is violated
+
+  bool feasible() const { return worst_violation <= feasibility_tolerance; }
+  bool certifies(double tolerance) const { return feasible() && gap <= tolerance; }
+  bool proves_norm_above(double scaled_bound) const { return scaled_dual > scaled_bound; }
+};
+
+// All sums in extended precision, norms in max-scaled form. W may be empty (0 x 0) to look at lambda alone. Throws Error
+// (bad input) where shapes do not fit.
+Certificate certify(const MarginConstraints& constraints, const Norm& norm, const Matrix& W,
+                    const Vector& lambda);
+
+// The same from the dataset itself: each constraint is formed anew from tokens, queries and labels.
+Certificate certify(const Dataset& data, const MarginProblem& problem, const Norm& norm, const Matrix& W,
+                    const Vector& lambda);
+
+}  // namespace attmirror

@@ -1,0 +1,64 @@
+// The max-margin problems of the papers, each a set of constraints on W read from a dataset.
+//
+//   attention SVM     (x_alpha - x_t)^T W z >= 1            every query, every token t != alpha that it may attend to
+//   prompt SVM        (k_alpha - k_t)^T p >= 1              keys k = W x for fixed key weights W
+//   decoder SVM       Y v^T x_alpha >= 1                    the selected tokens' labels
+//   relaxed SVM       the first two with bound 1 where the sequence is a support vector of the decoder SVM, 0 elsewhere
+//   Gen-SVM, direction  (x_o - x_t)^T W z = 0 within the kept tokens O of a query, >= 1 from O to the rest
+//   Gen-SVM, finite     (x_o - x_t)^T W z = a_o - a_t within O, the differences of given logits
+//
+// Queries with one token only (or one kept token) add nothing.
+#pragma once
+
+#include <attmirror/data/dataset.hpp>
+#include <attmirror/data/selection.hpp>
+#include <attmirror/margin/constraints.hpp>
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace attmirror {
+
+struct AttentionSvm {
+  Selection tokens;              // alpha, one per query
+  std::vector<double> bounds{};  // one per query, >= 0; empty: 1. Relaxed: 1 or 0
+};
+
+struct PromptSvm {
+  Selection tokens;
+  Matrix key_weights{};          // (d, d), keys are its products with tokens; empty: the tokens themselves
+  std::vector<double> bounds{};  // as in AttentionSvm
+};
+
+struct DecoderSvm {
+  Selection tokens;
+};
+
+// The tokens that attention keeps, for each query in ascending order; the first of them is the reference o.
+struct KeptTokens {
+  std::vector<std::vector<std::int64_t>> tokens;
+  // Throws Error (bad input) unless each query keeps at least one, each in range, allowed and in ascending order.
+  void validate(const Dataset& data) const;
+};
+
+struct GeneralDirectionSvm {
+  KeptTokens kept;
+};
+
+struct GeneralFiniteSvm {
+  KeptTokens kept;
+  std::vector<Vector> logits;  // one vector per query, one entry per token of its sequence
+};
+
+using MarginProblem =
+    std::variant<AttentionSvm, PromptSvm, DecoderSvm, GeneralDirectionSvm, GeneralFiniteSvm>;
+
+// "attention", "prompt", "decoder", "relaxed" (bounds of which one is not 1), "general direction", "general finite"
+std::string_view problem_name(const MarginProblem& problem);
+
+// Throws Error (bad input) naming what in `problem` does not fit the data.
+MarginConstraints constraints(const Dataset& data, const MarginProblem& problem);
+
+}  // namespace attmirror

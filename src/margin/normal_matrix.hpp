@@ -1,0 +1,32 @@
+// The matrix of every Newton step here: B D B^T for the constraints in a list J, where D acts on matrices of W's shape.
+//
+// Entrywise norms: D multiplies entry (i, j) by D_ij, and with groups g, g' of k, l
+//
+//   (B D B^T)_kl = sum_i a_ki a_li h_i,   h_i = sum_j D_ij z_gj z_g'j        one h for each pair of groups
+//
+// so all pairs of constraints of two groups share a vector: G^2 d^2 / 2 + |J|^2 d / 2 multiplications instead of
+// |J|^2 d^2 / 2, and no A_k is formed. D_ij = 1 (Frobenius) is simpler still: (a_k^T a_l) (z_g^T z_g').
+//
+// Norms of singular values: D works in the basis of the singular vectors, X -> P (alpha o X~ + beta o X~^T) Q^T with
+// X~ = P^T X Q. The a's and z's are rotated first (a~ = P^T a, z~ = Q^T z), then alpha is as above and
+//
+//   beta's part = sum_ij beta_ij a~_ki z~_gj a~_lj z~_g'i = a~_k^T [diag(z~_g') beta diag(z~_g)] a~_l
+#pragma once
+
+#include "margin/scaled_constraints.hpp"
+#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/thread_pool.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace attmirror {
+
+// Each writes the lower triangle of B_J D B_J^T into the first |J| rows and columns of `out`, which has at least that
+// size. J is ascending. The plain code below is what the fast code is tested against.
+void normal_matrix(const ScaledConstraints& constraints, std::span<const std::ptrdiff_t> J, ConstMatrixView D,
+                   MatrixView out, ThreadPool* pool = nullptr);
+void normal_matrix_identity(const ScaledConstraints& constraints, std::span<const std::ptrdiff_t> J,
+                            MatrixView out, ThreadPool* pool = nullptr);
+
+}  // namespace attmirror
