@@ -58,15 +58,17 @@ class NonnegativeQp {
   Pivoting exchange_blocks(const Problem& problem, QpResult& result, int most_factorizations);
   QpResult::Outcome exchange_one_by_one(const Problem& problem, QpResult& result);
   void form_gradient(const Problem& problem);
-  bool grow(const Problem& problem, std::ptrdiff_t k);
+  bool grow(const Problem& problem, std::ptrdiff_t k, double pivot);
   void shrink(std::ptrdiff_t position);
-  void move_to_minimizer(const Problem& problem);
+  double move_to_minimizer(const Problem& problem);
   double excess(const Problem& problem, std::ptrdiff_t k) const;
+  double residual(const Problem& problem) const;
 
   PaddedMatrix factor_;
   GrowingCholesky careful_;                                  // in the memory of factor_
   AlignedVector gradient_, solution_, rotations_, lengths_;  // lengths_: square roots of the diagonal
   double size_ = 0;          // sum_k lengths_k |x_k|: rounding of (M x)_l is within epsilon size_ lengths_l
+  double bound_ = 0;         // the largest |b_k|
   double largest_size_ = 0;  // beyond it rounding hides b
   std::vector<std::ptrdiff_t> passive_;
   std::vector<unsigned char> is_passive_, refused_;
