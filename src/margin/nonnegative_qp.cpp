@@ -72,6 +72,8 @@ QpResult NonnegativeQp::solve(ConstMatrixView M, std::span<const double> b,
   }
   if (!std::isfinite(sum)) {
     std::fill(x.begin(), x.end(), 0.0);
+    passive_.clear();
+    last_factor_ = {};
     return result;
   }
   largest_size_ = blurred * bound_ / (epsilon * std::max(length, std::numeric_limits<double>::min()));
@@ -82,6 +84,7 @@ QpResult NonnegativeQp::solve(ConstMatrixView M, std::span<const double> b,
     case Pivoting::singular:
     case Pivoting::no_progress:
       result.outcome = exchange_one_by_one(problem, result);
+      last_factor_ = {factor_.view().data, careful_.size(), careful_.size(), factor_.view().stride};
       break;
     case Pivoting::limit:
     case Pivoting::not_finite:
@@ -149,7 +152,12 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const Problem& problem, Q
     MatrixView factor{factor_.view().data, 0, 0, 0};
     bool singular = false;
     for (std::ptrdiff_t done = 0;;) {
-      if (result.factorizations++ >= most_factorizations) return Pivoting::limit;
+      if (result.factorizations >= most_factorizations) {
+        passive_.clear();
+        last_factor_ = {};
+        return Pivoting::limit;
+      }
+      ++result.factorizations;
       const auto count = static_cast<std::ptrdiff_t>(passive_.size());
       factor = {factor_.view().data, count, count, padded(count)};
       for (std::ptrdiff_t i = 0; i < count; ++i) {
@@ -166,6 +174,7 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const Problem& problem, Q
       singular = true;
     }
     const auto count = static_cast<std::ptrdiff_t>(passive_.size());
+    last_factor_ = factor;
     for (std::ptrdiff_t i = 0; i < count; ++i) solution_[at(i)] = problem.b[at(passive_[at(i)])];
     cholesky_solve(factor, count, solution_.data());
     std::fill(x.begin(), x.end(), 0.0);
