@@ -41,6 +41,8 @@ class GrowingCholesky {
     return diagonal > 0 ? rest / diagonal : 0;
   }
   void accept() { ++size_; }
+  // mu of the row that append() looked at last, 0 where rounding made it negative.
+  double pivot() const { return row(size_)[size_] * row(size_)[size_]; }
 
   void remove(std::ptrdiff_t r) {
     // Row j + 1 becomes row j, and the rotation of columns (j, j + 1) that makes its entry j + 1 zero acts on all

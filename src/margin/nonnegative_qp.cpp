@@ -29,6 +29,16 @@ constexpr int patience = 4;
 // Where rounding of M x would exceed this part of b, x says nothing: some set of rows is as good as dependent.
 constexpr double blurred = 1e-3;
 
+// A residual of this many roundings shows that the factor is not that of a regular matrix.
+constexpr double imprecise = 100;
+
+// Rows this close to the span of the others (squared sine of the angle) are exchanged against one of them if possible:
+// a set without such rows keeps ten digits.
+constexpr double close_to_dependent = 1e-6;
+
+// A wrong sign that cannot be mended counts from this part of the largest |b_k| on.
+constexpr double negligible = 1e-11;
+
 // A pivot below this, relative to its diagonal entry, is rounding of the scalar products: the row depends on the others.
 double least_pivot(std::ptrdiff_t size) { return epsilon * (50 + 2 * static_cast<double>(size)); }
 
@@ -52,18 +62,21 @@ QpResult NonnegativeQp::solve(ConstMatrixView M, std::span<const double> b,
                               int most_factorizations, ThreadPool* pool) {
   const Problem problem{M, b, is_free, x, pool};
   QpResult result;
-  double sum = 0, length = 0, bound = 0;
+  double sum = 0, length = 0;
+  bound_ = 0;
   for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {
     lengths_[at(k)] = std::sqrt(std::max(problem.at(k, k), 0.0));
     length = std::max(length, lengths_[at(k)]);
-    bound = std::max(bound, std::fabs(b[at(k)]));
+    bound_ = std::max(bound_, std::fabs(b[at(k)]));
     sum += std::fabs(problem.at(k, k)) + std::fabs(b[at(k)]) + std::fabs(x[at(k)]);
   }
   if (!std::isfinite(sum)) {
     std::fill(x.begin(), x.end(), 0.0);
+    passive_.clear();
+    last_factor_ = {};
     return result;
   }
-  largest_size_ = blurred * bound / (epsilon * std::max(length, std::numeric_limits<double>::min()));
+  largest_size_ = blurred * bound_ / (epsilon * std::max(length, std::numeric_limits<double>::min()));
   switch (exchange_blocks(problem, result, most_factorizations)) {
     case Pivoting::solved:
       result.outcome = QpResult::Outcome::solved;
@@ -71,6 +84,7 @@ QpResult NonnegativeQp::solve(ConstMatrixView M, std::span<const double> b,
     case Pivoting::singular:
     case Pivoting::no_progress:
       result.outcome = exchange_one_by_one(problem, result);
+      last_factor_ = {factor_.view().data, careful_.size(), careful_.size(), factor_.view().stride};
       break;
     case Pivoting::limit:
     case Pivoting::not_finite:
@@ -106,6 +120,15 @@ double NonnegativeQp::excess(const Problem& problem, std::ptrdiff_t k) const {
   return (wrong - allowed) / std::max(length, std::numeric_limits<double>::min());
 }
 
+// The largest |g_k| of the passive set, in units of what rounding makes of it.
+double NonnegativeQp::residual(const Problem& problem) const {
+  double worst = 0;
+  for (const std::ptrdiff_t k : passive_)
+    worst = std::max(worst, std::fabs(gradient_[at(k)]) /
+                                (epsilon * (size_ * lengths_[at(k)] + std::fabs(problem.b[at(k)]))));
+  return worst;
+}
+
 NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const Problem& problem, QpResult& result,
                                                        int most_factorizations) {
   const std::ptrdiff_t size = problem.size();
@@ -129,7 +152,12 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const Problem& problem, Q
     MatrixView factor{factor_.view().data, 0, 0, 0};
     bool singular = false;
     for (std::ptrdiff_t done = 0;;) {
-      if (result.factorizations++ >= most_factorizations) return Pivoting::limit;
+      if (result.factorizations >= most_factorizations) {
+        passive_.clear();
+        last_factor_ = {};
+        return Pivoting::limit;
+      }
+      ++result.factorizations;
       const auto count = static_cast<std::ptrdiff_t>(passive_.size());
       factor = {factor_.view().data, count, count, padded(count)};
       for (std::ptrdiff_t i = 0; i < count; ++i) {
@@ -146,6 +174,7 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const Problem& problem, Q
       singular = true;
     }
     const auto count = static_cast<std::ptrdiff_t>(passive_.size());
+    last_factor_ = factor;
     for (std::ptrdiff_t i = 0; i < count; ++i) solution_[at(i)] = problem.b[at(passive_[at(i)])];
     cholesky_solve(factor, count, solution_.data());
     std::fill(x.begin(), x.end(), 0.0);
@@ -164,15 +193,14 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const Problem& problem, Q
       cholesky_solve(factor, count, solution_.data());
       for (std::ptrdiff_t i = 0; i < count; ++i) {
         const std::ptrdiff_t k = passive_[at(i)];
-        const double refined = x[at(k)] - solution_[at(i)];
-        x[at(k)] = problem.free(k) ? refined : std::max(refined, 0.0);
+        x[at(k)] -= solution_[at(i)];
       }
       form_gradient(problem);
       for (std::ptrdiff_t k = 0; k < size; ++k) wrong += is_wrong(k) ? 1 : 0;
     }
     if (!std::isfinite(size_)) return Pivoting::not_finite;
     if (size_ > largest_size_) return Pivoting::singular;
-    if (wrong == 0) return Pivoting::solved;
+    if (wrong == 0) return residual(problem) < imprecise ? Pivoting::solved : Pivoting::singular;
 
     if (wrong < fewest) {
       fewest = wrong;
@@ -190,11 +218,11 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const Problem& problem, Q
   }
 }
 
-// Adds k to the passive set unless its row depends on the rows there. Either way careful_.next_row() was L^-1 M_Pk.
-bool NonnegativeQp::grow(const Problem& problem, std::ptrdiff_t k) {
+// Adds k to the passive set if its pivot is above `pivot`; if not, careful_.next_row() is L^-1 M_Pk.
+bool NonnegativeQp::grow(const Problem& problem, std::ptrdiff_t k, double pivot) {
   double* row = careful_.next_row();
   for (std::size_t i = 0; i < passive_.size(); ++i) row[i] = problem(k, passive_[i]);
-  if (!(careful_.append(problem.at(k, k)) > least_pivot(careful_.size() + 1))) return false;
+  if (!(careful_.append(problem.at(k, k)) > pivot)) return false;
   careful_.accept();
   passive_.push_back(k);
   is_passive_[at(k)] = 1;
@@ -209,9 +237,10 @@ void NonnegativeQp::shrink(std::ptrdiff_t position) {
 }
 
 // From a feasible x that is zero outside P to the minimizer over a subset of P: towards the solution of M_PP x_P = b_P,
-// as far as x >= 0 allows; what reaches 0 leaves P, and again.
-void NonnegativeQp::move_to_minimizer(const Problem& problem) {
-  for (;;) {
+// as far as x >= 0 allows; what reaches 0 leaves P, and again. Returns how far it
+// went, relative to the size of x.
+double NonnegativeQp::move_to_minimizer(const Problem& problem) {
+  for (double way = 0;;) {
     const auto count = static_cast<std::ptrdiff_t>(passive_.size());
     for (std::ptrdiff_t i = 0; i < count; ++i) solution_[at(i)] = problem.b[at(passive_[at(i)])];
     careful_.solve(solution_.data());
@@ -227,12 +256,17 @@ void NonnegativeQp::move_to_minimizer(const Problem& problem) {
         blocking = i;
       }
     }
+    double size = 0;
     for (std::ptrdiff_t i = 0; i < count; ++i) {
-      double& value = problem.x[at(passive_[at(i)])];
-      value = blocking < 0 ? solution_[at(i)] : value + step * (solution_[at(i)] - value);
-      if (!problem.free(passive_[at(i)])) value = std::max(value, 0.0);
+      const std::ptrdiff_t k = passive_[at(i)];
+      const double before = problem.x[at(k)];
+      double after = blocking < 0 ? solution_[at(i)] : before + step * (solution_[at(i)] - before);
+      if (!problem.free(k)) after = std::max(after, 0.0);
+      way += lengths_[at(k)] * std::fabs(after - before);
+      size += lengths_[at(k)] * std::fabs(after);
+      problem.x[at(k)] = after;
     }
-    if (blocking < 0) return;
+    if (blocking < 0) return way > 0 ? way / size : 0;
     problem.x[at(passive_[at(blocking)])] = 0;
     shrink(blocking);
   }
@@ -247,11 +281,15 @@ QpResult::Outcome NonnegativeQp::exchange_one_by_one(const Problem& problem, QpR
   std::fill(is_passive_.begin(), is_passive_.end(), static_cast<unsigned char>(0));
   std::fill(refused_.begin(), refused_.end(), static_cast<unsigned char>(0));
   for (std::ptrdiff_t k = 0; k < size; ++k)
-    if (!((problem.free(k) || x[at(k)] > 0) && grow(problem, k))) x[at(k)] = 0;
+    if (!((problem.free(k) || x[at(k)] > 0) && grow(problem, k, close_to_dependent))) x[at(k)] = 0;
 
   // Each set comes at most once; in practice a few steps per index. The limit is against rounding.
+  std::ptrdiff_t entered = -1;
   for (std::ptrdiff_t steps = 20 * size + 100; steps > 0; --steps) {
-    move_to_minimizer(problem);
+    if (move_to_minimizer(problem) > 1e-10)
+      std::fill(refused_.begin(), refused_.end(), static_cast<unsigned char>(0));
+    if (entered >= 0 && !is_passive_[at(entered)]) refused_[at(entered)] = 1;
+    entered = -1;
     form_gradient(problem);
     // One step of refinement: the factor has been rotated many times.
     const auto count = static_cast<std::ptrdiff_t>(passive_.size());
@@ -267,58 +305,72 @@ QpResult::Outcome NonnegativeQp::exchange_one_by_one(const Problem& problem, QpR
 
     // The index that enters: the steepest. Those refused have just left again without any progress.
     std::ptrdiff_t entering = -1;
-    double steepest = 0;
-    bool any_refused = false;
+    double steepest = 0, unresolved = 0;
     for (std::ptrdiff_t k = 0; k < size; ++k)
       if (!is_passive_[at(k)]) {
         const double e = excess(problem, k);
-        if (refused_[at(k)]) any_refused = any_refused || e > 1000 * epsilon * size_;
-        if (!refused_[at(k)] && e > steepest) {
+        if (refused_[at(k)]) {
+          unresolved = std::max(unresolved, e * lengths_[at(k)]);
+        } else if (e > steepest) {
           steepest = e;
           entering = k;
         }
       }
-    if (entering < 0) return any_refused ? QpResult::Outcome::stalled : QpResult::Outcome::solved;
+    if (entering < 0)
+      return unresolved <= negligible * bound_ && residual(problem) < imprecise ? QpResult::Outcome::solved
+                                                                                : QpResult::Outcome::stalled;
 
-    const double sign = gradient_[at(entering)] < 0 ? 1 : -1;  // -1 only for a free index
-    if (grow(problem, entering)) {
-      // The minimizer over P and k has x_k of the right sign, unless rounding says otherwise.
-      for (std::ptrdiff_t i = 0; i <= count; ++i) solution_[at(i)] = problem.b[at(passive_[at(i)])];
-      careful_.solve(solution_.data());
-      double length = 0;
-      for (std::ptrdiff_t i = 0; i <= count; ++i)
-        length += lengths_[at(passive_[at(i)])] * std::fabs(solution_[at(i)]);
-      if (solution_[at(count)] * sign > 0 && length <= largest_size_) {
-        std::fill(refused_.begin(), refused_.end(), static_cast<unsigned char>(0));
-        continue;
-      }
-      shrink(count);
-      if (length <= largest_size_) {
-        refused_[at(entering)] = 1;
-        continue;
-      }
+    // Along v_P = -M_PP^-1 M_Pk, v_k = 1 (all times -1 for a free k with g_k > 0) the gradient stays 0 on P.
+    const double slope = std::fabs(gradient_[at(entering)]), sign = gradient_[at(entering)] < 0 ? 1 : -1;
+    if (grow(problem, entering, close_to_dependent)) {
+      entered = entering;
+      continue;
     }
-
-    // k depends on P: v_P = -M_PP^-1 M_Pk, v_k = 1 is a null vector, up to the sign of a free k.
+    const double curvature = careful_.pivot();
     std::copy_n(careful_.next_row(), count, solution_.data());
     careful_.solve_transposed(solution_.data());
-    double largest = 1;
+    double length = lengths_[at(entering)], pull = sign * problem.b[at(entering)];
+    double pulls = std::fabs(pull);
     for (std::ptrdiff_t i = 0; i < count; ++i) {
-      solution_[at(i)] *= -sign;
-      largest = std::max(largest, std::fabs(solution_[at(i)]));
+      const std::ptrdiff_t k = passive_[at(i)];
+      const double v = solution_[at(i)] *= -sign;
+      length += lengths_[at(k)] * std::fabs(v);
+      pull += problem.b[at(k)] * v;
+      pulls += std::fabs(problem.b[at(k)] * v);
     }
     double step = std::numeric_limits<double>::infinity();
     std::ptrdiff_t blocking = -1;
     for (std::ptrdiff_t i = 0; i < count; ++i) {
       const std::ptrdiff_t k = passive_[at(i)];
-      if (problem.free(k) || !(solution_[at(i)] < -1e-13 * largest)) continue;
-      const double reach = x[at(k)] / -solution_[at(i)];
-      if (reach < step) {
+      const double v = solution_[at(i)];
+      if (problem.free(k) || v >= 0) continue;
+      const double reach = x[at(k)] / -v;
+      const bool is_rounding = reach * length > largest_size_ && lengths_[at(k)] * -v < 1e-12 * length;
+      if (reach < step && !is_rounding) {
         step = reach;
         blocking = i;
       }
     }
+    const bool regular = curvature > least_pivot(count + 1) * problem.at(entering, entering) &&
+                         slope / curvature * length < largest_size_;
+    if (regular && !(step * curvature < slope)) {
+      // The minimizer along v comes before any x_j = 0: a direction of small but real curvature.
+      careful_.accept();
+      passive_.push_back(entering);
+      is_passive_[at(entering)] = 1;
+      entered = entering;
+      continue;
+    }
+    // b^T v = slope is nothing where it is within rounding: then the row repeats what P says already.
+    if (slope <= 8 * epsilon * (size_ * length + pulls)) {
+      refused_[at(entering)] = 1;
+      continue;
+    }
     if (blocking < 0) {
+      if (!(pull > slope / 2)) {  // the parts do not add up: rounding
+        refused_[at(entering)] = 1;
+        continue;
+      }
       std::fill(x.begin(), x.end(), 0.0);
       for (std::ptrdiff_t i = 0; i < count; ++i) {
         const std::ptrdiff_t k = passive_[at(i)];
@@ -336,7 +388,7 @@ QpResult::Outcome NonnegativeQp::exchange_one_by_one(const Problem& problem, QpR
     x[at(leaving)] = 0;
     shrink(blocking);
     if (step > 0) std::fill(refused_.begin(), refused_.end(), static_cast<unsigned char>(0));
-    if (grow(problem, entering)) {
+    if (grow(problem, entering, least_pivot(count))) {
       x[at(entering)] = sign * step;
       if (step == 0) refused_[at(leaving)] = 1;
     } else {
