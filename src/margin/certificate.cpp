@@ -320,8 +320,10 @@ class Verifier {
       const Real* a = group.left.data() + k * rows_;
       const Real a_length = length(a, rows_);
       const Real size = group.sizes.empty() ? a_length : length(group.sizes.data() + k * rows_, rows_);
-      largest_matrix_ = std::max(largest_matrix_, a_length * right_length_);
-      largest_bound_ = std::max(largest_bound_, std::fabs(group.bounds[static_cast<std::size_t>(k)]));
+      // What this constraint alone demands of the Frobenius norm.
+      if (a_length * right_length_ > 0)
+        largest_demand_ = std::max(largest_demand_, std::fabs(group.bounds[static_cast<std::size_t>(k)]) /
+                                                        (a_length * right_length_));
       if (finite_weights_) check_margin(group, k, size * right_length_ * frobenius_);
     }
     if (finite_lambda_) add_multipliers(group);
@@ -463,7 +465,7 @@ class Verifier {
       if (gain > 0) dual = gain / dual_norm();  // > 0 / 0: a row of zeros that demands more than 0
       result_.dual = static_cast<double>(dual);
       result_.scaled_dual = std::isinf(dual) ? infinity
-                            : dual > 0       ? static_cast<double>(dual * largest_matrix_ / largest_bound_)
+                            : dual > 0       ? static_cast<double>(dual / largest_demand_)
                                              : 0;
     }
     if (!finite_weights_) {
@@ -489,7 +491,7 @@ class Verifier {
   std::ptrdiff_t first_ = 0, longest_group_ = 0;
   Reals weights_, product_, product_sizes_, left_sum_, left_sizes_, sum_, sum_sizes_;
   std::vector<Twofold> accurate_;
-  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_matrix_ = 0, largest_bound_ = 0;
+  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0;
   Real worst_margin_ = std::numeric_limits<Real>::infinity(), worst_violation_ = 0;
   Certificate result_;
 };

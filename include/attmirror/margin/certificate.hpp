@@ -37,8 +37,9 @@ struct Certificate {
   double dual =
       0;  // lower bound on the norm of every feasible W, >= 0, from lambda clipped to >= 0; may be infinite
   double gap = 0;  // (norm - dual) / norm; 0 where both are 0, NaN where there is no W or it is not finite
-  double scaled_dual =
-      0;  // dual in units of the data: times max_k |a_k|_2 |z_g|_2 / max_k |c_k|; free of their scale
+  // dual in units of the data: over max_k |c_k| / (|a_k|_2 |z_g|_2), the Frobenius norm that the hardest constraint alone
+  // demands. Free of the scale of the data and of each constraint.
+  double scaled_dual = 0;
   double worst_margin =
       0;  // min over inequalities with c > 0 of <A_k, W> / c_k; infinity where there are none
   double worst_violation =
