@@ -28,6 +28,8 @@
 #include "margin/solver.hpp"
 #include "mirror/entries.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -43,9 +45,10 @@ constexpr double stage_gap = 0.1;      // at which the next stage begins
 constexpr int stage_iterations = 4;    // after which it begins anyway
 constexpr double direct_gap = 0.3;     // a start this good needs no stages
 constexpr double slope_bound = 0.01;   // times the gap: the limit of the slopes
-constexpr double least_bound = 1e-14;  // which rounding of B D B^T suggests
+constexpr double least_bound = 1e-14;  // of the slopes; grows where rounding of B D B^T shows
 constexpr double tame = 1e-3;          // ratio of the slopes that a repair works with
-constexpr int patience = 6;            // iterations without progress
+constexpr double near_gap = 1e-5;      // below it steps are full: what a search sees is rounding
+constexpr int patience = 10;           // iterations without progress
 constexpr double hard_tolerance = 1e-13;
 
 std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
@@ -60,17 +63,19 @@ class LpNewton {
   SolverAnswer solve(double p);
 
  private:
-  enum class End { reached, enough, stalled, infeasible, out_of_iterations, out_of_time };
+  enum class End { enough, stalled, infeasible, out_of_iterations, out_of_time };
 
   bool begin();  // from the start, or the Frobenius solution where it lacks something
   void judge();  // norm, dual, gap and the best W and lambda of this p
   void new_p(double p);
-  End run(double target_gap, int most_iterations);
+  enum class Goal { stage, end };
+  End run(double target_gap, Goal goal);
   End step();
   void choose_candidates();
   bool add_violated();
   QpResult solve_quadratic();
   void repair();
+  void retreat();
 
   const ScaledConstraints& constraints_;
   const SolverLimits& limits_;
@@ -79,6 +84,7 @@ class LpNewton {
   double largest_bound_ = 0;
   bool scalable_ = true;  // no equality with a bound other than 0: a multiple of W is feasible too
   int factorizations_ = 0;
+  double least_bound_ = least_bound;
 
   LpMap map_{2.0};
   LpLinearization line_;
@@ -88,7 +94,8 @@ class LpNewton {
   AlignedVector lambda_, margins_, x_, new_margins_, offset_margins_, best_lambda_, b_, x_J_;
   std::vector<std::ptrdiff_t> J_;
   std::vector<unsigned char> in_J_, is_free_;
-  double best_norm_ = infinity, best_dual_ = 0, gap_ = infinity;
+  double best_norm_ = infinity, best_dual_ = 0, gap_ = infinity, current_gap_ = infinity;
+  double dual_step_ = 0;  // of the last step, 1: Newton's domain
   double excess_ = 0;     // by how much W must grow to satisfy the constraints: 1 + excess_
   double violation_ = 0;  // of the constraints that no multiple of W satisfies, relative to W
 };
@@ -193,11 +200,12 @@ void LpNewton::judge() {
     best_lambda_ = lambda_;
   }
   gap_ = std::isfinite(best_norm_) ? (best_norm_ - best_dual_) / best_norm_ : infinity;
+  current_gap_ = std::isfinite(norm) ? std::max((norm - dual) / norm, gap_) : infinity;
 }
 
 // The constraints that the next step may meet: those in force, and those whose margin is near the bound as steps go.
 void LpNewton::choose_candidates() {
-  const double reach = 4 * std::sqrt(std::min(std::max(gap_, 1e-8), 1.0)) * (1 + std::max(excess_, 0.0));
+  const double reach = 4 * std::sqrt(std::min(std::max(current_gap_, 1e-8), 1.0)) * (1 + std::max(excess_, 0.0));
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k) {
     const double bound = constraints_.bounds()[at(k)];
@@ -249,7 +257,7 @@ LpNewton::End LpNewton::step() {
   const auto c = Eigen::Map<const Eigen::ArrayXd>(constraints_.bounds().data(), count_);
   Eigen::Map<Eigen::ArrayXd> lambda(lambda_.data(), count_), x(x_.data(), count_);
   Eigen::Map<Eigen::ArrayXd> margins(margins_.data(), count_), new_margins(new_margins_.data(), count_);
-  const double bound = std::max(least_bound, slope_bound * std::min(std::max(gap_, 0.0), 0.1));
+  const double bound = std::max(least_bound_, slope_bound * std::min(std::max(current_gap_, 0.0), 0.1));
   const double unit = line_.form(map_, W_.view(), U_.view(), (c * lambda).sum(), bound);
   if (!(unit > 0)) return End::stalled;
   lambda *= line_.multiplier_scale();
@@ -277,8 +285,8 @@ LpNewton::End LpNewton::step() {
   // W: from one feasible point to another, in units of the line.
   new_margins *= unit;
   flat(new_W_.view()) -= flat(line_.weights());
-  const bool usable = std::isfinite(excess_) && violation_ <= hard_tolerance;
-  const double t = usable ? search_.minimize(map_, LpSide::primal, line_.weights(), new_W_.view(), {}) : 1.0;
+  const bool searches = map_.p() > 2 && gap_ > near_gap && std::isfinite(excess_) && violation_ <= hard_tolerance;
+  const double t = searches ? search_.minimize(map_, LpSide::primal, line_.weights(), new_W_.view(), {}) : 1.0;
   flat(W_.view()) = unit * (flat(line_.weights()) + t * flat(new_W_.view()));
   margins += t * (new_margins - margins);
 
@@ -297,7 +305,9 @@ LpNewton::End LpNewton::step() {
     lambda = x;
     flat(U_.view()) = flat(new_U_.view());
   }
+  dual_step_ = s;
   judge();
+  if (getenv("LPT")) fprintf(stderr,"  p=%g t=%.4g s=%.4g gap=%.3e norm=%.12g dual=%.12g J=%zu facs=%d exc=%.2e viol=%.1e cur=%.12g\n",map_.p(),t,s,gap_,best_norm_,best_dual_,J_.size(),factorizations_,excess_,violation_,map_.norm(W_.view()));
   if (!(excess_ <= 0.3 * gap_) || violation_ > hard_tolerance) repair();
   return End::enough;
 }
@@ -336,19 +346,33 @@ void LpNewton::repair() {
   judge();
 }
 
-LpNewton::End LpNewton::run(double target_gap, int most_iterations) {
-  int without_progress = 0;
-  for (int i = 0; i < most_iterations; ++i) {
-    if (gap_ <= target_gap) return End::reached;
+// Rounding has the better of a step: back to the best, with slopes that differ less.
+void LpNewton::retreat() {
+  least_bound_ = std::min(100 * least_bound_, 1e-6);
+  W_ = best_W_;
+  lambda_ = best_lambda_;
+  constraints_.forward(W_.view(), scratch_, margins_, limits_.pool);
+  constraints_.adjoint(lambda_, scratch_, U_.view(), limits_.pool);
+  judge();
+}
+
+// Steps until current_gap_ (a stage) or gap_ (the end) is small enough. A stage takes at least one: near p = 1 its norm
+// hardly differs from the last one's, but where lambda must go does.
+LpNewton::End LpNewton::run(double target_gap, Goal goal) {
+  double best = gap_;
+  for (int i = 0, without_progress = 0;; ++i) {
+    if (goal == Goal::stage ? i > 0 && ((current_gap_ <= target_gap && dual_step_ >= 0.5) || i == stage_iterations)
+                            : gap_ <= target_gap)
+      return End::enough;
     if (factorizations_ >= limits_.iterations_left) return End::out_of_iterations;
     if (limits_.out_of_time()) return End::out_of_time;
-    const double before = gap_;
     if (const End end = step(); end != End::enough) return end;
     if (best_dual_ > limits_.max_norm) return End::infeasible;
-    without_progress = gap_ <= 0.9 * before ? 0 : without_progress + 1;
+    without_progress = gap_ <= 0.9 * best ? 0 : without_progress + 1;
+    best = std::min(best, gap_);
     if (without_progress >= patience) return End::stalled;
+    if (without_progress > 0 && gap_ <= near_gap) retreat();
   }
-  return gap_ <= target_gap ? End::reached : End::enough;
 }
 
 SolverAnswer LpNewton::solve(double p) {
@@ -374,15 +398,14 @@ SolverAnswer LpNewton::solve(double p) {
   if (!(gap_ <= direct_gap)) {
     const double exponent = p > 2 ? p - 1 : 1 / (p - 1);
     const double stages = std::ceil(std::log(exponent) / std::log(stage_factor) - 1e-9);
-    for (double i = 1; i < stages && (end == End::enough || end == End::reached || end == End::stalled); ++i) {
+    for (double i = 1; i < stages && (end == End::enough || end == End::stalled); ++i) {
       const double e = std::pow(exponent, i / stages);
       new_p(p > 2 ? 1 + e : 1 + 1 / e);
-      end = run(stage_gap, stage_iterations);
+      end = run(stage_gap, Goal::stage);
     }
     if (end != End::infeasible) new_p(p);
   }
-  if (end == End::enough || end == End::reached || end == End::stalled)
-    end = run(target, std::numeric_limits<int>::max());
+  if (end == End::enough || end == End::stalled) end = run(target, Goal::end);
   if (!std::isfinite(best_norm_)) best_W_ = W_;
   if (best_dual_ == 0 && end != End::infeasible) best_lambda_ = lambda_;
   answer.W = best_W_;
