@@ -63,7 +63,8 @@ double LpLineSearch::minimize(const LpMap& map, LpSide side, ConstMatrixView y, 
   double at_low = begin.slope, at_high = end.slope;
   int moved = 0;  // -1: low was the last to move, 1: high
   for (int values = 0; values < most_values; ++values) {
-    double t = std::isinf(at_high) ? 0.5 * (low + high) : (low * at_high - high * at_low) / (at_high - at_low);
+    double t =
+        std::isinf(at_high) ? 0.5 * (low + high) : (low * at_high - high * at_low) / (at_high - at_low);
     t = std::clamp(t, low + 0.02 * (high - low), high - 0.02 * (high - low));
     const Point point = at(t);
     if (std::isnan(point.slope)) return low;

@@ -28,8 +28,6 @@
 #include "margin/solver.hpp"
 #include "mirror/entries.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -209,7 +207,8 @@ void LpNewton::judge() {
 
 // The constraints that the next step may meet: those in force, and those whose margin is near the bound as steps go.
 void LpNewton::choose_candidates() {
-  const double reach = 4 * std::sqrt(std::min(std::max(current_gap_, 1e-8), 1.0)) * (1 + std::max(excess_, 0.0));
+  const double reach =
+      4 * std::sqrt(std::min(std::max(current_gap_, 1e-8), 1.0)) * (1 + std::max(excess_, 0.0));
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k) {
     const double bound = constraints_.bounds()[at(k)];
@@ -292,8 +291,10 @@ LpNewton::End LpNewton::step() {
   // W: from one feasible point to another, in units of the line.
   new_margins *= unit;
   flat(new_W_.view()) -= flat(line_.weights());
-  const bool searches = map_.p() > 2 && gap_ > near_gap && std::isfinite(excess_) && violation_ <= hard_tolerance;
-  const double t = searches ? search_.minimize(map_, LpSide::primal, line_.weights(), new_W_.view(), {}) : 1.0;
+  const bool searches =
+      map_.p() > 2 && gap_ > near_gap && std::isfinite(excess_) && violation_ <= hard_tolerance;
+  const double t =
+      searches ? search_.minimize(map_, LpSide::primal, line_.weights(), new_W_.view(), {}) : 1.0;
   flat(W_.view()) = unit * (flat(line_.weights()) + t * flat(new_W_.view()));
   margins += t * (new_margins - margins);
 
@@ -302,7 +303,8 @@ LpNewton::End LpNewton::step() {
   if (map_.p() < 2) {
     x -= lambda;
     flat(new_U_.view()) -= flat(line_.dual());
-    s = search_.minimize(map_, LpSide::dual, line_.dual(), new_U_.view(), {(c * lambda).sum(), (c * x).sum()});
+    s = search_.minimize(map_, LpSide::dual, line_.dual(), new_U_.view(),
+                         {(c * lambda).sum(), (c * x).sum()});
     for (std::ptrdiff_t k = 0; k < count_; ++k) {
       const double value = lambda_[at(k)] + s * x_[at(k)];
       lambda_[at(k)] = constraints_.is_equality(k) ? value : std::max(value, 0.0);
@@ -314,7 +316,6 @@ LpNewton::End LpNewton::step() {
   }
   dual_step_ = s;
   judge();
-  if (getenv("LPT")) fprintf(stderr,"  p=%g t=%.4g s=%.4g gap=%.3e norm=%.12g dual=%.12g J=%zu facs=%d exc=%.2e viol=%.1e cur=%.12g\n",map_.p(),t,s,gap_,best_norm_,best_dual_,J_.size(),factorizations_,excess_,violation_,map_.norm(W_.view()));
   if (!(excess_ <= 0.3 * gap_) || violation_ > hard_tolerance) repair();
   return End::enough;
 }
@@ -368,8 +369,9 @@ void LpNewton::retreat() {
 LpNewton::End LpNewton::run(double target_gap, Goal goal) {
   double best = gap_;
   for (int i = 0, without_progress = 0;; ++i) {
-    if (goal == Goal::stage ? i > 0 && ((current_gap_ <= target_gap && dual_step_ >= 0.5) || i == stage_iterations)
-                            : gap_ <= target_gap)
+    if (goal == Goal::stage
+            ? i > 0 && ((current_gap_ <= target_gap && dual_step_ >= 0.5) || i == stage_iterations)
+            : gap_ <= target_gap)
       return End::enough;
     if (factorizations_ >= limits_.iterations_left) return End::out_of_iterations;
     if (limits_.out_of_time()) return End::out_of_time;
