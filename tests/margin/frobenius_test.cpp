@@ -83,8 +83,7 @@ Judged judge(const ConstraintArrays& arrays, const SolverStart& start = {}) {
     const double c = arrays.bounds[static_cast<std::size_t>(k)], margin = (A.array() * j.W.array()).sum();
     if (!constraints.is_equality(k)) EXPECT_GE(j.lambda[k], 0);
     if (constraints.is_equality(k))
-      j.violation =
-          std::max(j.violation, std::fabs(margin - c) / std::max(std::fabs(c), A.norm() * j.W.norm()));
+      j.violation = std::max(j.violation, std::fabs(margin - c) / std::max(std::fabs(c), A.norm() * j.W.norm()));
     else if (c == 0)
       j.violation = std::max(j.violation, -margin / (A.norm() * j.W.norm()));
     else
@@ -233,8 +232,7 @@ TEST(Frobenius, OddSizesAndScales) {
     EXPECT_LT((j.W - A / A.squaredNorm()).norm(), 1e-14 * j.norm);
   }
   // W >= 1 and -W >= 1.
-  ConstraintArrays line{
-      .left = Matrix{{1.0}, {-1.0}}, .right = Matrix{{1.0}}, .group_sizes = {2}, .bounds = {1, 1}};
+  ConstraintArrays line{.left = Matrix{{1.0}, {-1.0}}, .right = Matrix{{1.0}}, .group_sizes = {2}, .bounds = {1, 1}};
   EXPECT_EQ(judge(line).outcome, Outcome::infeasible);
   line.bounds = {0, 0};
   const Judged zero = judge(line);
@@ -283,10 +281,9 @@ TEST(Frobenius, LimitsEndIt) {
 // Any shape: a certificate or a proof, whichever applies.
 TEST(Frobenius, AlwaysProvesItsAnswer) {
   EXPECT_TRUE(rc::check([] {
-    const auto samples = *rc::gen::inRange<std::int64_t>(1, 12),
-               tokens = *rc::gen::inRange<std::int64_t>(2, 9), dim = *rc::gen::inRange<std::int64_t>(1, 10);
-    const Judged j =
-        judge(sphere_constraints(samples, tokens, dim, *rc::gen::inRange<std::uint64_t>(1, 10000)));
+    const auto samples = *rc::gen::inRange<std::int64_t>(1, 12), tokens = *rc::gen::inRange<std::int64_t>(2, 9),
+               dim = *rc::gen::inRange<std::int64_t>(1, 10);
+    const Judged j = judge(sphere_constraints(samples, tokens, dim, *rc::gen::inRange<std::uint64_t>(1, 10000)));
     if (j.outcome == Outcome::solved) {
       RC_ASSERT(j.gap() < 1e-9);
     } else if (j.outcome == Outcome::infeasible) {
