@@ -8,12 +8,16 @@
 #include <limits>
 #include <utility>
 #include <vector>
-#include <cstdio>
-#include <cstdlib>
 
 namespace attmirror {
 
 namespace {
+
+// Quadratic models without progress after which the support is taken to be too ill-conditioned for this method.
+constexpr int most_fruitless = 7;
+// Passes over the groups for each model; from nothing, and otherwise.
+constexpr int first_sweeps = 40, sweeps_each = 12;
+constexpr int most_products = 500;  // of conjugate gradients
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -28,9 +32,10 @@ double dot(std::span<const double> a, std::span<const double> b) {
 }
 
 struct Quality {
-  double gap = infinity;    // relative, over all constraints
-  double dual = 0;          // lower bound on the norm of every feasible W
-  double violation = 0;     // of the optimality conditions: largest |c_k - margin_k| where lambda_k may still move
+  double gap = infinity;  // relative, over all constraints
+  double dual = 0;        // lower bound on the norm of every feasible W
+  double violation =
+      0;  // of the optimality conditions: largest |c_k - margin_k| where lambda_k may still move
 };
 
 class GroupAscent {
@@ -68,20 +73,23 @@ class GroupAscent {
     Quality best;
     AlignedVector best_lambda = lambda_;
     PaddedMatrix best_W = W_;
+    // Progress is a gap that is halved, or a dual that still rises by a percent.
+    Quality milestone;
     int fruitless = 0;
     for (answer.iterations = 0;; ++answer.iterations) {
       rescale();
       linearize();
       const Quality now = measure();
       if (now.gap < best.gap || answer.iterations == 0) {
-        fruitless = now.gap < 0.5 * best.gap ? 0 : fruitless + 1;
         best = now;
         best_lambda = lambda_;
         best_W = W_;
-      } else {
-        ++fruitless;
       }
-      if(getenv("GA")) std::fprintf(stderr,"outer %d gap %.3e dual %.10g viol %.3e\n",answer.iterations,now.gap,now.dual,now.violation);
+      ++fruitless;
+      if (now.gap < 0.5 * milestone.gap || now.dual > 1.01 * milestone.dual) {
+        milestone = now;
+        fruitless = 0;
+      }
       if (now.dual > limits_.max_norm) {
         answer.outcome = Outcome::infeasible;
         best_lambda = lambda_;
@@ -92,7 +100,7 @@ class GroupAscent {
       if (best.gap <= limits_.tolerance / 100) break;
       if (fruitless >= 3 && best.gap <= limits_.tolerance / 10) break;
       answer.outcome = Outcome::stalled;
-      if (fruitless >= 20) break;
+      if (fruitless >= most_fruitless) break;
       answer.outcome = Outcome::out_of_iterations;
       if (answer.iterations >= limits_.iterations_left) break;
       answer.outcome = Outcome::out_of_time;
@@ -148,10 +156,14 @@ class GroupAscent {
       result.violation = std::max(result.violation, free_[k] || lambda_[k] > 0 ? std::fabs(slack) : -slack);
     }
     const double size = norm(W_.view(), norm_), dual_size = norm(U_.view(), norm_.dual());
+    if (size == 0) {
+      if (result.violation == 0) result.gap = 0;
+      return result;
+    }
     result.dual = dual_size > 0 ? dot(all_.bounds(), lambda_) / dual_size : 0;
-    // Bounds of 0 and equalities cannot be mended by scaling W: what they are off counts in full.
-    if (worst > 0) result.gap = std::max(1 - result.dual / size * std::min(worst, 1.0), off);
-    if (std::isinf(worst)) result.gap = std::max(std::fabs(1 - result.dual / size), off);
+    // W may be scaled until its worst margin is 1. Equalities and bounds of 0 are not mended by that: what they are off
+    // counts in full.
+    if (worst > 0) result.gap = std::max(1 - result.dual / size * std::min(worst, 1.0), off / size);
     return result;
   }
 
@@ -163,14 +175,17 @@ class GroupAscent {
     const PaddedMatrix old_U = U_;
     const double old_linear = dot(all_.bounds(), old);
     const double old_value = dual_value(U_, old_linear);
-    sweeps(old_linear == 0 ? 40 : 12);
-    conjugate_gradients(old, std::clamp(1e-2 * before.violation, 1e-13, 0.1));
+    // While the support is not known its linear system is of no use: after a refusal there are only sweeps for once.
+    const bool wait = refused_;
+    sweeps(old_linear == 0 ? first_sweeps : wait ? 2 * sweeps_each : sweeps_each);
+    refused_ = !wait && !conjugate_gradients(old, std::clamp(1e-2 * before.violation, 1e-13, 0.1));
     all_.adjoint(lambda_, scratch_, U_.view(), limits_.pool);
     const double linear = dot(all_.bounds(), lambda_);
     const AlignedVector target = lambda_;
     const PaddedMatrix target_U = U_;
     for (double t = 1; t > 1e-6; t /= 2) {
-      if (dual_value(U_, old_linear + t * (linear - old_linear)) >= old_value - 1e-14 * std::fabs(old_value)) return;
+      if (dual_value(U_, old_linear + t * (linear - old_linear)) >= old_value - 1e-14 * std::fabs(old_value))
+        return;
       const double s = t / 2;
       for (std::size_t k = 0; k < lambda_.size(); ++k) lambda_[k] = old[k] + s * (target[k] - old[k]);
       for (std::size_t i = 0; i < entries(U_).size(); ++i)
@@ -231,15 +246,17 @@ class GroupAscent {
     for (std::ptrdiff_t g = 0; g < all_.groups(); ++g) {
       movable_begin_.push_back(static_cast<std::ptrdiff_t>(movable_.size()));
       for (std::ptrdiff_t k = all_.first(g); k < all_.first(g + 1); ++k)
-        if (free_[static_cast<std::size_t>(k)] || lambda_[static_cast<std::size_t>(k)] != 0) movable_.push_back(k);
+        if (free_[static_cast<std::size_t>(k)] || lambda_[static_cast<std::size_t>(k)] != 0)
+          movable_.push_back(k);
     }
     movable_begin_.push_back(static_cast<std::ptrdiff_t>(movable_.size()));
   }
 
-  // The maximum of the model over the multipliers that are not 0, cut off at 0. Preconditioned by the diagonal.
-  void conjugate_gradients(const AlignedVector& origin, double tolerance) {
+  // The maximum of the model over the multipliers that are not 0, cut off at 0; preconditioned by the diagonal. Returns whether the
+  // model rose; otherwise lambda is as before.
+  bool conjugate_gradients(const AlignedVector& origin, double tolerance) {
     list_movable();
-    if (movable_.empty()) return;
+    if (movable_.empty()) return true;
     const ScaledConstraints some = all_.subset(movable_);
     const std::size_t size = movable_.size();
     PaddedMatrix scratch = some.make_scratch();
@@ -253,8 +270,7 @@ class GroupAscent {
     }
     double product = dot(residual, scaled);
     const double enough = tolerance * tolerance * product;
-    int it = 0;
-    for (; it < 500 && product > enough && product > 1e-30; ++it) {
+    for (int it = 0; it < most_products && product > enough && product > 1e-30; ++it) {
       some.adjoint(direction, scratch, moved_.view(), limits_.pool);
       for (std::size_t i = 0; i < entries(moved_).size(); ++i) entries(moved_)[i] *= entries(D_)[i];
       some.forward(moved_.view(), scratch, image, limits_.pool);
@@ -277,10 +293,10 @@ class GroupAscent {
         lambda_[k] = before[k] + t * step[i];
         if (!free_[k] && lambda_[k] < 0) lambda_[k] = 0;
       }
-      if (model_value(origin) >= value_before) { if(getenv("GA")) std::fprintf(stderr,"cg its %d F %zu t %g\n",it,size,t); return;}
+      if (model_value(origin) >= value_before) return true;
     }
     lambda_ = before;
-    if(getenv("GA")) std::fprintf(stderr,"cg its %d F %zu refused\n",it,size);
+    return false;
   }
 
   // The model's value at lambda_, relative to its origin; V = W + D o B^T (lambda - origin).
@@ -318,13 +334,14 @@ class GroupAscent {
   std::vector<unsigned char> free_;
   PaddedMatrix U_, W_, D_, V_, moved_, transposed_, weights_, curvatures_, scratch_;
   AlignedVector work_;
+  bool refused_ = false;  // the last step of conjugate gradients
   std::vector<std::ptrdiff_t> everyone_, everyone_begin_, movable_, movable_begin_;
 };
 
 }  // namespace
 
-SolverAnswer solve_group_ascent(const ScaledConstraints& constraints, const Norm& norm, const SolverLimits& limits,
-                                const SolverStart& start) {
+SolverAnswer solve_group_ascent(const ScaledConstraints& constraints, const Norm& norm,
+                                const SolverLimits& limits, const SolverStart& start) {
   return GroupAscent(constraints, norm, limits).solve(start);
 }
 

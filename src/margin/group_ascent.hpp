@@ -27,7 +27,7 @@ namespace attmirror {
 // model (below about 1.2). `solved` when the relative gap over all constraints is a hundredth of the tolerance (or a
 // tenth, where rounding allows no more); `infeasible` when the dual bound passes max_norm; `stalled` when progress ends before: the answer
 // is then a good start for other solvers. `iterations` counts the quadratic models.
-SolverAnswer solve_group_ascent(const ScaledConstraints& constraints, const Norm& norm, const SolverLimits& limits,
-                                const SolverStart& start);
+SolverAnswer solve_group_ascent(const ScaledConstraints& constraints, const Norm& norm,
+                                const SolverLimits& limits, const SolverStart& start);
 
 }  // namespace attmirror
