@@ -120,6 +120,13 @@ ScaledConstraints ScaledConstraints::subset(std::span<const std::ptrdiff_t> kept
   return result;
 }
 
+ScaledConstraints ScaledConstraints::in_bases(const Matrix& P, const Matrix& Q) const {
+  ScaledConstraints result = *this;
+  result.left_ = PaddedMatrix(Matrix(left().eigen() * P));
+  result.right_ = PaddedMatrix(Matrix(right().eigen() * Q));
+  return result;
+}
+
 void ScaledConstraints::forward(ConstMatrixView W, PaddedMatrix& scratch, std::span<double> margins,
                                 ThreadPool* pool) const {
   static thread_local AlignedVector transposed_space;
