@@ -8,22 +8,19 @@
 // constraint is an equality).
 #pragma once
 
+#include "margin/active_set_qp.hpp"
 #include "margin/cholesky.hpp"
 #include <attmirror/base/aligned.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace attmirror {
 
 struct QpResult {
-  enum class Outcome {
-    solved,
-    unbounded,  // x is then a direction with x >= 0 (or free), M x = 0 up to rounding and b^T x > 0
-    stalled,    // rounding or degeneracy; x is the best found
-  } outcome = Outcome::stalled;
+  using Outcome = QpOutcome;
+  Outcome outcome = Outcome::stalled;
   int factorizations = 0;
 };
 
@@ -38,10 +35,18 @@ class NonnegativeQp {
   QpResult solve(ConstMatrixView M, std::span<const double> b, std::span<const unsigned char> is_free,
                  std::span<double> x, int most_factorizations, ThreadPool* pool = nullptr);
 
+  // After solve(): the indices with x_k > 0 or free that it ended with (without those whose rows depend on them; after
+  // `unbounded` without the one that completed the null vector), and v <- M_PP^-1 v for numbers in their order.
+  std::span<const std::ptrdiff_t> passive() const { return careful_.passive(); }
+  void solve_passive(double* v) const { cholesky_solve(last_factor_, last_factor_.rows, v); }
+
  private:
-  PaddedMatrix factor_;
-  AlignedVector gradient_, solution_;
-  std::vector<std::ptrdiff_t> passive_;
+  enum class Pivoting { solved, singular, no_progress, limit, not_finite };
+  Pivoting exchange_blocks(const QpProblem<double>& problem, QpResult& result, int most_factorizations,
+                           ThreadPool* pool);
+
+  ActiveSetQp<double> careful_;
+  ConstMatrixView last_factor_;
 };
 
 }  // namespace attmirror

@@ -23,7 +23,8 @@
 namespace attmirror {
 
 // Each writes the lower triangle of B_J D B_J^T into the first |J| rows and columns of `out`, which has at least that
-// size. J is ascending. The plain code below is what the fast code is tested against.
+// size and padded rows. Entries above the diagonal may be overwritten. J is ascending. A pool spreads large ones over
+// its threads, with the same bits.
 void normal_matrix(const ScaledConstraints& constraints, std::span<const std::ptrdiff_t> J, ConstMatrixView D,
                    MatrixView out, ThreadPool* pool = nullptr);
 void normal_matrix_identity(const ScaledConstraints& constraints, std::span<const std::ptrdiff_t> J,
