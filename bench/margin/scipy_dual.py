@@ -3,7 +3,7 @@
     max over lambda >= 0 of  c^T lambda - ||U||^q / q,   U = sum_k lambda_k A_k,   W = sign(U) |U|^{q-1}
 
 (Schatten-p: the same on the singular values.) The gradient is c_k - <A_k, W>, and the rank-one structure makes both cost a
-product of the queries with W. The start lies on the best point of the ray lambda = t (1, ..., 1).
+product of the queries with W. The start is the best point of the ray lambda = t c.
 """
 
 import time
@@ -38,9 +38,9 @@ def minimize_dual(problem):
     if not 1 < problem.norm.p < np.inf:
         raise Unsupported("the dual is not smooth")
     dual = SmoothDual(problem)
-    ones = np.ones(problem.count)
-    _, power = dual.primal_of(problem.combination(ones))
-    start = (problem.bounds.sum() / power) ** (1 / (dual.q - 1)) * ones  # d/dt (t c^T 1 - t^q power / q) = 0
+    c = problem.bounds
+    _, power = dual.primal_of(problem.combination(c))
+    start = (c @ c / power) ** (1 / (dual.q - 1)) * c  # d/dt (t c^T c - t^q power / q) = 0
     bounds = [(None, None) if free else (0, None) for free in problem.equality]
     result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=bounds,
                       options={"ftol": 0, "gtol": 1e-14, "maxiter": 200_000, "maxfun": 400_000})
