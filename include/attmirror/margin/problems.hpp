@@ -7,14 +7,20 @@
 //   Gen-SVM, direction  (x_o - x_t)^T W z = 0 within the kept tokens O of a query, >= 1 from O to the rest
 //   Gen-SVM, finite     (x_o - x_t)^T W z = a_o - a_t within O, the differences of given logits
 //
-// Queries with one token only (or one kept token) add nothing.
+// Within the kept tokens O the equalities make all scores equal, so the inequalities need only one o in O: the first.
+// Queries with one token only (or one kept token) add nothing. Tokens that the mask forbids are not there.
+//
+// Each query is one group, in the order of Dataset::queries(), some of size 0; within it come the equalities, then the
+// inequalities, each by ascending token t. The decoder SVM has one constraint per query; its origin is alpha.
 #pragma once
 
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/margin/constraints.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -49,7 +55,8 @@ struct GeneralDirectionSvm {
 
 struct GeneralFiniteSvm {
   KeptTokens kept;
-  std::vector<Vector> logits;  // one vector per query, one entry per token of its sequence
+  std::vector<Vector>
+      logits;  // one vector per query, one entry per token of its sequence; finite for kept tokens
 };
 
 using MarginProblem =
@@ -59,6 +66,13 @@ using MarginProblem =
 std::string_view problem_name(const MarginProblem& problem);
 
 // Throws Error (bad input) naming what in `problem` does not fit the data.
+void validate(const Dataset& data, const MarginProblem& problem);
+
+// Validates and writes down the constraints. Throws also where a difference of two tokens is beyond a double.
 MarginConstraints constraints(const Dataset& data, const MarginProblem& problem);
+
+// The bounds of the relaxed SVM: 1 for the queries in `decoder_support` (indices of the decoder SVM's constraints, which
+// are queries), 0 for the others. Throws Error (bad input) naming an index out of range.
+std::vector<double> relaxed_bounds(const Dataset& data, std::span<const std::ptrdiff_t> decoder_support);
 
 }  // namespace attmirror

@@ -1,0 +1,511 @@
+// The verifier. It shares no code with the solvers, and reads problems from the dataset by itself: a mistake in how a
+// problem is written down, scaled or solved shows here as a violation or a gap.
+//
+// One pass over the groups forms the margins a_k^T (W z_g), which cost one product W z per group, and the sum
+// U = sum_g (sum_k lambda_k a_k) z_g^T, one outer product per group. Beside U runs the sum of absolute values E; by the
+// standard analysis (each sum of n terms is wrong by at most n u times the sum of their sizes, u = 2^-64) the true sum
+// lies within roundings * u * E of U entry by entry, and the dual norm of |U| + that is what the bound divides by.
+//
+// Margins of a W that is large against its margins cancel too. By Cauchy-Schwarz a^T W z is wrong by at most
+// (rows + cols) u |a| |W| |z|, which is known before; where that matters against the bound, the product is formed again
+// with error-free transformations (Ogita, Rump and Oishi, "Accurate sum and dot product", 2005), as if in 128 bits.
+#include <attmirror/base/error.hpp>
+#include <attmirror/margin/certificate.hpp>
+#include <attmirror/mirror/spectral.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+using Real = long double;
+using Reals = std::vector<Real>;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double double_rounding = std::numeric_limits<double>::epsilon();
+constexpr Real unit = std::numeric_limits<Real>::epsilon() / 2;
+
+// What may be in doubt about a margin, in terms of its bound, before it is formed more accurately or counts against W.
+constexpr Real negligible_doubt = 1e-14L;
+
+// The constraints of one group, as the data say them.
+struct Group {
+  std::ptrdiff_t count = 0;
+  Reals left;                // count x rows of W
+  Reals sizes;               // of what was added up to form `left`; empty: its absolute values
+  std::vector<Real> bounds;  // count
+  std::vector<Relation> relations;
+  const double* right = nullptr;  // as many as W has columns
+
+  void start(const double* z) {
+    count = 0;
+    left.clear(), sizes.clear(), bounds.clear(), relations.clear();
+    right = z;
+  }
+  void add(Real bound, Relation relation) {
+    ++count;
+    bounds.push_back(bound);
+    relations.push_back(relation);
+  }
+};
+
+// Where groups come from.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::ptrdiff_t rows() const = 0;
+  virtual std::ptrdiff_t cols() const = 0;
+  virtual std::ptrdiff_t groups() const = 0;
+  virtual int roundings() const = 0;  // how many units each entry of `left` may be wrong by, of its `sizes`
+  virtual void load(std::ptrdiff_t g, Group& group) const = 0;
+};
+
+class ArraySource : public Source {
+ public:
+  explicit ArraySource(const MarginConstraints& constraints) : constraints_(constraints) {}
+  std::ptrdiff_t rows() const override { return constraints_.rows(); }
+  std::ptrdiff_t cols() const override { return constraints_.cols(); }
+  std::ptrdiff_t groups() const override { return constraints_.groups(); }
+  int roundings() const override { return 0; }
+  void load(std::ptrdiff_t g, Group& group) const override {
+    const ConstMatrixView left = constraints_.left(), right = constraints_.right();
+    group.start(right.data + g * right.stride);
+    for (std::ptrdiff_t k = constraints_.first(g); k < constraints_.first(g + 1); ++k) {
+      const double* a = left.data + k * left.stride;
+      group.left.insert(group.left.end(), a, a + left.cols);
+      group.add(constraints_.bounds()[static_cast<std::size_t>(k)],
+                constraints_.relations()[static_cast<std::size_t>(k)]);
+    }
+  }
+
+ private:
+  const MarginConstraints& constraints_;
+};
+
+// Reads tokens, queries, labels and masks; a group is a query.
+class DatasetSource : public Source {
+ public:
+  DatasetSource(const Dataset& data, const MarginProblem& problem) : data_(data), problem_(problem) {
+    validate(data, problem);
+  }
+  std::ptrdiff_t rows() const override { return data_.dim(); }
+  std::ptrdiff_t cols() const override { return is_vector() ? 1 : data_.dim(); }
+  std::ptrdiff_t groups() const override { return data_.total_queries(); }
+  int roundings() const override { return has_keys() ? static_cast<int>(data_.dim()) + 2 : 1; }
+
+  void load(std::ptrdiff_t j, Group& group) const override {
+    static constexpr double one = 1;
+    const ConstMatrixView queries = data_.queries();
+    group.start(is_vector() ? &one : queries.data + j * queries.stride);
+    std::visit([&](const auto& svm) { add(svm, j, group); }, problem_);
+  }
+
+ private:
+  bool is_vector() const {
+    return std::holds_alternative<PromptSvm>(problem_) || std::holds_alternative<DecoderSvm>(problem_);
+  }
+  bool has_keys() const {
+    const auto* prompt = std::get_if<PromptSvm>(&problem_);
+    return prompt && prompt->key_weights.size() != 0;
+  }
+
+  const double* token(std::ptrdiff_t j, std::ptrdiff_t t) const {
+    const ConstMatrixView tokens = data_.tokens(data_.sequence_of(j));
+    return tokens.data + t * tokens.stride;
+  }
+  void add_difference(std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t, Group& group) const {
+    const double *first = token(j, o), *second = token(j, t);
+    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i)
+      group.left.push_back(static_cast<Real>(first[i]) - static_cast<Real>(second[i]));
+  }
+  void add_key_difference(const Matrix& A, std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t,
+                          Group& group) const {
+    const double *first = token(j, o), *second = token(j, t);
+    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
+      Real sum = 0, size = 0;
+      for (std::ptrdiff_t l = 0; l < data_.dim(); ++l) {
+        const Real term = A(i, l) * (static_cast<Real>(first[l]) - static_cast<Real>(second[l]));
+        sum += term;
+        size += std::fabs(term);
+      }
+      group.left.push_back(sum);
+      group.sizes.push_back(size);
+    }
+  }
+
+  void add(const AttentionSvm& svm, std::ptrdiff_t j, Group& group) const {
+    const auto query = static_cast<std::size_t>(j);
+    for (std::ptrdiff_t t = 0; t < data_.length(data_.sequence_of(j)); ++t) {
+      if (t == svm.tokens.tokens[query] || !data_.allows(j, t)) continue;
+      add_difference(j, svm.tokens.tokens[query], t, group);
+      group.add(svm.bounds.empty() ? 1 : svm.bounds[query], Relation::at_least);
+    }
+  }
+  void add(const PromptSvm& svm, std::ptrdiff_t j, Group& group) const {
+    const auto query = static_cast<std::size_t>(j);
+    for (std::ptrdiff_t t = 0; t < data_.length(data_.sequence_of(j)); ++t) {
+      if (t == svm.tokens.tokens[query] || !data_.allows(j, t)) continue;
+      if (has_keys())
+        add_key_difference(svm.key_weights, j, svm.tokens.tokens[query], t, group);
+      else
+        add_difference(j, svm.tokens.tokens[query], t, group);
+      group.add(svm.bounds.empty() ? 1 : svm.bounds[query], Relation::at_least);
+    }
+  }
+  void add(const DecoderSvm& svm, std::ptrdiff_t j, Group& group) const {
+    const auto query = static_cast<std::size_t>(j);
+    const double* x = token(j, svm.tokens.tokens[query]);
+    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) group.left.push_back(x[i] * data_.labels()[query]);
+    group.add(1, Relation::at_least);
+  }
+  void add(const GeneralDirectionSvm& svm, std::ptrdiff_t j, Group& group) const {
+    const auto& kept = svm.kept.tokens[static_cast<std::size_t>(j)];
+    for (std::size_t k = 1; k < kept.size(); ++k) {
+      add_difference(j, kept[0], kept[k], group);
+      group.add(0, Relation::equal);
+    }
+    for (std::ptrdiff_t t = 0; t < data_.length(data_.sequence_of(j)); ++t) {
+      if (!data_.allows(j, t) || std::find(kept.begin(), kept.end(), t) != kept.end()) continue;
+      add_difference(j, kept[0], t, group);
+      group.add(1, Relation::at_least);
+    }
+  }
+  void add(const GeneralFiniteSvm& svm, std::ptrdiff_t j, Group& group) const {
+    const auto& kept = svm.kept.tokens[static_cast<std::size_t>(j)];
+    const Vector& logits = svm.logits[static_cast<std::size_t>(j)];
+    for (std::size_t k = 1; k < kept.size(); ++k) {
+      add_difference(j, kept[0], kept[k], group);
+      group.add(static_cast<Real>(logits[kept[0]]) - static_cast<Real>(logits[kept[k]]), Relation::equal);
+    }
+  }
+
+  const Dataset& data_;
+  const MarginProblem& problem_;
+};
+
+// A sum with the error of its additions and products kept beside it.
+struct Twofold {
+  Real high = 0, low = 0;
+
+  void add(Real value) {
+    const Real sum = high + value, part = sum - high;
+    low += (high - (sum - part)) + (value - part);
+    high = sum;
+  }
+  void add_product(Real x, Real y) {
+    const Real product = x * y;
+    const auto [x1, x2] = split(x);
+    const auto [y1, y2] = split(y);
+    low += x2 * y2 - (((product - x1 * y1) - x2 * y1) - x1 * y2);
+    add(product);
+  }
+  Real value() const { return high + low; }
+
+ private:
+  // Two halves of the digits, whose products are exact (Dekker).
+  static std::pair<Real, Real> split(Real x) {
+    constexpr int half = (std::numeric_limits<Real>::digits + 1) / 2;
+    const Real shifted = x * (std::ldexp(Real{1}, half) + 1), top = shifted - (shifted - x);
+    return {top, x - top};
+  }
+};
+
+Real length(const Real* values, std::ptrdiff_t count) {
+  Real sum = 0;  // no square of a product of three doubles leaves the range of a long double
+  for (std::ptrdiff_t i = 0; i < count; ++i) sum += values[i] * values[i];
+  return std::sqrt(sum);
+}
+
+// (sum v^p)^{1/p} of numbers >= 0. Relative to the largest, v^p cannot overflow, and an error of v^p shrinks by 1/p in
+// the result: powers in double precision are enough for a few 1e-16, at any p.
+Real entrywise_norm(const Reals& values, Real p) {
+  const Real largest = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+  if (largest == 0 || std::isinf(p)) return largest;
+  Real sum = 0;
+  if (p == 1) {
+    for (const Real v : values) sum += v;
+    return sum;
+  }
+  if (p == 2) return length(values.data(), static_cast<std::ptrdiff_t>(values.size()));
+  const Real inverse = 1 / largest;
+  const auto exponent = static_cast<double>(p);
+  for (const Real v : values)
+    if (v != 0) sum += std::pow(static_cast<double>(v * inverse), exponent);
+  return largest * std::pow(sum, 1 / p);
+}
+
+// The singular values of a finite matrix, divided by a power of two into the range of a double for the decomposition.
+Reals singular_values(const Reals& values, std::ptrdiff_t rows, std::ptrdiff_t cols) {
+  Real largest = 0;
+  for (const Real v : values) largest = std::max(largest, std::fabs(v));
+  if (largest == 0) return {};
+  const int exponent = std::ilogb(largest);
+  PaddedMatrix scaled(rows, cols);
+  const MatrixView view = scaled.view();
+  for (std::ptrdiff_t i = 0; i < rows; ++i)
+    for (std::ptrdiff_t j = 0; j < cols; ++j)
+      view.data[i * view.stride + j] =
+          static_cast<double>(std::scalbn(values[static_cast<std::size_t>(i * cols + j)], -exponent));
+  Svd svd(rows, cols);
+  svd.compute_values(view);
+  Reals result;
+  for (std::ptrdiff_t k = 0; k < std::min(rows, cols); ++k)
+    result.push_back(std::scalbn(static_cast<Real>(svd.value(k)), exponent));
+  return result;
+}
+
+Real norm_of(const Reals& values, std::ptrdiff_t rows, std::ptrdiff_t cols, bool entrywise, Real p) {
+  if (!entrywise) return entrywise_norm(singular_values(values, rows, cols), p);
+  Reals sizes(values.size());
+  std::transform(values.begin(), values.end(), sizes.begin(), [](Real v) { return std::fabs(v); });
+  return entrywise_norm(sizes, p);
+}
+
+// Of the exponent that the double p is, not of the decimal number it was written as.
+Real dual_exponent(Real p) {
+  if (p == 1) return infinity;
+  if (std::isinf(p)) return 1;
+  return p / (p - 1);
+}
+
+class Verifier {
+ public:
+  Verifier(const Source& source, const Norm& norm, const Matrix& W, const Vector& lambda)
+      : source_(source), norm_(norm), W_(W), lambda_(lambda), rows_(source.rows()), cols_(source.cols()) {
+    if (W.size() != 0 && (W.rows() != rows_ || W.cols() != cols_))
+      throw bad_input(
+          fmt::format("W has shape ({}, {}): expected ({}, {})", W.rows(), W.cols(), rows_, cols_));
+    has_weights_ = W.size() != 0;
+    finite_weights_ = has_weights_ && W.allFinite();
+    finite_lambda_ = lambda.allFinite();
+  }
+
+  Certificate run() {
+    if (finite_weights_) {
+      weights_.assign(W_.data(), W_.data() + W_.size());  // row-major
+      frobenius_ = length(weights_.data(), rows_ * cols_);
+    }
+    sum_.assign(static_cast<std::size_t>(rows_ * cols_), 0);
+    sum_sizes_ = sum_;
+    Group group;
+    for (std::ptrdiff_t g = 0; g < source_.groups(); ++g) {
+      source_.load(g, group);
+      if (first_ + group.count > lambda_.size())
+        first_ += group.count;  // counted on for the message below
+      else
+        take(group);
+    }
+    if (first_ != lambda_.size())
+      throw bad_input(
+          fmt::format("lambda has {} entries: expected {}, one per constraint", lambda_.size(), first_));
+    finish();
+    return result_;
+  }
+
+ private:
+  void take(const Group& group) {
+    right_length_ = 0;
+    for (std::ptrdiff_t j = 0; j < cols_; ++j)
+      right_length_ += static_cast<Real>(group.right[j]) * group.right[j];
+    right_length_ = std::sqrt(right_length_);
+    if (finite_weights_ && group.count > 0) multiply(group);
+    for (std::ptrdiff_t k = 0; k < group.count; ++k) {
+      const Real* a = group.left.data() + k * rows_;
+      const Real a_length = length(a, rows_);
+      const Real size = group.sizes.empty() ? a_length : length(group.sizes.data() + k * rows_, rows_);
+      // What this constraint alone demands of the Frobenius norm.
+      if (a_length * right_length_ > 0)
+        largest_demand_ = std::max(largest_demand_, std::fabs(group.bounds[static_cast<std::size_t>(k)]) /
+                                                        (a_length * right_length_));
+      if (finite_weights_) check_margin(group, k, size * right_length_ * frobenius_);
+    }
+    if (finite_lambda_) add_multipliers(group);
+    longest_group_ = std::max(longest_group_, group.count);
+    first_ += group.count;
+  }
+
+  // W z; and |W| |z| where a constraint of the group is judged by what cancels.
+  void multiply(const Group& group) {
+    product_.assign(static_cast<std::size_t>(rows_), 0);
+    product_sizes_.clear();
+    accurate_.clear();
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+      const double* w = W_.data() + i * cols_;
+      Real even = 0, odd = 0;  // two sums: one addition need not wait for the last
+      std::ptrdiff_t j = 0;
+      for (; j + 1 < cols_; j += 2) {
+        even += static_cast<Real>(w[j]) * group.right[j];
+        odd += static_cast<Real>(w[j + 1]) * group.right[j + 1];
+      }
+      if (j < cols_) even += static_cast<Real>(w[j]) * group.right[j];
+      product_[static_cast<std::size_t>(i)] = even + odd;
+    }
+  }
+  const Reals& product_sizes(const Group& group) {
+    if (product_sizes_.empty())
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+        Real sum = 0;
+        for (std::ptrdiff_t j = 0; j < cols_; ++j)
+          sum += std::fabs(static_cast<Real>(W_(i, j)) * group.right[j]);
+        product_sizes_.push_back(sum);
+      }
+    return product_sizes_;
+  }
+  Real accurate_margin(const Group& group, const Real* a) {
+    if (accurate_.empty())
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+        Twofold sum;
+        for (std::ptrdiff_t j = 0; j < cols_; ++j) sum.add_product(W_(i, j), group.right[j]);
+        Twofold normal{sum.value()};
+        normal.low = (sum.high - normal.high) + sum.low;
+        accurate_.push_back(normal);
+      }
+    Twofold margin;
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+      const Twofold& y = accurate_[static_cast<std::size_t>(i)];
+      margin.add_product(a[i], y.high);
+      margin.low += a[i] * y.low;
+    }
+    return margin.value();
+  }
+
+  // `size` bounds sum_ij |a_i| |W_ij| |z_j|.
+  void check_margin(const Group& group, std::ptrdiff_t k, Real size) {
+    const Real* a = group.left.data() + k * rows_;
+    const Real bound = group.bounds[static_cast<std::size_t>(k)];
+    Real margin = 0;
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) margin += a[i] * product_[static_cast<std::size_t>(i)];
+    const bool equal = group.relations[static_cast<std::size_t>(k)] == Relation::equal;
+    if (!equal && bound > 0) {
+      const auto terms = static_cast<Real>(rows_ + cols_ + 6);
+      Real doubt = (terms + static_cast<Real>(source_.roundings())) * unit * size;
+      if (doubt > negligible_doubt * bound) {
+        margin = accurate_margin(group, a);
+        doubt = (static_cast<Real>(source_.roundings()) + 4 * terms * terms * unit) * unit * size;
+      }
+      worst_margin_ = std::min(worst_margin_, margin / bound);
+      const Real charged = doubt > negligible_doubt * bound ? doubt : 0;
+      note_violation((bound - margin + charged) / bound, k);
+      return;
+    }
+    const Reals& sizes = product_sizes(group);
+    Real scale = 0;
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) scale += std::fabs(a[i]) * sizes[static_cast<std::size_t>(i)];
+    if (equal) scale = std::max(scale, std::fabs(bound));
+    const Real wrong = equal ? std::fabs(margin - bound) : -margin;
+    if (wrong > 0) note_violation(wrong / scale, k);
+  }
+  void note_violation(Real violation, std::ptrdiff_t k) {
+    if (!(violation > worst_violation_)) return;
+    worst_violation_ = violation;
+    result_.worst_constraint = first_ + k;
+  }
+
+  void add_multipliers(const Group& group) {
+    left_sum_.assign(static_cast<std::size_t>(rows_), 0);
+    left_sizes_ = left_sum_;
+    Real gain = 0;
+    bool any = false;
+    for (std::ptrdiff_t k = 0; k < group.count; ++k) {
+      const double value = lambda_[first_ + k];
+      const bool equal = group.relations[static_cast<std::size_t>(k)] == Relation::equal;
+      if (value == 0 || (value < 0 && !equal)) continue;
+      any = true;
+      const Real term = value * group.bounds[static_cast<std::size_t>(k)];
+      gain += term;
+      gain_size_ += std::fabs(term);
+      const Real* a = group.left.data() + k * rows_;
+      const Real* sizes = group.sizes.empty() ? a : group.sizes.data() + k * rows_;
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+        left_sum_[static_cast<std::size_t>(i)] += value * a[i];
+        left_sizes_[static_cast<std::size_t>(i)] += std::fabs(value * sizes[i]);
+      }
+    }
+    if (!any) return;
+    gain_ += gain;
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+      const Real u = left_sum_[static_cast<std::size_t>(i)], e = left_sizes_[static_cast<std::size_t>(i)];
+      Real *sum = sum_.data() + i * cols_, *sizes = sum_sizes_.data() + i * cols_;
+      for (std::ptrdiff_t j = 0; j < cols_; ++j) {
+        sum[j] += u * group.right[j];
+        sizes[j] += std::fabs(e * group.right[j]);
+      }
+    }
+  }
+
+  // At least ||sum lambda_k A_k||_*, whatever was rounded.
+  Real dual_norm() const {
+    const Real q = dual_exponent(norm_.p());
+    const Real error = (roundings() + static_cast<Real>(source_.roundings())) * unit;
+    if (norm_.is_entrywise()) {
+      Reals sizes(sum_.size());
+      for (std::size_t i = 0; i < sum_.size(); ++i) sizes[i] = std::fabs(sum_[i]) + error * sum_sizes_[i];
+      return entrywise_norm(sizes, q) * (1 + 8 * double_rounding);
+    }
+    // A matrix of errors has a Schatten norm of at most its Frobenius norm, times a power of its rank for q < 2.
+    const auto rank = static_cast<Real>(std::min(rows_, cols_));
+    const Real errors = error * length(sum_sizes_.data(), rows_ * cols_) * (q < 2 ? std::sqrt(rank) : 1);
+    return norm_of(sum_, rows_, cols_, false, q) * (1 + 8 * rank * double_rounding) + errors;
+  }
+  // In the longest chain of additions and products.
+  Real roundings() const { return static_cast<Real>(longest_group_ + source_.groups() + 6); }
+
+  void finish() {
+    result_.norm = result_.dual = result_.scaled_dual = result_.gap = nan_value;
+    Real norm = 0, dual = 0;
+    if (finite_lambda_) {
+      const Real gain = gain_ - roundings() * unit * gain_size_;
+      if (gain > 0) dual = gain / dual_norm();  // > 0 / 0: a row of zeros that demands more than 0
+      result_.dual = static_cast<double>(dual);
+      result_.scaled_dual = std::isinf(dual) ? infinity
+                            : dual > 0       ? static_cast<double>(dual / largest_demand_)
+                                             : 0;
+    }
+    if (!finite_weights_) {
+      result_.worst_margin = nan_value;
+      result_.worst_violation = infinity;
+      result_.worst_constraint = has_weights_ && first_ > 0 ? 0 : -1;
+      return;
+    }
+    norm = norm_of(weights_, rows_, cols_, norm_.is_entrywise(), norm_.p());
+    result_.norm = static_cast<double>(norm);
+    result_.worst_margin = static_cast<double>(worst_margin_);
+    result_.worst_violation = static_cast<double>(worst_violation_);
+    if (finite_lambda_ && std::isfinite(result_.norm))
+      result_.gap = norm == 0 && dual == 0 ? 0 : static_cast<double>((norm - dual) / norm);
+  }
+
+  const Source& source_;
+  const Norm& norm_;
+  const Matrix& W_;
+  const Vector& lambda_;
+  std::ptrdiff_t rows_, cols_;
+  bool has_weights_ = false, finite_weights_ = false, finite_lambda_ = false;
+  std::ptrdiff_t first_ = 0, longest_group_ = 0;
+  Reals weights_, product_, product_sizes_, left_sum_, left_sizes_, sum_, sum_sizes_;
+  std::vector<Twofold> accurate_;
+  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0;
+  Real worst_margin_ = std::numeric_limits<Real>::infinity(), worst_violation_ = 0;
+  Certificate result_;
+};
+
+}  // namespace
+
+Certificate certify(const MarginConstraints& constraints, const Norm& norm, const Matrix& W,
+                    const Vector& lambda) {
+  return Verifier(ArraySource(constraints), norm, W, lambda).run();
+}
+
+Certificate certify(const Dataset& data, const MarginProblem& problem, const Norm& norm, const Matrix& W,
+                    const Vector& lambda) {
+  return Verifier(DatasetSource(data, problem), norm, W, lambda).run();
+}
+
+}  // namespace attmirror
