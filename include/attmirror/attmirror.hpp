@@ -43,8 +43,11 @@
 #include <attmirror/descent/update_rule.hpp>
 #include <attmirror/margin/certificate.hpp>
 #include <attmirror/margin/constraints.hpp>
+#include <attmirror/margin/feasible.hpp>
+#include <attmirror/margin/general_svm.hpp>
 #include <attmirror/margin/max_margin.hpp>
 #include <attmirror/margin/problems.hpp>
+#include <attmirror/margin/support.hpp>
 #include <attmirror/margin/svm_file.hpp>
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/hyperbolic_entropy_map.hpp>

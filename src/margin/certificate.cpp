@@ -9,6 +9,7 @@
 // Margins of a W that is large against its margins cancel too. By Cauchy-Schwarz a^T W z is wrong by at most
 // (rows + cols) u |a| |W| |z|, which is known before; where that matters against the bound, the product is formed again
 // with error-free transformations (Ogita, Rump and Oishi, "Accurate sum and dot product", 2005), as if in 128 bits.
+#include "margin/raw_constraints.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/margin/certificate.hpp>
 #include <attmirror/mirror/spectral.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,7 +26,6 @@ namespace attmirror {
 
 namespace {
 
-using Real = long double;
 using Reals = std::vector<Real>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -34,161 +35,6 @@ constexpr Real unit = std::numeric_limits<Real>::epsilon() / 2;
 
 // What may be in doubt about a margin, in terms of its bound, before it is formed more accurately or counts against W.
 constexpr Real negligible_doubt = 1e-14L;
-
-// The constraints of one group, as the data say them.
-struct Group {
-  std::ptrdiff_t count = 0;
-  Reals left;                // count x rows of W
-  Reals sizes;               // of what was added up to form `left`; empty: its absolute values
-  std::vector<Real> bounds;  // count
-  std::vector<Relation> relations;
-  const double* right = nullptr;  // as many as W has columns
-
-  void start(const double* z) {
-    count = 0;
-    left.clear(), sizes.clear(), bounds.clear(), relations.clear();
-    right = z;
-  }
-  void add(Real bound, Relation relation) {
-    ++count;
-    bounds.push_back(bound);
-    relations.push_back(relation);
-  }
-};
-
-// Where groups come from.
-class Source {
- public:
-  virtual ~Source() = default;
-  virtual std::ptrdiff_t rows() const = 0;
-  virtual std::ptrdiff_t cols() const = 0;
-  virtual std::ptrdiff_t groups() const = 0;
-  virtual int roundings() const = 0;  // how many units each entry of `left` may be wrong by, of its `sizes`
-  virtual void load(std::ptrdiff_t g, Group& group) const = 0;
-};
-
-class ArraySource : public Source {
- public:
-  explicit ArraySource(const MarginConstraints& constraints) : constraints_(constraints) {}
-  std::ptrdiff_t rows() const override { return constraints_.rows(); }
-  std::ptrdiff_t cols() const override { return constraints_.cols(); }
-  std::ptrdiff_t groups() const override { return constraints_.groups(); }
-  int roundings() const override { return 0; }
-  void load(std::ptrdiff_t g, Group& group) const override {
-    const ConstMatrixView left = constraints_.left(), right = constraints_.right();
-    group.start(right.data + g * right.stride);
-    for (std::ptrdiff_t k = constraints_.first(g); k < constraints_.first(g + 1); ++k) {
-      const double* a = left.data + k * left.stride;
-      group.left.insert(group.left.end(), a, a + left.cols);
-      group.add(constraints_.bounds()[static_cast<std::size_t>(k)],
-                constraints_.relations()[static_cast<std::size_t>(k)]);
-    }
-  }
-
- private:
-  const MarginConstraints& constraints_;
-};
-
-// Reads tokens, queries, labels and masks; a group is a query.
-class DatasetSource : public Source {
- public:
-  DatasetSource(const Dataset& data, const MarginProblem& problem) : data_(data), problem_(problem) {
-    validate(data, problem);
-  }
-  std::ptrdiff_t rows() const override { return data_.dim(); }
-  std::ptrdiff_t cols() const override { return is_vector() ? 1 : data_.dim(); }
-  std::ptrdiff_t groups() const override { return data_.total_queries(); }
-  int roundings() const override { return has_keys() ? static_cast<int>(data_.dim()) + 2 : 1; }
-
-  void load(std::ptrdiff_t j, Group& group) const override {
-    static constexpr double one = 1;
-    const ConstMatrixView queries = data_.queries();
-    group.start(is_vector() ? &one : queries.data + j * queries.stride);
-    std::visit([&](const auto& svm) { add(svm, j, group); }, problem_);
-  }
-
- private:
-  bool is_vector() const {
-    return std::holds_alternative<PromptSvm>(problem_) || std::holds_alternative<DecoderSvm>(problem_);
-  }
-  bool has_keys() const {
-    const auto* prompt = std::get_if<PromptSvm>(&problem_);
-    return prompt && prompt->key_weights.size() != 0;
-  }
-
-  const double* token(std::ptrdiff_t j, std::ptrdiff_t t) const {
-    const ConstMatrixView tokens = data_.tokens(data_.sequence_of(j));
-    return tokens.data + t * tokens.stride;
-  }
-  void add_difference(std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t, Group& group) const {
-    const double *first = token(j, o), *second = token(j, t);
-    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i)
-      group.left.push_back(static_cast<Real>(first[i]) - static_cast<Real>(second[i]));
-  }
-  void add_key_difference(const Matrix& A, std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t,
-                          Group& group) const {
-    const double *first = token(j, o), *second = token(j, t);
-    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
-      Real sum = 0, size = 0;
-      for (std::ptrdiff_t l = 0; l < data_.dim(); ++l) {
-        const Real term = A(i, l) * (static_cast<Real>(first[l]) - static_cast<Real>(second[l]));
-        sum += term;
-        size += std::fabs(term);
-      }
-      group.left.push_back(sum);
-      group.sizes.push_back(size);
-    }
-  }
-
-  void add(const AttentionSvm& svm, std::ptrdiff_t j, Group& group) const {
-    const auto query = static_cast<std::size_t>(j);
-    for (std::ptrdiff_t t = 0; t < data_.length(data_.sequence_of(j)); ++t) {
-      if (t == svm.tokens.tokens[query] || !data_.allows(j, t)) continue;
-      add_difference(j, svm.tokens.tokens[query], t, group);
-      group.add(svm.bounds.empty() ? 1 : svm.bounds[query], Relation::at_least);
-    }
-  }
-  void add(const PromptSvm& svm, std::ptrdiff_t j, Group& group) const {
-    const auto query = static_cast<std::size_t>(j);
-    for (std::ptrdiff_t t = 0; t < data_.length(data_.sequence_of(j)); ++t) {
-      if (t == svm.tokens.tokens[query] || !data_.allows(j, t)) continue;
-      if (has_keys())
-        add_key_difference(svm.key_weights, j, svm.tokens.tokens[query], t, group);
-      else
-        add_difference(j, svm.tokens.tokens[query], t, group);
-      group.add(svm.bounds.empty() ? 1 : svm.bounds[query], Relation::at_least);
-    }
-  }
-  void add(const DecoderSvm& svm, std::ptrdiff_t j, Group& group) const {
-    const auto query = static_cast<std::size_t>(j);
-    const double* x = token(j, svm.tokens.tokens[query]);
-    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) group.left.push_back(x[i] * data_.labels()[query]);
-    group.add(1, Relation::at_least);
-  }
-  void add(const GeneralDirectionSvm& svm, std::ptrdiff_t j, Group& group) const {
-    const auto& kept = svm.kept.tokens[static_cast<std::size_t>(j)];
-    for (std::size_t k = 1; k < kept.size(); ++k) {
-      add_difference(j, kept[0], kept[k], group);
-      group.add(0, Relation::equal);
-    }
-    for (std::ptrdiff_t t = 0; t < data_.length(data_.sequence_of(j)); ++t) {
-      if (!data_.allows(j, t) || std::find(kept.begin(), kept.end(), t) != kept.end()) continue;
-      add_difference(j, kept[0], t, group);
-      group.add(1, Relation::at_least);
-    }
-  }
-  void add(const GeneralFiniteSvm& svm, std::ptrdiff_t j, Group& group) const {
-    const auto& kept = svm.kept.tokens[static_cast<std::size_t>(j)];
-    const Vector& logits = svm.logits[static_cast<std::size_t>(j)];
-    for (std::size_t k = 1; k < kept.size(); ++k) {
-      add_difference(j, kept[0], kept[k], group);
-      group.add(static_cast<Real>(logits[kept[0]]) - static_cast<Real>(logits[kept[k]]), Relation::equal);
-    }
-  }
-
-  const Dataset& data_;
-  const MarginProblem& problem_;
-};
 
 // A sum with the error of its additions and products kept beside it.
 struct Twofold {
@@ -277,7 +123,7 @@ Real dual_exponent(Real p) {
 
 class Verifier {
  public:
-  Verifier(const Source& source, const Norm& norm, const Matrix& W, const Vector& lambda)
+  Verifier(const RawConstraints& source, const Norm& norm, const Matrix& W, const Vector& lambda)
       : source_(source), norm_(norm), W_(W), lambda_(lambda), rows_(source.rows()), cols_(source.cols()) {
     if (W.size() != 0 && (W.rows() != rows_ || W.cols() != cols_))
       throw bad_input(
@@ -294,7 +140,7 @@ class Verifier {
     }
     sum_.assign(static_cast<std::size_t>(rows_ * cols_), 0);
     sum_sizes_ = sum_;
-    Group group;
+    RawGroup group;
     for (std::ptrdiff_t g = 0; g < source_.groups(); ++g) {
       source_.load(g, group);
       if (first_ + group.count > lambda_.size())
@@ -310,7 +156,7 @@ class Verifier {
   }
 
  private:
-  void take(const Group& group) {
+  void take(const RawGroup& group) {
     right_length_ = 0;
     for (std::ptrdiff_t j = 0; j < cols_; ++j)
       right_length_ += static_cast<Real>(group.right[j]) * group.right[j];
@@ -332,7 +178,7 @@ class Verifier {
   }
 
   // W z; and |W| |z| where a constraint of the group is judged by what cancels.
-  void multiply(const Group& group) {
+  void multiply(const RawGroup& group) {
     product_.assign(static_cast<std::size_t>(rows_), 0);
     product_sizes_.clear();
     accurate_.clear();
@@ -348,7 +194,7 @@ class Verifier {
       product_[static_cast<std::size_t>(i)] = even + odd;
     }
   }
-  const Reals& product_sizes(const Group& group) {
+  const Reals& product_sizes(const RawGroup& group) {
     if (product_sizes_.empty())
       for (std::ptrdiff_t i = 0; i < rows_; ++i) {
         Real sum = 0;
@@ -358,7 +204,7 @@ class Verifier {
       }
     return product_sizes_;
   }
-  Real accurate_margin(const Group& group, const Real* a) {
+  Real accurate_margin(const RawGroup& group, const Real* a) {
     if (accurate_.empty())
       for (std::ptrdiff_t i = 0; i < rows_; ++i) {
         Twofold sum;
@@ -377,7 +223,7 @@ class Verifier {
   }
 
   // `size` bounds sum_ij |a_i| |W_ij| |z_j|.
-  void check_margin(const Group& group, std::ptrdiff_t k, Real size) {
+  void check_margin(const RawGroup& group, std::ptrdiff_t k, Real size) {
     const Real* a = group.left.data() + k * rows_;
     const Real bound = group.bounds[static_cast<std::size_t>(k)];
     Real margin = 0;
@@ -408,7 +254,7 @@ class Verifier {
     result_.worst_constraint = first_ + k;
   }
 
-  void add_multipliers(const Group& group) {
+  void add_multipliers(const RawGroup& group) {
     left_sum_.assign(static_cast<std::size_t>(rows_), 0);
     left_sizes_ = left_sum_;
     Real gain = 0;
@@ -482,7 +328,7 @@ class Verifier {
       result_.gap = norm == 0 && dual == 0 ? 0 : static_cast<double>((norm - dual) / norm);
   }
 
-  const Source& source_;
+  const RawConstraints& source_;
   const Norm& norm_;
   const Matrix& W_;
   const Vector& lambda_;
@@ -500,12 +346,12 @@ class Verifier {
 
 Certificate certify(const MarginConstraints& constraints, const Norm& norm, const Matrix& W,
                     const Vector& lambda) {
-  return Verifier(ArraySource(constraints), norm, W, lambda).run();
+  return Verifier(*read_raw(constraints), norm, W, lambda).run();
 }
 
 Certificate certify(const Dataset& data, const MarginProblem& problem, const Norm& norm, const Matrix& W,
                     const Vector& lambda) {
-  return Verifier(DatasetSource(data, problem), norm, W, lambda).run();
+  return Verifier(*read_raw(data, problem), norm, W, lambda).run();
 }
 
 }  // namespace attmirror

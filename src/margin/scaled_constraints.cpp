@@ -1,5 +1,7 @@
 #include "margin/scaled_constraints.hpp"
 
+#include "base/dispatch.hpp"
+#include "margin/constraint_kernels.hpp"
 #include "mirror/entries.hpp"
 
 #include <algorithm>
@@ -17,6 +19,20 @@ double largest(const double* row, std::ptrdiff_t size) {
 
 void copy_scaled(const double* from, std::ptrdiff_t size, int exponent, double* to) {
   for (std::ptrdiff_t i = 0; i < size; ++i) to[i] = std::ldexp(from[i], exponent);
+}
+
+const kernels::ConstraintTable& table() {
+  return choose_kernels(isa_sse2::constraint_table, isa_avx2::constraint_table, isa_avx512::constraint_table);
+}
+
+// Multiplications below which waking threads costs more than it saves.
+constexpr std::ptrdiff_t least_shared_work = 200000;
+
+template <class F>
+void share_groups(std::ptrdiff_t groups, std::ptrdiff_t work, ThreadPool* pool, F&& f) {
+  if (!pool || work <= least_shared_work) return f(0, groups);
+  const Chunking parts = fixed_chunks(groups, 16, 64);
+  pool->run(parts.count, [&](std::ptrdiff_t c) { f(parts.begin(c), parts.end(c)); });
 }
 
 }  // namespace
@@ -104,24 +120,64 @@ ScaledConstraints ScaledConstraints::subset(std::span<const std::ptrdiff_t> kept
   return result;
 }
 
+ScaledConstraints ScaledConstraints::in_bases(const Matrix& P, const Matrix& Q) const {
+  ScaledConstraints result = *this;
+  result.left_ = PaddedMatrix(Matrix(left().eigen() * P));
+  result.right_ = PaddedMatrix(Matrix(right().eigen() * Q));
+  return result;
+}
+
 void ScaledConstraints::forward(ConstMatrixView W, PaddedMatrix& scratch, std::span<double> margins,
-                                ThreadPool*) const {
-  scratch.view().eigen().noalias() = right().eigen() * W.eigen().transpose();  // row g: W z_g
-  const auto a = left().eigen();
-  const auto wz = scratch.view().eigen();
-  for (std::ptrdiff_t k = 0; k < count(); ++k)
-    margins[static_cast<std::size_t>(k)] = a.row(k).dot(wz.row(group_of(k)));
+                                ThreadPool* pool) const {
+  static thread_local AlignedVector transposed_space;
+  AlignedVector& transposed = transposed_space;
+  const std::ptrdiff_t stride = left().stride;
+  transposed.assign(static_cast<std::size_t>(cols() * stride), 0.0);
+  for (std::ptrdiff_t i = 0; i < rows(); ++i)
+    for (std::ptrdiff_t j = 0; j < cols(); ++j)
+      transposed[static_cast<std::size_t>(j * stride + i)] = W.data[i * W.stride + j];
+  const kernels::ForwardTask task{
+      .left = left().data,
+      .left_stride = stride,
+      .right = right().data,
+      .right_stride = right().stride,
+      .transposed = transposed.data(),
+      .cols = cols(),
+      .offsets = offsets_.data(),
+      .products = scratch.view().data,
+      .margins = margins.data(),
+  };
+  share_groups(
+      groups(), count() * rows(), pool,
+      [&, &kernel = table()](std::ptrdiff_t begin, std::ptrdiff_t end) { kernel.forward(task, begin, end); });
 }
 
 void ScaledConstraints::adjoint(std::span<const double> lambda, PaddedMatrix& scratch, MatrixView out,
-                                ThreadPool*) const {
-  const auto a = left().eigen();
-  auto sums = scratch.view().eigen();  // row g: sum over its constraints of lambda_k a_k
-  sums.setZero();
-  for (std::ptrdiff_t k = 0; k < count(); ++k)
-    if (const double weight = lambda[static_cast<std::size_t>(k)]; weight != 0)
-      sums.row(group_of(k)) += weight * a.row(k);
-  out.eigen().noalias() = sums.transpose() * right().eigen();
+                                ThreadPool* pool) const {
+  const kernels::AdjointTask task{
+      .left = left().data,
+      .left_stride = left().stride,
+      .right = right().data,
+      .right_stride = right().stride,
+      .offsets = offsets_.data(),
+      .lambda = lambda.data(),
+      .sums = scratch.view().data,
+      .groups = groups(),
+      .rows = rows(),
+      .out = out.data,
+      .out_stride = out.stride,
+  };
+  const auto& kernel = table();
+  share_groups(groups(), count() * rows(), pool,
+               [&](std::ptrdiff_t begin, std::ptrdiff_t end) { kernel.adjoint_sums(task, begin, end); });
+  // Each row of the result is a sum over all groups in their order, whoever forms it.
+  constexpr std::ptrdiff_t together = 8;
+  if (pool && groups() * rows() * cols() > least_shared_work)
+    pool->run((rows() + together - 1) / together, [&](std::ptrdiff_t c) {
+      kernel.adjoint_rows(task, c * together, std::min((c + 1) * together, rows()));
+    });
+  else
+    kernel.adjoint_rows(task, 0, rows());
 }
 
 Matrix ScaledConstraints::unscale_weights(ConstMatrixView W) const {

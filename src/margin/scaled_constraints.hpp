@@ -27,6 +27,9 @@ class ScaledConstraints {
   // Those with these indices (ascending), of the same scale. Groups without a constraint are left out.
   ScaledConstraints subset(std::span<const std::ptrdiff_t> kept) const;
 
+  // The same for W = P W' Q^T in terms of W': a_k becomes P^T a_k, z_g becomes Q^T z_g. What unscales is then not to be used.
+  ScaledConstraints in_bases(const Matrix& P, const Matrix& Q) const;
+
   // A constraint of the original problem that no W can satisfy: 0 >= c > 0, or 0 = c != 0.
   std::optional<std::ptrdiff_t> contradiction() const { return contradiction_; }
 

@@ -1,0 +1,186 @@
+// Margins, adjoints and normal matrices of rank-one constraints. Compiled once per instruction set.
+#include "margin/constraint_kernels.hpp"
+
+#include "margin/strip_tiles.hpp"
+
+namespace attmirror::ATTMIRROR_ISA {
+
+using namespace kernels;
+
+namespace {
+
+static_assert(strip == constraint_strip);
+
+inline double dot(const double* a, const double* b, std::ptrdiff_t size) {
+  Wide even{}, odd{};  // two sums side by side; their order depends on the size only
+  std::ptrdiff_t j = 0;
+  for (; j + 2 * lanes<Wide> <= size; j += 2 * lanes<Wide>) {
+    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
+    odd = mul_add(load<Wide>(a + j + lanes<Wide>), load<Wide>(b + j + lanes<Wide>), odd);
+  }
+  if (j + lanes<Wide> <= size) {
+    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
+    j += lanes<Wide>;
+  }
+  double sum = reduce_add(even + odd);
+  for (; j < size; j += lanes<Narrow>) sum += reduce_add(load<Narrow>(a + j) * load<Narrow>(b + j));
+  return sum;
+}
+
+// out (rows x cols) = A B with `at(i, k)` the entries of A and B row-major; cols is a multiple of four.
+template <class V, int Rows, int Vectors, class At>
+[[gnu::always_inline]] inline void product_tile(const At& at, const double* B, std::ptrdiff_t ldb,
+                                                std::ptrdiff_t depth, double* out, std::ptrdiff_t ldo) {
+  V sums[Rows][Vectors] = {};
+  for (std::ptrdiff_t k = 0; k < depth; ++k) {
+    V row[Vectors];
+    for (int v = 0; v < Vectors; ++v) row[v] = load<V>(B + k * ldb + v * lanes<V>);
+    for (int h = 0; h < Rows; ++h) {
+      const V a = broadcast<V>(at(h, k));
+      for (int v = 0; v < Vectors; ++v) sums[h][v] = mul_add(a, row[v], sums[h][v]);
+    }
+  }
+  for (int h = 0; h < Rows; ++h)
+    for (int v = 0; v < Vectors; ++v) store(out + h * ldo + v * lanes<V>, sums[h][v]);
+}
+
+template <class At>
+[[gnu::always_inline]] inline void product(const At& at, std::ptrdiff_t rows, const double* B,
+                                           std::ptrdiff_t ldb, std::ptrdiff_t depth, double* out,
+                                           std::ptrdiff_t ldo, std::ptrdiff_t cols) {
+  cover(rows, cols, [=](auto& tile, std::ptrdiff_t i, std::ptrdiff_t j) {
+    using T = TileOf<decltype(tile)>;
+    product_tile<typename T::Vector, T::rows, T::vectors>(
+        [=](int h, std::ptrdiff_t k) { return at(i + h, k); }, B + j, ldb, depth, out + i * ldo + j, ldo);
+  });
+}
+
+void forward(const ForwardTask& task, std::ptrdiff_t group_begin, std::ptrdiff_t group_end) {
+  // A few groups at a time, whose products are still in the cache when their margins are taken.
+  constexpr std::ptrdiff_t together = 16;
+  for (std::ptrdiff_t g = group_begin; g < group_end; g += together) {
+    const std::ptrdiff_t count = group_end - g < together ? group_end - g : together;
+    const double* z = task.right + g * task.right_stride;
+    const std::ptrdiff_t stride = task.right_stride;
+    double* products = task.products + g * task.left_stride;
+    product([=](std::ptrdiff_t i, std::ptrdiff_t k) { return z[i * stride + k]; }, count, task.transposed,
+            task.left_stride, task.cols, products, task.left_stride, task.left_stride);
+    for (std::ptrdiff_t i = 0; i < count; ++i)
+      for (std::ptrdiff_t k = task.offsets[g + i]; k < task.offsets[g + i + 1]; ++k)
+        task.margins[k] =
+            dot(task.left + k * task.left_stride, products + i * task.left_stride, task.left_stride);
+  }
+}
+
+template <class V, int Vectors>
+[[gnu::always_inline]] inline void weighted_sum(const double* rows, std::ptrdiff_t stride,
+                                                const double* weights, std::ptrdiff_t count, double* out) {
+  V sums[Vectors] = {};
+  for (std::ptrdiff_t k = 0; k < count; ++k) {
+    if (weights[k] == 0) continue;  // most multipliers are
+    for (int v = 0; v < Vectors; ++v)
+      sums[v] = mul_add(broadcast<V>(weights[k]), load<V>(rows + k * stride + v * lanes<V>), sums[v]);
+  }
+  for (int v = 0; v < Vectors; ++v) store(out + v * lanes<V>, sums[v]);
+}
+
+void adjoint_sums(const AdjointTask& task, std::ptrdiff_t group_begin, std::ptrdiff_t group_end) {
+  const std::ptrdiff_t stride = task.left_stride;
+  for (std::ptrdiff_t g = group_begin; g < group_end; ++g) {
+    const std::ptrdiff_t first = task.offsets[g], count = task.offsets[g + 1] - first;
+    const double* rows = task.left + first * stride;
+    double* out = task.sums + g * stride;
+    std::ptrdiff_t j = 0;
+    for (; j + 8 * lanes<Wide> <= stride; j += 8 * lanes<Wide>)
+      weighted_sum<Wide, 8>(rows + j, stride, task.lambda + first, count, out + j);
+    for (; j + lanes<Wide> <= stride; j += lanes<Wide>)
+      weighted_sum<Wide, 1>(rows + j, stride, task.lambda + first, count, out + j);
+    for (; j < stride; j += lanes<Narrow>)
+      weighted_sum<Narrow, 1>(rows + j, stride, task.lambda + first, count, out + j);
+  }
+}
+
+void adjoint_rows(const AdjointTask& task, std::ptrdiff_t row_begin, std::ptrdiff_t row_end) {
+  const double* sums = task.sums + row_begin;
+  const std::ptrdiff_t stride = task.left_stride;
+  product([=](std::ptrdiff_t i, std::ptrdiff_t k) { return sums[k * stride + i]; }, row_end - row_begin,
+          task.right, task.right_stride, task.groups, task.out + row_begin * task.out_stride, task.out_stride,
+          task.right_stride);
+}
+
+// The values of the blocks that the lanes belong to. Blocks ascend by at most one from lane to lane, so all of them
+// lie within one vector from the first.
+template <class V>
+[[gnu::always_inline]] inline V spread(const double* values, const std::ptrdiff_t* blocks) {
+#if defined(ATTMIRROR_ISA_avx512)
+  if constexpr (lanes<V> == 8) {
+    I64x8 index;
+    __builtin_memcpy(&index, blocks, sizeof index);
+    index -= blocks[0];
+    return F64x8(
+        _mm512_maskz_permutexvar_pd(0xff, bit_cast<__m512i>(index), load<F64x8>(values + blocks[0])));
+  }
+#endif
+  V result{};
+  for (int lane = 0; lane < lanes<V>; ++lane) result[lane] = values[blocks[lane]];
+  return result;
+}
+
+// h_i for all blocks up to b: pairs[i][b'] = sum_j D_ij z_j z'_j, or sum_j z_j z'_j.
+inline void form_pairs(const NormalTask& task, const double* z, const NormalScratch& scratch,
+                       std::ptrdiff_t b) {
+  const double* a = z;
+  std::ptrdiff_t rows = 1;
+  const std::ptrdiff_t stride = (task.cols + 3) / 4 * 4;
+  if (task.weights) {
+    rows = task.rows;
+    a = scratch.weighted;
+    for (std::ptrdiff_t i = 0; i < rows; ++i)
+      for (std::ptrdiff_t j = 0; j < stride; j += lanes<Narrow>)
+        store(scratch.weighted + i * stride + j,
+              load<Narrow>(task.weights + i * task.weights_stride + j) * load<Narrow>(z + j));
+  }
+  for (std::ptrdiff_t s = 0; s <= b / strip; ++s)
+    product([=](std::ptrdiff_t i, std::ptrdiff_t k) { return a[i * stride + k]; }, rows,
+            task.right_strips + s * strip * task.cols, strip, task.cols, scratch.pairs + s * strip,
+            scratch.pairs_stride, strip);
+}
+
+void normal_rows(const NormalTask& task, const double* z, const NormalScratch& scratch, std::ptrdiff_t b) {
+  form_pairs(task, z, scratch, b);
+  const std::ptrdiff_t begin = task.begin[b], end = task.begin[b + 1], rows = end - begin;
+  for (std::ptrdiff_t s = 0; s * strip < end; ++s) {
+    const double* columns = task.left_strips + s * strip * task.rows;
+    const std::ptrdiff_t* blocks = task.blocks + s * strip;
+    if (task.weights) {
+      for (std::ptrdiff_t i = 0; i < task.rows; ++i)
+        for (std::ptrdiff_t v = 0; v < strip; v += lanes<Wide>)
+          store(scratch.strip + i * strip + v,
+                load<Wide>(columns + i * strip + v) *
+                    spread<Wide>(scratch.pairs + i * scratch.pairs_stride, blocks + v));
+      columns = scratch.strip;
+    }
+    const std::ptrdiff_t left = task.out_cols - s * strip, cols = left < strip ? left : strip;
+    cover(rows, cols, [&](auto& tile, std::ptrdiff_t r, std::ptrdiff_t lane) {
+      using T = TileOf<decltype(tile)>;
+      using V = typename T::Vector;
+      const double* row[T::rows];
+      for (int h = 0; h < T::rows; ++h) row[h] = task.left + task.list[begin + r + h] * task.left_stride;
+      for (int h = 0; h < T::rows; ++h)
+        for (int v = 0; v < T::vectors; ++v) tile.sums[h][v] = V{};
+      tile.add_products([&](int h, std::ptrdiff_t k) { return row[h][k]; }, columns + lane, task.rows);
+      if (!task.weights)
+        for (int v = 0; v < T::vectors; ++v) {
+          const V factor = spread<V>(scratch.pairs, blocks + lane + v * lanes<V>);
+          for (int h = 0; h < T::rows; ++h) tile.sums[h][v] *= factor;
+        }
+      tile.write(task.out + (begin + r) * task.out_stride + s * strip + lane, task.out_stride);
+    });
+  }
+}
+
+}  // namespace
+
+const ConstraintTable constraint_table{forward, adjoint_sums, adjoint_rows, normal_rows};
+
+}  // namespace attmirror::ATTMIRROR_ISA

@@ -1,0 +1,221 @@
+// The smallest W in the Frobenius norm, a quadratic problem:
+//
+//   min 1/2 |W|^2  subject to  B W >= c or = c        dual: min 1/2 lambda^T M lambda - c^T lambda,  lambda >= 0 or free
+//
+// with M = B B^T the matrix of all scalar products <A_k, A_l> = (a_k^T a_l)(z_g^T z_g'), and W = B^T lambda. Its size is the
+// number of constraints, whatever the size of W. A few sweeps of coordinate ascent guess which constraints are active,
+// NonnegativeQp finds them exactly.
+//
+// M holds the squares of what B holds, so its solutions lose twice the digits. They are recovered in B: with the factor of
+// M_PP (P the active set) as a preconditioner only, and residuals formed from W itself,
+//
+//   W <- W + B_P^T M_PP^-1 (c_P - B_P W)              margins are met to rounding of W, not of lambda (as large as |W|^2)
+//   v_P <- v_P - M_PP^-1 B_P (B^T v)                  a null vector cancels to rounding of v (corrected seminormal equations)
+//
+// Where no W satisfies the constraints the dual is unbounded along v >= 0 with B^T v = 0 and c^T v > 0: the proof.
+#include "margin/nonnegative_qp.hpp"
+#include "margin/normal_matrix.hpp"
+#include "margin/solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace attmirror {
+
+namespace {
+
+// Sweeps are cheap beside a factorization, and each wrong guess costs one.
+constexpr int sweeps = 12;
+
+std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
+
+class FrobeniusSolver {
+ public:
+  FrobeniusSolver(const ScaledConstraints& constraints, const SolverLimits& limits)
+      : constraints_(constraints),
+        limits_(limits),
+        count_(constraints.count()),
+        M_(count_, count_),
+        qp_(count_),
+        scratch_(constraints.make_scratch()),
+        step_(constraints.rows(), constraints.cols()),
+        margins_(at(count_)),
+        full_(at(count_)),
+        part_(at(count_)) {
+    answer_.W = PaddedMatrix(constraints.rows(), constraints.cols());
+    answer_.lambda.assign(at(count_), 0.0);
+    is_free_.resize(at(count_));
+    for (std::ptrdiff_t k = 0; k < count_; ++k) is_free_[at(k)] = constraints.is_equality(k) ? 1 : 0;
+  }
+
+  SolverAnswer solve(const SolverStart& start) {
+    const auto c = constraints_.bounds();
+    if (std::all_of(c.begin(), c.end(), [](double bound) { return bound == 0; })) {
+      answer_.outcome = Outcome::solved;  // W = 0
+      return std::move(answer_);
+    }
+    if (limits_.out_of_time()) return end(Outcome::out_of_time);
+    std::vector<std::ptrdiff_t> all(at(count_));
+    std::iota(all.begin(), all.end(), std::ptrdiff_t{0});
+    normal_matrix_identity(constraints_, all, M_.view(), limits_.pool);
+    if (start.has_multipliers())
+      answer_.lambda = start.lambda;
+    else
+      ascend();
+
+    const QpResult result =
+        qp_.solve(M_.view(), c, is_free_, answer_.lambda, limits_.iterations_left, limits_.pool);
+    answer_.iterations = result.factorizations;
+    switch (result.outcome) {
+      case QpResult::Outcome::solved:
+        return end(meet_margins() ? Outcome::solved : Outcome::stalled);
+      case QpResult::Outcome::unbounded:
+        return end(cancel() ? Outcome::infeasible : Outcome::stalled);
+      case QpResult::Outcome::stalled:
+        break;
+    }
+    const bool met = meet_margins();
+    if (met) return end(Outcome::solved);
+    if (limits_.out_of_time()) return end(Outcome::out_of_time);
+    return end(result.factorizations >= limits_.iterations_left ? Outcome::out_of_iterations
+                                                                : Outcome::stalled);
+  }
+
+ private:
+  SolverAnswer end(Outcome outcome) {
+    answer_.outcome = outcome;
+    return std::move(answer_);
+  }
+
+  // Gauss-Seidel on M lambda = c, projected to lambda >= 0, from the lower triangle alone: what the entries right of the
+  // diagonal add to a row was summed up in the sweep before, when the rows below were at hand.
+  void ascend() {
+    const ConstMatrixView M = M_.view();
+    auto& lambda = answer_.lambda;
+    AlignedVector &right = full_, &next = part_;
+    std::fill(right.begin(), right.end(), 0.0);
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      std::fill(next.begin(), next.end(), 0.0);
+      for (std::ptrdiff_t k = 0; k < count_; ++k) {
+        const double* row = M.data + k * M.stride;
+        const Eigen::Map<const Vector> left(row, k);
+        const double others = left.dot(Eigen::Map<const Vector>(lambda.data(), k)) + right[at(k)];
+        double value = (constraints_.bounds()[at(k)] - others) / row[k];
+        if (!is_free_[at(k)]) value = std::max(value, 0.0);
+        lambda[at(k)] = value;
+        if (value != 0) Eigen::Map<Vector>(next.data(), k) += value * left;
+      }
+      std::swap(right, next);
+    }
+  }
+
+  // part_ <- M_PP^-1 full_P, and the sum over P of part_ A_k.
+  void form_step() {
+    const auto passive = qp_.passive();
+    for (std::size_t i = 0; i < passive.size(); ++i) part_[i] = full_[at(passive[i])];
+    qp_.solve_passive(part_.data());
+    std::fill(full_.begin(), full_.end(), 0.0);
+    for (std::size_t i = 0; i < passive.size(); ++i) full_[at(passive[i])] = part_[i];
+    constraints_.adjoint(full_, scratch_, step_.view(), limits_.pool);
+  }
+
+  // W = B^T lambda, corrected until its active margins are exact; then whether its gap is within the tolerance.
+  bool meet_margins() {
+    const auto c = constraints_.bounds();
+    auto W = answer_.W.view().eigen();
+    constraints_.adjoint(answer_.lambda, scratch_, answer_.W.view(), limits_.pool);
+    const double dual = bound(W.norm());
+    double best = std::numeric_limits<double>::infinity();
+    for (int round = 0;; ++round) {
+      constraints_.forward(answer_.W.view(), scratch_, margins_, limits_.pool);
+      double worst = 0;
+      for (const std::ptrdiff_t k : qp_.passive()) {
+        full_[at(k)] = c[at(k)] - margins_[at(k)];
+        worst = std::max(worst, std::fabs(full_[at(k)]));
+      }
+      if (!(worst < best / 2) || round == 4) break;
+      best = worst;
+      form_step();
+      W += step_.view().eigen();
+      for (std::ptrdiff_t k = 0; k < count_; ++k) {
+        double& lambda = answer_.lambda[at(k)];
+        lambda += full_[at(k)];
+        if (!is_free_[at(k)]) lambda = std::max(lambda, 0.0);
+      }
+    }
+    return gap(dual) <= limits_.tolerance;
+  }
+
+  // c^T lambda / |B^T lambda|, no W has a smaller norm.
+  double bound(double norm) const {
+    const auto c = constraints_.bounds();
+    const double sum = std::inner_product(c.begin(), c.end(), answer_.lambda.begin(), 0.0);
+    return norm > 0 ? sum / norm : 0;
+  }
+
+  // The relative gap between |W|, once W is scaled so that it meets the worst margin, and the dual bound.
+  double gap(double dual) const {
+    const auto c = constraints_.bounds();
+    const double norm = answer_.W.view().eigen().norm();
+    double worst = 1;
+    for (std::ptrdiff_t k = 0; k < count_; ++k) {
+      const double margin = margins_[at(k)], bound = c[at(k)];
+      const double rounding = 1e-12 * norm;  // each |A_k| is at least 1/4
+      if (constraints_.is_equality(k) || bound == 0) {
+        const double error = constraints_.is_equality(k) ? std::fabs(margin - bound) : -margin;
+        if (!(error <= std::max(rounding, 1e-12 * std::fabs(bound))))
+          return std::numeric_limits<double>::infinity();
+      } else {
+        worst = std::min(worst, margin / bound);
+      }
+    }
+    if (!(worst > 0)) return std::numeric_limits<double>::infinity();
+    return (norm / worst - dual) / (norm / worst);
+  }
+
+  // Turns the null vector into a proof: B^T v = 0 up to rounding of v. Whether it proves enough.
+  bool cancel() {
+    auto& v = answer_.lambda;
+    const auto U = answer_.W.view();
+    AlignedVector best = v;
+    double highest = 0;
+    for (int round = 0; round < 5; ++round) {
+      constraints_.adjoint(v, scratch_, U, limits_.pool);
+      const double norm = U.eigen().norm();
+      const double proved = norm > 0 ? bound(norm) : std::numeric_limits<double>::infinity();
+      if (!(proved > 2 * highest)) break;
+      highest = proved;
+      best = v;
+      constraints_.forward(U, scratch_, full_, limits_.pool);
+      form_step();
+      for (std::ptrdiff_t k = 0; k < count_; ++k) {
+        v[at(k)] -= full_[at(k)];
+        if (!is_free_[at(k)]) v[at(k)] = std::max(v[at(k)], 0.0);
+      }
+    }
+    v = best;
+    U.eigen().setZero();
+    return highest > limits_.max_norm;
+  }
+
+  const ScaledConstraints& constraints_;
+  const SolverLimits& limits_;
+  std::ptrdiff_t count_;
+  PaddedMatrix M_;
+  NonnegativeQp qp_;
+  PaddedMatrix scratch_, step_;
+  AlignedVector margins_, full_, part_;
+  std::vector<unsigned char> is_free_;
+  SolverAnswer answer_;
+};
+
+}  // namespace
+
+SolverAnswer solve_frobenius(const ScaledConstraints& constraints, const SolverLimits& limits,
+                             const SolverStart& start) {
+  return FrobeniusSolver(constraints, limits).solve(start);
+}
+
+}  // namespace attmirror

@@ -1,0 +1,92 @@
+// The Cholesky factor of a symmetric matrix that gains and loses rows one at a time, in O(size^2) each: the work of a
+// careful active-set method, where a new factorization at each step would cost O(size^3).
+//
+//   append   a new last row w = L^-1 m, and its pivot mu = m_kk - |w|^2 = the squared distance of the new row's vector
+//            from the span of the others (a matrix of scalar products); 0 where it depends on them
+//   remove   the rows below lose a column: rotations of neighbouring columns make the rest triangular again
+#pragma once
+
+#include <attmirror/base/aligned.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+#include <Eigen/Core>
+
+namespace attmirror {
+
+class GrowingCholesky {
+ public:
+  GrowingCholesky() = default;
+  // In memory of the caller: a square matrix of the largest size, and twice that many numbers for rotations.
+  GrowingCholesky(MatrixView factor, std::span<double> rotations)
+      : factor_(factor), cosines_(rotations.data()), sines_(rotations.data() + factor.rows) {}
+
+  std::ptrdiff_t size() const { return size_; }
+
+  // Where the caller writes the scalar products with the size() rows that are there, before append(). There must be
+  // room for one more.
+  double* next_row() { return row(size_); }
+
+  // Turns next_row() into w and returns mu / diagonal. The row counts only after accept(); until then next_row() is w.
+  double append(double diagonal) {
+    double* w = row(size_);
+    double rest = diagonal;
+    for (std::ptrdiff_t i = 0; i < size_; ++i) {
+      w[i] = (w[i] - dot(row(i), w, i)) / row(i)[i];
+      rest -= w[i] * w[i];
+    }
+    w[size_] = rest > 0 ? std::sqrt(rest) : 0;
+    return diagonal > 0 ? rest / diagonal : 0;
+  }
+  void accept() { ++size_; }
+  // mu of the row that append() looked at last, 0 where rounding made it negative.
+  double pivot() const { return row(size_)[size_] * row(size_)[size_]; }
+
+  void remove(std::ptrdiff_t r) {
+    // Row j + 1 becomes row j, and the rotation of columns (j, j + 1) that makes its entry j + 1 zero acts on all
+    // rows below; by rows, so that memory is walked in order.
+    for (std::ptrdiff_t j = r; j + 1 < size_; ++j) {
+      const double* from = row(j + 1);
+      double* to = row(j);
+      for (std::ptrdiff_t i = 0; i < r; ++i) to[i] = from[i];
+      double carried = from[r];
+      for (std::ptrdiff_t i = r; i < j; ++i) {
+        const double c = cosines_[i], s = sines_[i], next = from[i + 1];
+        to[i] = c * carried + s * next;
+        carried = c * next - s * carried;
+      }
+      const double last = from[j + 1], length = std::hypot(carried, last);
+      cosines_[j] = carried / length;
+      sines_[j] = last / length;
+      to[j] = length;
+    }
+    --size_;
+  }
+
+  // x <- L^-T x and x <- L^-T L^-1 x, on the size() rows that count.
+  void solve_transposed(double* x) const {
+    for (std::ptrdiff_t k = size_ - 1; k >= 0; --k) {
+      const double* l = row(k);
+      x[k] /= l[k];
+      for (std::ptrdiff_t i = 0; i < k; ++i) x[i] -= l[i] * x[k];
+    }
+  }
+  void solve(double* x) const {
+    for (std::ptrdiff_t k = 0; k < size_; ++k) x[k] = (x[k] - dot(row(k), x, k)) / row(k)[k];
+    solve_transposed(x);
+  }
+
+ private:
+  static double dot(const double* a, const double* b, std::ptrdiff_t size) {
+    return Eigen::Map<const Vector>(a, size).dot(Eigen::Map<const Vector>(b, size));
+  }
+  double* row(std::ptrdiff_t k) const { return factor_.data + k * factor_.stride; }
+
+  MatrixView factor_;
+  double *cosines_ = nullptr, *sines_ = nullptr;
+  std::ptrdiff_t size_ = 0;
+};
+
+}  // namespace attmirror

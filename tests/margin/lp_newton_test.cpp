@@ -1,0 +1,219 @@
+#include "margin/random_constraints.hpp"
+#include "margin/solver.hpp"
+#include "support/golden.hpp"
+#include <attmirror/margin/certificate.hpp>
+#include <attmirror/margin/problems.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+namespace attmirror {
+namespace {
+
+using test::random_constraints;
+using test::random_matrix;
+
+constexpr double all_p[] = {1.001, 1.01, 1.05, 1.1, 1.5, 1.75, 1.99, 2.01, 2.5, 3, std::numbers::pi, 5, 10, 50};
+
+SolverLimits limits(double tolerance = 1e-10, int iterations = 2000) {
+  return {.tolerance = tolerance,
+          .max_norm = 1e10,
+          .iterations_left = iterations,
+          .deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60)};
+}
+
+struct Solved {
+  SolverAnswer answer;
+  Matrix W;
+  Vector lambda;
+  Certificate certificate;
+};
+
+// The answer in the scale of the problem, W divided by its worst margin, as the caller of a solver does.
+Solved solve(const MarginConstraints& problem, double p, const SolverStart& start = {}) {
+  const ScaledConstraints scaled(problem);
+  Solved result;
+  result.answer = solve_lp(scaled, Norm::l(p), limits(), start);
+  result.W = scaled.unscale_weights(result.answer.W.view());
+  result.lambda = scaled.unscale_multipliers(result.answer.lambda);
+  const Certificate first = certify(problem, Norm::l(p), result.W, result.lambda);
+  bool scalable = true;
+  for (std::ptrdiff_t k = 0; k < problem.count(); ++k)
+    scalable = scalable && !(problem.is_equality(k) && problem.bounds()[static_cast<std::size_t>(k)] != 0);
+  if (scalable && first.worst_margin > 0 && std::isfinite(first.worst_margin)) result.W /= first.worst_margin;
+  result.certificate = certify(problem, Norm::l(p), result.W, result.lambda);
+  return result;
+}
+
+void expect_certified(const Solved& solved, const std::string& what) {
+  EXPECT_EQ(solved.answer.outcome, Outcome::solved) << what;
+  EXPECT_TRUE(solved.certificate.feasible()) << what << ": violation " << solved.certificate.worst_violation;
+  EXPECT_LE(solved.certificate.gap, 1e-10) << what;
+  EXPECT_GE(solved.certificate.gap, -1e-13) << what;
+}
+
+std::string name(const char* what, double p) { return std::string(what) + ", p = " + std::to_string(p); }
+
+MarginConstraints attention(const Dataset& data, const std::vector<std::int64_t>& tokens) {
+  return constraints(data, AttentionSvm{.tokens = Selection{tokens}});
+}
+
+TEST(LpNewton, FindsTheReferenceSolutions) {
+  const test::GoldenRuns golden(test::fixture("golden_local.npz"));
+  for (const auto& [p, tag] : test::golden_geometries) {
+    if (p == 2) continue;
+    for (std::ptrdiff_t seed = 0; seed < golden.seeds(); ++seed) {
+      const Solved solved = solve(attention(golden.data(seed), golden.selected(tag, seed)), p);
+      expect_certified(solved, name(tag, p));
+      const double expected = norm(golden.solution(tag, seed), Norm::l(p));
+      EXPECT_NEAR(solved.certificate.norm, expected, 1e-9 * expected) << tag << " seed " << seed;
+    }
+  }
+}
+
+TEST(LpNewton, CertifiesEveryPOnThePapersData) {
+  const test::GoldenRuns golden(test::fixture("golden_local.npz"));
+  for (std::ptrdiff_t seed = 0; seed < golden.seeds(); ++seed) {
+    const MarginConstraints problem = attention(golden.data(seed), golden.selected("p3", seed));
+    double before = INFINITY;
+    for (const double p : all_p) {
+      const Solved solved = solve(problem, p);
+      expect_certified(solved, name("seed " , p));
+      // ||W||_p falls with p for every W, hence for the smallest.
+      EXPECT_LE(solved.certificate.norm, before * (1 + 1e-9));
+      before = solved.certificate.norm;
+    }
+  }
+}
+
+// Vectors, rows, tall and wide, more constraints than unknowns and fewer, one constraint.
+TEST(LpNewton, CertifiesShapes) {
+  struct Shape {
+    std::ptrdiff_t groups, each, rows, cols;
+  };
+  for (const Shape& s : {Shape{1, 12, 8, 1}, Shape{12, 1, 1, 8}, Shape{1, 1, 3, 4}, Shape{5, 4, 20, 3}, Shape{5, 4, 3, 20},
+                         Shape{20, 6, 5, 4}, Shape{1, 60, 6, 1}, Shape{1, 1, 1, 1}, Shape{3, 2, 1, 1}}) {
+    const MarginConstraints problem(
+        random_constraints(s.groups, s.each, s.rows, s.cols, static_cast<std::uint64_t>(s.rows * 31 + s.cols)));
+    for (const double p : all_p)
+      expect_certified(solve(problem, p), name("", p) + ", " + std::to_string(s.groups * s.each) + " on " +
+                                              std::to_string(s.rows) + " x " + std::to_string(s.cols));
+  }
+}
+
+// One constraint a^T w >= 1 has the solution w = sign(a)|a|^{q-1} / ||a||_q^q.
+TEST(LpNewton, AgreesWithTheClosedForm) {
+  const ConstraintArrays arrays = random_constraints(1, 1, 6, 1, 5);
+  for (const double p : all_p) {
+    const double q = p / (p - 1);
+    const Solved solved = solve(MarginConstraints(arrays), p);
+    const double z = arrays.right(0, 0);
+    const double expected = 1 / norm(Matrix(arrays.left.row(0) * z), Norm::l(q));
+    EXPECT_NEAR(solved.certificate.norm, expected, 1e-12 * expected) << p;
+  }
+}
+
+TEST(LpNewton, KeepsEqualities) {
+  for (const double bound : {0.0, 0.7, -0.4}) {
+    ConstraintArrays arrays = random_constraints(5, 4, 6, 5, 21);
+    arrays.relations.assign(20, Relation::at_least);
+    for (const std::size_t k : {2u, 9u, 15u}) {
+      arrays.relations[k] = Relation::equal;
+      arrays.bounds[k] = bound;
+    }
+    for (const double p : all_p) {
+      const Solved solved = solve(MarginConstraints(arrays), p);
+      expect_certified(solved, name("equalities", p) + ", bound " + std::to_string(bound));
+    }
+  }
+}
+
+TEST(LpNewton, AcceptsBoundsOfZero) {
+  ConstraintArrays arrays = random_constraints(5, 4, 6, 5, 22);
+  for (const std::size_t k : {0u, 1u, 2u, 3u, 10u, 19u}) arrays.bounds[k] = 0;
+  for (const double p : all_p) expect_certified(solve(MarginConstraints(arrays), p), name("zero bounds", p));
+  std::fill(arrays.bounds.begin(), arrays.bounds.end(), 0.0);
+  for (const double p : {1.1, 3.0}) {
+    const Solved solved = solve(MarginConstraints(arrays), p);
+    EXPECT_EQ(solved.answer.outcome, Outcome::solved);
+    EXPECT_EQ(solved.W.cwiseAbs().maxCoeff(), 0.0);
+  }
+}
+
+// Each constraint twice, or up to a factor: the matrices of the quadratic problems are singular.
+TEST(LpNewton, AcceptsDuplicates) {
+  ConstraintArrays arrays = random_constraints(4, 6, 5, 4, 23);
+  for (std::ptrdiff_t g = 0; g < 4; ++g) {
+    arrays.left.row(6 * g + 3) = arrays.left.row(6 * g);
+    arrays.left.row(6 * g + 4) = 2 * arrays.left.row(6 * g + 1);
+    arrays.bounds[static_cast<std::size_t>(6 * g + 4)] = 2;
+  }
+  for (const double p : all_p) expect_certified(solve(MarginConstraints(arrays), p), name("duplicates", p));
+}
+
+TEST(LpNewton, IsIndifferentToScale) {
+  const ConstraintArrays plain = random_constraints(4, 5, 6, 6, 25);
+  for (const double size : {1e120, 1e-120}) {
+    ConstraintArrays arrays = plain;
+    arrays.left *= size;
+    arrays.left.row(3) *= 1e6;
+    arrays.bounds[3] *= 1e6;
+    for (const double p : {1.1, 3.0, 10.0}) {
+      const Solved a = solve(MarginConstraints(plain), p), b = solve(MarginConstraints(arrays), p);
+      expect_certified(b, name("scaled", p));
+      EXPECT_NEAR(b.certificate.norm * size, a.certificate.norm, 1e-9 * a.certificate.norm);
+    }
+  }
+}
+
+// A start from a near p saves steps, a wrong one costs some; the answer is the same.
+TEST(LpNewton, StartsFromAnything) {
+  const MarginConstraints problem(random_constraints(6, 7, 10, 10, 27));
+  const ScaledConstraints scaled(problem);
+  for (const double p : {1.05, 1.2, 3.0, 12.0}) {
+    const Solved cold = solve(problem, p);
+    const SolverAnswer near = solve_lp(scaled, Norm::l(p * 1.02), limits(), {});
+    const Solved warm = solve(problem, p, {.W = near.W, .lambda = near.lambda});
+    expect_certified(warm, name("warm", p));
+    EXPECT_LT(warm.answer.iterations, cold.answer.iterations) << p;
+    const Solved again = solve(problem, p, {.W = cold.answer.W, .lambda = cold.answer.lambda});
+    EXPECT_EQ(again.answer.iterations, 0) << p;
+    SolverStart wrong{.W = PaddedMatrix(random_matrix(10, 10, 3)), .lambda = AlignedVector(42, 1.0)};
+    expect_certified(solve(problem, p, wrong), name("wrong start", p));
+    wrong.lambda.assign(42, NAN);
+    wrong.W.view().data[0] = INFINITY;
+    expect_certified(solve(problem, p, wrong), name("start that is not finite", p));
+  }
+}
+
+TEST(LpNewton, ReportsInfeasibleProblems) {
+  ConstraintArrays arrays = random_constraints(3, 4, 5, 5, 29);
+  arrays.left.row(5) = -arrays.left.row(4);
+  for (const double p : {1.1, 3.0}) {
+    const MarginConstraints problem(arrays);
+    const Solved solved = solve(problem, p);
+    EXPECT_EQ(solved.answer.outcome, Outcome::infeasible);
+    EXPECT_TRUE(certify(problem, Norm::l(p), Matrix(), solved.lambda).proves_norm_above(1e10)) << p;
+  }
+}
+
+TEST(LpNewton, StopsWhenTold) {
+  const ScaledConstraints scaled{MarginConstraints(random_constraints(6, 7, 10, 10, 31))};
+  for (const double p : {1.01, 50.0}) {
+    for (const int most : {0, 1, 3, 6}) {
+      const SolverAnswer answer = solve_lp(scaled, Norm::l(p), limits(1e-10, most), {});
+      EXPECT_EQ(answer.outcome, Outcome::out_of_iterations) << most;
+      EXPECT_LE(answer.iterations, most + 2);
+      EXPECT_TRUE(answer.W.view().eigen().allFinite());
+    }
+    SolverLimits late = limits();
+    late.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+    EXPECT_EQ(solve_lp(scaled, Norm::l(p), late, {}).outcome, Outcome::out_of_time);
+  }
+}
+
+}  // namespace
+}  // namespace attmirror
