@@ -123,14 +123,21 @@ std::string title(const MarginPlan& plan) {
                      norm_words(plan.norm));
 }
 
+// What is proved where there is no solution: the bound is infinite if sum lambda_k A_k is exactly 0.
+std::string bound_text(const MarginSolution& solution) {
+  return std::isinf(solution.dual) ? "no weights satisfy the constraints"
+                                   : fmt::format("every solution has a norm above {:.4g}", solution.dual);
+}
+
 std::string status_text(const MarginSolution& solution, double tol, double max_norm) {
   switch (solution.status) {
     case Status::certified:
       return fmt::format("certified: the gap is at most {:g}", tol);
     case Status::infeasible:
-      return fmt::format(
-          "infeasible: every solution has a norm above {:.4g} ({:.4g} in units of the data, above {:g})",
-          solution.dual, solution.certificate.scaled_dual, max_norm);
+      return fmt::format("infeasible: {}{}", bound_text(solution),
+                         std::isinf(solution.dual) ? ""
+                                                   : fmt::format(" ({:.4g} in units of the data, above {:g})",
+                                                                 solution.certificate.scaled_dual, max_norm));
     case Status::stopped:
       break;
   }
@@ -175,8 +182,8 @@ std::string solution_text(const MarginPlan& plan, ProblemWord word, const Margin
     text += line("gap", fmt::format("{:.2g}", solution.gap));
   }
   text += line("constraints", fmt::format("{} on {}", constraints.count(), shape_text(constraints)));
-  text += line("method", fmt::format("{}; {} Newton steps, {}", solution.method, solution.iterations,
-                                     seconds_text(solution.seconds)));
+  text += line("method", fmt::format("{}; {} Newton step{}, {}", solution.method, solution.iterations,
+                                     solution.iterations == 1 ? "" : "s", seconds_text(solution.seconds)));
   if (solution.status == Status::infeasible) {
     text += line("in conflict",
                  fmt::format("{} constraints that no weights satisfy together", solution.conflict.size()));
@@ -208,8 +215,8 @@ std::string negative_text(const MarginPlan& plan, ProblemWord word, const Margin
   constexpr std::size_t most = 4;
   const std::string more = lines.size() > most ? fmt::format("; ... {} more", lines.size() - most) : "";
   lines.resize(std::min(lines.size(), most));
-  return fmt::format("infeasible: every solution has a norm above {:.4g}; in conflict are {}{}",
-                     solution.dual, fmt::join(lines, "; "), more);
+  return fmt::format("infeasible: {}; in conflict are {}{}", bound_text(solution), fmt::join(lines, "; "),
+                     more);
 }
 
 Json heading(const MarginPlan& plan, std::string_view status, ProblemWord word) {
