@@ -35,18 +35,20 @@ template <class V, int Vectors, class Factor>
   V sums[Vectors] = {};
   for (std::ptrdiff_t j = 0; j < count; ++j) {
     const V f = broadcast<V>(factor(j));
-    for (int v = 0; v < Vectors; ++v) sums[v] = mul_add(f, load<V>(rows + j * stride + v * lanes<V>), sums[v]);
+    for (int v = 0; v < Vectors; ++v)
+      sums[v] = mul_add(f, load<V>(rows + j * stride + v * lanes<V>), sums[v]);
   }
   for (int v = 0; v < Vectors; ++v) store(out + v * lanes<V>, sums[v]);
 }
 
 template <class Factor>
-[[gnu::always_inline]] inline void combine_rows(const double* rows, std::ptrdiff_t stride, std::ptrdiff_t count,
-                                                const Factor& factor, double* out) {
+[[gnu::always_inline]] inline void combine_rows(const double* rows, std::ptrdiff_t stride,
+                                                std::ptrdiff_t count, const Factor& factor, double* out) {
   std::ptrdiff_t i = 0;
   for (; i + 8 * lanes<Wide> <= stride; i += 8 * lanes<Wide>)
     combine<Wide, 8>(rows + i, stride, count, factor, out + i);
-  for (; i + lanes<Wide> <= stride; i += lanes<Wide>) combine<Wide, 1>(rows + i, stride, count, factor, out + i);
+  for (; i + lanes<Wide> <= stride; i += lanes<Wide>)
+    combine<Wide, 1>(rows + i, stride, count, factor, out + i);
   for (; i < stride; i += lanes<Narrow>) combine<Narrow, 1>(rows + i, stride, count, factor, out + i);
 }
 
@@ -67,7 +69,8 @@ inline double ascend(const AscentTask& task, std::ptrdiff_t g) {
   const double* h = task.curvatures + g * stride;
   double* products = task.work;  // V z
   double* change = task.work + stride;
-  combine_rows(task.transposed, stride, task.cols, [z](std::ptrdiff_t j) { return z[j]; }, products);
+  combine_rows(
+      task.transposed, stride, task.cols, [z](std::ptrdiff_t j) { return z[j]; }, products);
   bool moved = false;
   double worst = 0;
   for (int pass = 0; pass < task.inner_sweeps; ++pass) {
@@ -120,7 +123,8 @@ void curvatures(const AscentTask& task, std::ptrdiff_t group_begin, std::ptrdiff
     const double* z = task.right + g * task.right_stride;
     double* h = out + g * stride;
     if (task.weights) {
-      combine_rows(task.weights, stride, task.cols, [z](std::ptrdiff_t j) { return z[j] * z[j]; }, h);
+      combine_rows(
+          task.weights, stride, task.cols, [z](std::ptrdiff_t j) { return z[j] * z[j]; }, h);
     } else {
       const double square = dot(z, z, task.right_stride);
       for (std::ptrdiff_t i = 0; i < stride; ++i) h[i] = square;

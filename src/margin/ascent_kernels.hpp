@@ -30,8 +30,8 @@ struct AscentTable {
   // that could move.
   double (*sweep)(const AscentTask& task, std::ptrdiff_t groups, int direction);
   // curvatures[g] and, for each list position, sum_i a_i^2 h_i
-  void (*curvatures)(const AscentTask& task, std::ptrdiff_t group_begin, std::ptrdiff_t group_end, double* curvatures,
-                     double* diagonal);
+  void (*curvatures)(const AscentTask& task, std::ptrdiff_t group_begin, std::ptrdiff_t group_end,
+                     double* curvatures, double* diagonal);
 };
 
 }  // namespace attmirror::kernels

@@ -126,13 +126,13 @@ class FrobeniusSolver {
     const auto c = constraints_.bounds();
     auto W = answer_.W.view().eigen();
     constraints_.adjoint(answer_.lambda, scratch_, answer_.W.view(), limits_.pool);
-    const double dual = bound(W.norm());
     double best = std::numeric_limits<double>::infinity();
     for (int round = 0;; ++round) {
       constraints_.forward(answer_.W.view(), scratch_, margins_, limits_.pool);
+      const double norm = W.norm();
       double worst = 0;
       for (const std::ptrdiff_t k : qp_.passive()) {
-        full_[at(k)] = c[at(k)] - margins_[at(k)];
+        full_[at(k)] = c[at(k)] - margins_[at(k)] + safety(k, norm);
         worst = std::max(worst, std::fabs(full_[at(k)]));
       }
       if (!(worst < best / 2) || round == 4) break;
@@ -145,7 +145,17 @@ class FrobeniusSolver {
         if (!is_free_[at(k)]) lambda = std::max(lambda, 0.0);
       }
     }
-    return gap(dual) <= limits_.tolerance;
+    constraints_.adjoint(answer_.lambda, scratch_, step_.view(), limits_.pool);
+    return gap(bound(step_.view().eigen().norm())) <= limits_.tolerance;
+  }
+
+  // A bound far below the others drowns in the rounding of its margin, and W would have to be scaled up for its sake. It is
+  // met from above instead, where that costs nothing: the norm grows by lambda_k per unit of the bound, relative to |W|^2.
+  double safety(std::ptrdiff_t k, double norm) const {
+    if (is_free_[at(k)]) return 0;
+    constexpr double epsilon = std::numeric_limits<double>::epsilon();
+    const double rounding = 4 * epsilon * norm * std::sqrt(M_.view().data[k * (M_.view().stride + 1)]);
+    return answer_.lambda[at(k)] * rounding < epsilon * norm * norm ? rounding : 0;
   }
 
   // c^T lambda / |B^T lambda|, no W has a smaller norm.

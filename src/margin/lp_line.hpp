@@ -28,8 +28,16 @@ class LpLineSearch {
   double minimize(const LpMap& map, LpSide side, ConstMatrixView y, ConstMatrixView v, LinePart part);
 
  private:
-  double derivative(const LpMap& map, LpSide side, ConstMatrixView y, ConstMatrixView v, LinePart part,
-                    double t);
+  struct Point {
+    double value, slope;
+  };
+  Point at(double t);
+
+  // What is being minimized.
+  const LpMap* map_ = nullptr;
+  LpSide side_ = LpSide::primal;
+  ConstMatrixView y_, v_;
+  LinePart part_;
 
   PaddedMatrix point_, power_;
 };

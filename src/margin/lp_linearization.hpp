@@ -24,7 +24,11 @@ namespace attmirror {
 class LpLinearization {
  public:
   LpLinearization(std::ptrdiff_t rows, std::ptrdiff_t cols)
-      : weights_(rows, cols), image_(rows, cols), slopes_(rows, cols), offset_(rows, cols), dual_(rows, cols) {}
+      : weights_(rows, cols),
+        image_(rows, cols),
+        slopes_(rows, cols),
+        offset_(rows, cols),
+        dual_(rows, cols) {}
 
   // Forms the lines at W, U = B^T lambda and c^T lambda > 0. `bound` in (0, 1) limits the slopes relative to that at the
   // largest entry. Returns unit(), or 0 where W or U is not finite or there is no positive scale.

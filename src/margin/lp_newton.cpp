@@ -28,8 +28,6 @@
 #include "margin/solver.hpp"
 #include "mirror/entries.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -82,6 +80,7 @@ class LpNewton {
   const SolverStart& start_;
   const std::ptrdiff_t count_;
   double largest_bound_ = 0;
+  bool hard_ = false;     // some constraint is an equality or has the bound 0
   bool scalable_ = true;  // no equality with a bound other than 0: a multiple of W is feasible too
   int factorizations_ = 0;
   double least_bound_ = least_bound;
@@ -130,15 +129,18 @@ LpNewton::LpNewton(const ScaledConstraints& constraints, const SolverLimits& lim
     const double c = constraints.bounds()[at(k)];
     largest_bound_ = std::max(largest_bound_, std::fabs(c));
     if (constraints.is_equality(k) && c != 0) scalable_ = false;
+    hard_ = hard_ || constraints.is_equality(k) || c == 0;
   }
 }
 
 bool LpNewton::begin() {
-  const auto same_shape = [&](ConstMatrixView W) {
-    return W.rows == constraints_.rows() && W.cols == constraints_.cols();
-  };
-  if (start_.has_weights() && same_shape(start_.W.view()) && start_.has_multipliers() &&
-      std::ssize(start_.lambda) == count_) {
+  const ConstMatrixView W = start_.W.view();
+  const bool usable =
+      start_.has_weights() && W.rows == constraints_.rows() && W.cols == constraints_.cols() &&
+      std::ssize(start_.lambda) == count_ && std::isfinite(max_abs(W)) && max_abs(W) > 0 &&
+      std::all_of(start_.lambda.begin(), start_.lambda.end(), [](double x) { return std::isfinite(x); }) &&
+      std::any_of(start_.lambda.begin(), start_.lambda.end(), [](double x) { return x != 0; });
+  if (usable) {
     W_ = start_.W;
     for (std::ptrdiff_t k = 0; k < count_; ++k) {
       const double value = start_.lambda[at(k)];
@@ -205,7 +207,8 @@ void LpNewton::judge() {
 
 // The constraints that the next step may meet: those in force, and those whose margin is near the bound as steps go.
 void LpNewton::choose_candidates() {
-  const double reach = 4 * std::sqrt(std::min(std::max(current_gap_, 1e-8), 1.0)) * (1 + std::max(excess_, 0.0));
+  const double reach =
+      4 * std::sqrt(std::min(std::max(current_gap_, 1e-8), 1.0)) * (1 + std::max(excess_, 0.0));
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k) {
     const double bound = constraints_.bounds()[at(k)];
@@ -257,7 +260,10 @@ LpNewton::End LpNewton::step() {
   const auto c = Eigen::Map<const Eigen::ArrayXd>(constraints_.bounds().data(), count_);
   Eigen::Map<Eigen::ArrayXd> lambda(lambda_.data(), count_), x(x_.data(), count_);
   Eigen::Map<Eigen::ArrayXd> margins(margins_.data(), count_), new_margins(new_margins_.data(), count_);
-  const double bound = std::max(least_bound_, slope_bound * std::min(std::max(current_gap_, 0.0), 0.1));
+  // For p < 2 the bound keeps alive the many entries that the solution leaves at 0: together they must not weigh much.
+  const double entries = static_cast<double>(constraints_.rows() * constraints_.cols());
+  const double share = map_.p() < 2 ? std::min(slope_bound, 1 / entries) : slope_bound;
+  const double bound = std::max(least_bound_, share * std::min(std::max(current_gap_, 0.0), 0.1));
   const double unit = line_.form(map_, W_.view(), U_.view(), (c * lambda).sum(), bound);
   if (!(unit > 0)) return End::stalled;
   lambda *= line_.multiplier_scale();
@@ -285,8 +291,10 @@ LpNewton::End LpNewton::step() {
   // W: from one feasible point to another, in units of the line.
   new_margins *= unit;
   flat(new_W_.view()) -= flat(line_.weights());
-  const bool searches = map_.p() > 2 && gap_ > near_gap && std::isfinite(excess_) && violation_ <= hard_tolerance;
-  const double t = searches ? search_.minimize(map_, LpSide::primal, line_.weights(), new_W_.view(), {}) : 1.0;
+  const bool searches =
+      map_.p() > 2 && gap_ > near_gap && std::isfinite(excess_) && violation_ <= hard_tolerance;
+  const double t =
+      searches ? search_.minimize(map_, LpSide::primal, line_.weights(), new_W_.view(), {}) : 1.0;
   flat(W_.view()) = unit * (flat(line_.weights()) + t * flat(new_W_.view()));
   margins += t * (new_margins - margins);
 
@@ -295,7 +303,8 @@ LpNewton::End LpNewton::step() {
   if (map_.p() < 2) {
     x -= lambda;
     flat(new_U_.view()) -= flat(line_.dual());
-    s = search_.minimize(map_, LpSide::dual, line_.dual(), new_U_.view(), {(c * lambda).sum(), (c * x).sum()});
+    s = search_.minimize(map_, LpSide::dual, line_.dual(), new_U_.view(),
+                         {(c * lambda).sum(), (c * x).sum()});
     for (std::ptrdiff_t k = 0; k < count_; ++k) {
       const double value = lambda_[at(k)] + s * x_[at(k)];
       lambda_[at(k)] = constraints_.is_equality(k) ? value : std::max(value, 0.0);
@@ -307,7 +316,6 @@ LpNewton::End LpNewton::step() {
   }
   dual_step_ = s;
   judge();
-  if (getenv("LPT")) fprintf(stderr,"  p=%g t=%.4g s=%.4g gap=%.3e norm=%.12g dual=%.12g J=%zu facs=%d exc=%.2e viol=%.1e cur=%.12g\n",map_.p(),t,s,gap_,best_norm_,best_dual_,J_.size(),factorizations_,excess_,violation_,map_.norm(W_.view()));
   if (!(excess_ <= 0.3 * gap_) || violation_ > hard_tolerance) repair();
   return End::enough;
 }
@@ -349,8 +357,8 @@ void LpNewton::repair() {
 // Rounding has the better of a step: back to the best, with slopes that differ less.
 void LpNewton::retreat() {
   least_bound_ = std::min(100 * least_bound_, 1e-6);
-  W_ = best_W_;
-  lambda_ = best_lambda_;
+  if (std::isfinite(best_norm_)) W_ = best_W_;
+  if (best_dual_ > 0) lambda_ = best_lambda_;
   constraints_.forward(W_.view(), scratch_, margins_, limits_.pool);
   constraints_.adjoint(lambda_, scratch_, U_.view(), limits_.pool);
   judge();
@@ -361,17 +369,19 @@ void LpNewton::retreat() {
 LpNewton::End LpNewton::run(double target_gap, Goal goal) {
   double best = gap_;
   for (int i = 0, without_progress = 0;; ++i) {
-    if (goal == Goal::stage ? i > 0 && ((current_gap_ <= target_gap && dual_step_ >= 0.5) || i == stage_iterations)
-                            : gap_ <= target_gap)
+    if (goal == Goal::stage
+            ? i > 0 && ((current_gap_ <= target_gap && dual_step_ >= 0.5) || i == stage_iterations)
+            : gap_ <= target_gap)
       return End::enough;
     if (factorizations_ >= limits_.iterations_left) return End::out_of_iterations;
     if (limits_.out_of_time()) return End::out_of_time;
-    if (const End end = step(); end != End::enough) return end;
+    const End end = step();
+    if (end != End::enough && end != End::stalled) return end;
     if (best_dual_ > limits_.max_norm) return End::infeasible;
     without_progress = gap_ <= 0.9 * best ? 0 : without_progress + 1;
     best = std::min(best, gap_);
     if (without_progress >= patience) return End::stalled;
-    if (without_progress > 0 && gap_ <= near_gap) retreat();
+    if (end == End::stalled || (without_progress > 0 && gap_ <= near_gap)) retreat();
   }
 }
 
@@ -407,6 +417,12 @@ SolverAnswer LpNewton::solve(double p) {
   }
   if (end == End::enough || end == End::stalled) end = run(target, Goal::end);
   if (!std::isfinite(best_norm_)) best_W_ = W_;
+  // What no multiple of W would mend is mended to the last digit.
+  if (hard_ && end == End::enough) {
+    retreat();
+    if (violation_ > 0) repair();
+    best_W_ = W_;
+  }
   if (best_dual_ == 0 && end != End::infeasible) best_lambda_ = lambda_;
   answer.W = best_W_;
   answer.lambda = best_lambda_;

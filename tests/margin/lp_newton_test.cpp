@@ -16,7 +16,8 @@ namespace {
 using test::random_constraints;
 using test::random_matrix;
 
-constexpr double all_p[] = {1.001, 1.01, 1.05, 1.1, 1.5, 1.75, 1.99, 2.01, 2.5, 3, std::numbers::pi, 5, 10, 50};
+constexpr double all_p[] = {1.001, 1.01, 1.05, 1.1, 1.5, 1.75, 1.99, 2.01, 2.5, 3, std::numbers::pi,
+                            5,     10,   50};
 
 SolverLimits limits(double tolerance = 1e-10, int iterations = 2000) {
   return {.tolerance = tolerance,
@@ -81,7 +82,7 @@ TEST(LpNewton, CertifiesEveryPOnThePapersData) {
     double before = INFINITY;
     for (const double p : all_p) {
       const Solved solved = solve(problem, p);
-      expect_certified(solved, name("seed " , p));
+      expect_certified(solved, name("seed ", p));
       // ||W||_p falls with p for every W, hence for the smallest.
       EXPECT_LE(solved.certificate.norm, before * (1 + 1e-9));
       before = solved.certificate.norm;
@@ -94,10 +95,11 @@ TEST(LpNewton, CertifiesShapes) {
   struct Shape {
     std::ptrdiff_t groups, each, rows, cols;
   };
-  for (const Shape& s : {Shape{1, 12, 8, 1}, Shape{12, 1, 1, 8}, Shape{1, 1, 3, 4}, Shape{5, 4, 20, 3}, Shape{5, 4, 3, 20},
-                         Shape{20, 6, 5, 4}, Shape{1, 60, 6, 1}, Shape{1, 1, 1, 1}, Shape{3, 2, 1, 1}}) {
-    const MarginConstraints problem(
-        random_constraints(s.groups, s.each, s.rows, s.cols, static_cast<std::uint64_t>(s.rows * 31 + s.cols)));
+  for (const Shape& s :
+       {Shape{1, 12, 8, 1}, Shape{12, 1, 1, 8}, Shape{1, 1, 3, 4}, Shape{5, 4, 20, 3}, Shape{5, 4, 3, 20},
+        Shape{20, 6, 5, 4}, Shape{1, 60, 6, 1}, Shape{1, 1, 1, 1}, Shape{3, 2, 1, 1}}) {
+    const MarginConstraints problem(random_constraints(s.groups, s.each, s.rows, s.cols,
+                                                       static_cast<std::uint64_t>(s.rows * 31 + s.cols)));
     for (const double p : all_p)
       expect_certified(solve(problem, p), name("", p) + ", " + std::to_string(s.groups * s.each) + " on " +
                                               std::to_string(s.rows) + " x " + std::to_string(s.cols));
