@@ -139,15 +139,17 @@ MarginAnswer solve_and_save(const MarginPlan& plan, const MarginCommand& options
   if (!options.output.empty()) check_writable(options.output);
   if (plan.general) {
     const SolvedGeneral solved = solve_general(plan);
-    if (!options.output.empty()) save_solution(options.output, plan.data, *plan.general, solved.solution);
-    return describe(plan, solved);
+    MarginAnswer answer = describe(plan, solved);
+    answer.written = !options.output.empty();
+    if (answer.written) save_solution(options.output, plan.data, *plan.general, solved.solution);
+    return answer;
   }
   const SolvedMargin solved = solve_plan(plan);
+  MarginAnswer answer = describe(plan, solved);
   // What a relaxed problem needs first is not its answer.
-  const bool answered = solved.word == plan.problem;
-  if (!options.output.empty() && answered)
-    save_solution(options.output, plan.data, solved.problem, solved.solution);
-  return describe(plan, solved);
+  answer.written = !options.output.empty() && solved.word == plan.problem;
+  if (answer.written) save_solution(options.output, plan.data, solved.problem, solved.solution);
+  return answer;
 }
 
 int run_margin(const CLI::App& app, const MarginCommand& options) {
@@ -156,9 +158,10 @@ int run_margin(const CLI::App& app, const MarginCommand& options) {
   // With --quiet a file is the answer; without a file the text is.
   const bool in_words = !options.common.json && !(options.common.quiet && !options.output.empty());
   if (options.common.json) {
-    answer.json["output"] = options.output.empty() ? Json() : Json(options.output.string());
+    answer.json["output"] = answer.written ? Json(options.output.string()) : Json();
     print_json(answer.json);
   } else if (in_words) {
+    if (answer.written) answer.text += fmt::format("{:<17} {}\n", "file", options.output.string());
     print(answer.text);
   }
   if (answer.negative.empty()) return done;

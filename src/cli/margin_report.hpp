@@ -14,6 +14,7 @@ struct MarginAnswer {
   Json json;
   std::string text;
   std::string negative{};  // one sentence where the answer is no; "" where it is yes
+  bool written = false;    // to the output that was asked for
 };
 
 // One solved problem, with what its constraints are called. `word` is the plan's, or decoder where a relaxed problem did

@@ -4,8 +4,11 @@
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <limits>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -71,6 +74,7 @@ TEST_F(Margin, SaysItInWords) {
   for (const char* word : {"certified", "norm", "lower bound", "gap", "Newton step", "hold with equality",
                            "sequence 0: token 3 over", "locally optimal   yes"})
     EXPECT_NE(text.out.find(word), std::string::npos) << word << "\n" << text.out;
+  EXPECT_NE(margin({"-o", svm}).out.find("file              " + svm), std::string::npos);
   const Outcome quiet = margin({"--quiet", "-o", svm});
   EXPECT_EQ(quiet.out + quiet.err, "");
   EXPECT_EQ(quiet.code, 0);
@@ -291,6 +295,19 @@ TEST_F(Margin, SeesCausalMasksAndSeveralQueries) {
   EXPECT_EQ(json["alpha"][0][0], 0);  // the first token sees itself alone
   EXPECT_EQ(load_npz(svm).at("alpha").shape(), (Shape{2, 4}));
   expect_refusal({"margin", data, "--mask", "causal"}, 2, {"mask is causal"});
+}
+
+TEST_F(Margin, LeavesNothingBehindAfterCtrlC) {
+  const std::string large = (folder / "large.npz").string();
+  ASSERT_EQ(attmirror_command(
+                {"generate", "--samples", "300", "--tokens", "16", "--dim", "48", "--quiet", "-o", large})
+                .code,
+            0);
+  RunningCommand command({"margin", large, "--norm", "nuclear", "-o", svm});  // many seconds of work
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  command.signal(SIGINT);
+  EXPECT_EQ(command.wait().code, 130);
+  EXPECT_EQ(folder.names().size(), 2u);
 }
 
 TEST_F(Margin, HasTheSameBitsForAnyThreads) {
