@@ -8,7 +8,8 @@
 Data are those of `attmirror generate --seed 1`; each query selects its token of highest score. All run on one core, each
 solve in a process of its own that is ended after --limit seconds. The time is that of the solve: without start-up, files
 and imports, but with all that the solver's user waits for (for cvxpy that includes the translation into cones; the time
-inside the solver stands in brackets). No solver is believed: each W is scaled until it satisfies the constraints, and
+inside the solver stands in brackets). Competitors have a first solve to warm up, attmirror has not; and theirs is
+processor time, ours is wall time: the same on an idle machine, and on a busy one in their favour. No solver is believed: each W is scaled until it satisfies the constraints, and
 `attmirror margin --check` measures the gap of W and lambda from the data. Adapters: one file per competitor, beside this
 one; those that cannot be imported are left out and named.
 """
@@ -18,6 +19,7 @@ import importlib
 import itertools
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -101,9 +103,12 @@ def their_row(binary, case, module, name, gap_of, folder, limit):
     answer.unlink(missing_ok=True)
     row = {"solver": name, "seconds": None, "inside": None, "gap": None, "note": ""}
     try:
-        done = subprocess.run([sys.executable, HERE / "solve_one.py", module, name, case.data, case.alpha, case.norm, answer],
-                              capture_output=True, text=True, timeout=limit + 5, env=os.environ | ONE_THREAD)
+        done = subprocess.run([sys.executable, HERE / "solve_one.py", module, name, case.data, case.alpha, case.norm, answer,
+                               str(limit)], capture_output=True, text=True, timeout=10 * (limit + 5),
+                              env=os.environ | ONE_THREAD)
     except subprocess.TimeoutExpired:
+        return row | {"note": f"not within {limit:g} s"}
+    if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
         return row | {"note": f"not within {limit:g} s"}
     if done.returncode:
         said = done.stderr.strip().splitlines()
