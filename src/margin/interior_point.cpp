@@ -100,7 +100,7 @@ class InteriorPoint {
   double pairs() const { return static_cast<double>(m_ - equalities_ + barrier_->pairs()); }
 
   // The relative gap that a certificate would find here, up to rounding. Without equalities W may be rescaled to its worst
-  // margin; with them it counts as it is, and what it violates is added.
+  // margin; with them it counts as it is, and what it violates is added (it may then lie below the dual value).
   void judge() {
     const double size = norm(barrier_->weights(), norm_), dual_size = norm(U_, dual_norm_);
     double worst = infinity, violation = 0;
@@ -118,7 +118,7 @@ class InteriorPoint {
     }
     dual_value_ = dual_size > 0 ? c_.dot(lambda_) / dual_size : 0;
     const double primal = worst > 0 ? size / worst : infinity;
-    gap_ = std::isfinite(primal) && primal > 0 ? (primal - dual_value_) / primal + violation : infinity;
+    gap_ = std::isfinite(primal) && primal > 0 ? std::fabs(primal - dual_value_) / primal + violation : infinity;
     if (gap_ < best_gap_) {
       best_gap_ = gap_;
       best_W_ = barrier_->weights();
@@ -210,6 +210,14 @@ class InteriorPoint {
     return (s_ + step.primal * ds_).dot(lambda_ + step.dual * dlambda_) + barrier_->products_after(step);
   }
 
+  static StepLength shortened(StepLength step) {
+    const double fraction = 0.9 + 0.09 * std::min({step.primal, step.dual, 1.0});
+    return {std::min(1.0, fraction * step.primal), std::min(1.0, fraction * step.dual)};
+  }
+
+  // How far the linear equations and the norm's curve are from being met, relative.
+  double residual() const { return (c_ + s_ - margins_).norm() / c_.norm() + barrier_->residual(); }
+
   // False where no step can be made.
   bool step() {
     rescale();
@@ -223,11 +231,16 @@ class InteriorPoint {
       const double shorter = std::min(all.primal, all.dual);
       const double left = std::clamp(products_after(all) / products(), 0.0, 1.0);
       const double centering = std::pow(left, std::max(1.0, 3 * shorter * shorter));
-      direct(std::min(centering, 0.9) * mu, NormBarrier::Order::corrector);
+      // A curve's equations are never met exactly: products that run ahead of them only bring rounding to the fore.
+      const double behind = barrier_->is_curve() ? 0.01 * residual() * std::fabs(c_.dot(lambda_)) / pairs() : 0;
+      direct(std::max(std::min(centering, 0.9) * mu, std::min(behind, mu)), NormBarrier::Order::corrector);
     }
-    StepLength step = longest_step();
-    const double fraction = 0.9 + 0.09 * std::min({step.primal, step.dual, 1.0});
-    step = {std::min(1.0, fraction * step.primal), std::min(1.0, fraction * step.dual)};
+    StepLength step = shortened(longest_step());
+    if (pairs() > 0 && std::min(step.primal, step.dual) < 0.1) {
+      // A pair that is far smaller than the others is in the way: first all go to the same product.
+      direct(mu, NormBarrier::Order::predictor);
+      step = shortened(longest_step());
+    }
     if (barrier_->is_curve()) return follow(std::min(step.primal, step.dual));
     if (!(std::max(step.primal, step.dual) > 1e-10)) return false;
     return advance(step);
@@ -295,6 +308,33 @@ Matrix span_of_rows(ConstMatrixView vectors) {
   return svd.Q.leftCols(rank);
 }
 
+// A smooth norm far from p = 2 has a curve with a sharp bend, which Newton's method finds better from that of a nearer p:
+// p - 1 moves by a factor of 20 at first, then by 4.
+SolverAnswer solve_in_stages(const ScaledConstraints& constraints, const Norm& norm, SolverLimits limits, Matrix W,
+                             Vector lambda) {
+  int iterations = 0;
+  if (norm.p() > 1 && std::isfinite(norm.p())) {
+    SolverLimits rough = limits;
+    rough.tolerance = std::max(limits.tolerance, 0.1);
+    const double target = std::log(norm.p() - 1), direction = target < 0 ? -1 : 1;
+    for (double stage = direction * std::log(20.0); std::fabs(stage) < std::fabs(target);
+         stage += direction * std::log(4.0)) {
+      const double p = 1 + std::exp(stage);
+      rough.iterations_left = limits.iterations_left - iterations;
+      const SolverAnswer answer =
+          InteriorPoint(constraints, norm.is_entrywise() ? Norm::l(p) : Norm::schatten(p), rough)
+              .solve(W, lambda);
+      iterations += answer.iterations;
+      W = answer.W.view().eigen();
+      lambda = Eigen::Map<const Vector>(answer.lambda.data(), constraints.count());
+    }
+  }
+  limits.iterations_left -= iterations;
+  SolverAnswer answer = InteriorPoint(constraints, norm, limits).solve(W, lambda);
+  answer.iterations += iterations;
+  return answer;
+}
+
 }  // namespace
 
 SolverAnswer solve_interior_point(const ScaledConstraints& constraints, const Norm& norm,
@@ -316,12 +356,12 @@ SolverAnswer solve_interior_point(const ScaledConstraints& constraints, const No
   else
     W = MarginOperator(constraints, limits.pool).adjoint(lambda);
 
-  if (norm.is_entrywise()) return InteriorPoint(constraints, norm, limits).solve(W, lambda);
+  if (norm.is_entrywise()) return solve_in_stages(constraints, norm, limits, W, lambda);
   const Matrix P = span_of_rows(constraints.left()), Q = span_of_rows(constraints.right());
   if (P.cols() == P.rows() && Q.cols() == Q.rows())
-    return InteriorPoint(constraints, norm, limits).solve(W, lambda);
-  const ScaledConstraints smaller = constraints.in_bases(P, Q);
-  SolverAnswer answer = InteriorPoint(smaller, norm, limits).solve(P.transpose() * W * Q, lambda);
+    return solve_in_stages(constraints, norm, limits, W, lambda);
+  SolverAnswer answer =
+      solve_in_stages(constraints.in_bases(P, Q), norm, limits, P.transpose() * W * Q, lambda);
   answer.W = PaddedMatrix(Matrix(P * answer.W.view().eigen() * Q.transpose()));
   return answer;
 }

@@ -63,25 +63,26 @@ class PowerBarrier final : public NormBarrier {
     curve_.delta = 1e-3;
   }
 
+  // From the flatter side, where no entry is negligible: w for p < 2, u otherwise.
   double begin(const Matrix& W, const Matrix& U) override {
-    W_ = W;
-    omega_ = norm(W, entrywise_ ? Norm::l(p_) : Norm::schatten(p_));
-    // t of w as it is.
-    const Matrix w = W / omega_;
+    const Norm norm_of_W = entrywise_ ? Norm::l(p_) : Norm::schatten(p_);
+    const double factor = 1 / norm(U, norm_of_W.dual());
+    U_ = factor * U;
+    omega_ = norm(W, norm_of_W);
+    if (weights_are_x_)  // <U, W> is ||W|| at the optimum
+      omega_ = std::max(U_.cwiseProduct(W).sum(), 0.1 * omega_);
     const auto position = [&](double value) {
       const double size = std::fabs(value);
-      return std::copysign(size + (weights_are_x_ ? curve_.y(size) : std::pow(size, p_ - 1)), value);
+      return std::copysign(size + std::pow(size, 1 / curve_.e), value);
     };
+    const Matrix y = weights_are_x_ ? U_ : Matrix(W / omega_);
     if (entrywise_) {
-      T_ = w.unaryExpr(position);
+      T_ = y.unaryExpr(position);
     } else {
-      const FullSvd svd = full_svd(w);
+      const FullSvd svd = full_svd(y);
       T_ = compose(svd, svd.values.unaryExpr(position));
     }
     place();
-    const Norm dual = (entrywise_ ? Norm::l(p_) : Norm::schatten(p_)).dual();
-    const double factor = 1 / norm(U, dual);
-    U_ = factor * U;
     return factor;
   }
   const Matrix& weights() const override { return W_; }

@@ -24,6 +24,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 
 namespace attmirror {
 
@@ -165,36 +166,54 @@ class SpectralBarrier final : public SemidefiniteBarrier {
       values.head(svd.values.size()) += 0.5 * factor * svd.values;
       return basis * values.asDiagonal() * basis.transpose();
     };
-    Z_ = blocks(absolute(svd.P), -0.5 * factor * U, absolute(svd.Q));
+    U_ = factor * U;
+    Z_ = blocks(absolute(svd.P), -0.5 * U_, absolute(svd.Q));
     return factor;
   }
   bool linearize() override {
     if (!scale()) return false;
-    const Square K = inverse_G_.transpose() * inverse_G_;
-    const Eigen::LLT<Square> upper(K.topLeftCorner(rows_, rows_)), lower(K.bottomRightCorner(cols_, cols_));
-    if (upper.info() != Eigen::Success || lower.info() != Eigen::Success) return false;
-    Square C = upper.matrixL().solve(K.topRightCorner(rows_, cols_));
-    C = lower.matrixL().solve(Square(C.transpose())).transpose();
-    const FullSvd svd = full_svd(C);
-    left_ = upper.matrixU().solve(Square(svd.P));
-    right_ = lower.matrixU().solve(Square(svd.Q));
-
-    // D = half the inverse: x_ij + kappa_i kappa_j x_ji = y_ij.
     const std::ptrdiff_t both = std::min(rows_, cols_);
+    // K = A^T A with A = G^-1 = [A_1 A_2], so the kappas are cosines of the angles between the columns of A_1 and A_2. Near
+    // the end they are 1 up to rounding, and the sines have the digits.
+    const Eigen::HouseholderQR<Square> upper(inverse_G_.leftCols(rows_)), lower(inverse_G_.rightCols(cols_));
+    const Square both_Q = upper.householderQ() * Square::Identity(rows_ + cols_, rows_ + cols_);
+    const Square Q2 = lower.householderQ() * Square::Identity(rows_ + cols_, cols_);
+    const FullSvd sines = full_svd(both_Q.rightCols(cols_).transpose() * Q2);
+    const Matrix bases = sines.Q.rowwise().reverse();
+    const Vector sine = sines.values.reverse();
+    const Square cosines = both_Q.leftCols(rows_).transpose() * Q2 * bases.leftCols(both);
+    const Eigen::HouseholderQR<Square> turned(cosines);
+    Square other = turned.householderQ() * Square::Identity(rows_, rows_);
+    Vector cosine = turned.matrixQR().diagonal();
+    for (std::ptrdiff_t j = 0; j < both; ++j)
+      if (cosine[j] < 0) {
+        other.col(j) *= -1;
+        cosine[j] *= -1;
+      }
+    left_ = upper.matrixQR().topRows(rows_).triangularView<Eigen::Upper>().solve(other);
+    right_ = lower.matrixQR().topRows(cols_).triangularView<Eigen::Upper>().solve(Square(bases));
+
+    // D = half the inverse: x_ij + kappa_i kappa_j x_ji = y_ij, of determinant 1 - (kappa_i kappa_j)^2.
     alpha_ = Matrix::Constant(rows_, cols_, 0.5);
     beta_ = Matrix::Zero(both, both);
     for (std::ptrdiff_t i = 0; i < both; ++i)
       for (std::ptrdiff_t j = 0; j < both; ++j) {
-        const double product = svd.values[i] * svd.values[j];
-        const double determinant = (1 - product) * (1 + product);
+        const double determinant = sine[i] * sine[i] + cosine[i] * cosine[i] * sine[j] * sine[j];
         if (!(determinant > 0)) return false;
         alpha_(i, j) = 0.5 / determinant;
-        beta_(i, j) = -0.5 * product / determinant;
+        beta_(i, j) = -0.5 * cosine[i] * cosine[j] / determinant;
       }
+    const Square K = inverse_G_.transpose() * inverse_G_;
     follow_ = -2 * apply_without_bound(upper_right(K * K));
-    // theta = tr K^2 - 4 <h, D h>, which cancels, is also a sum of squares.
-    const Square moved = blocks(Square::Identity(rows_, rows_), follow_, Square::Identity(cols_, cols_));
-    theta_ = (inverse_G_ * moved * inverse_G_.transpose()).squaredNorm();
+    // K moved K has no upper right block, but K is large: what is left of it is taken back. theta = tr K^2 - 4 <h, D h>,
+    // which cancels, is a sum of squares as well.
+    for (int round = 0;; ++round) {
+      const Square moved = blocks(Square::Identity(rows_, rows_), follow_, Square::Identity(cols_, cols_));
+      const Square scaled = inverse_G_ * moved * inverse_G_.transpose();
+      theta_ = scaled.squaredNorm();
+      if (round == 2) break;
+      follow_ -= 2 * apply_without_bound(upper_right(inverse_G_.transpose() * scaled * inverse_G_));
+    }
     return theta_ > 0 && std::isfinite(theta_) && alpha_.allFinite();
   }
   void normal_matrix(MarginOperator& B, MatrixView out) const override {
@@ -212,7 +231,7 @@ class SpectralBarrier final : public SemidefiniteBarrier {
   Matrix offset(double target, Order order) override {
     aim(target, order);
     const Square R = inverse_G_.transpose() * scaled_R_ * inverse_G_;
-    const Matrix R12 = upper_right(R);
+    const Matrix R12 = upper_right(R) + upper_right(Z_) + 0.5 * U_;
     const double missing = 1 - Z_.trace();
     fixed_ = 2 * apply_without_bound(R12);
     fixed_bound_ = (R.trace() - missing + 2 * follow_.cwiseProduct(R12).sum()) / theta_;
@@ -221,11 +240,7 @@ class SpectralBarrier final : public SemidefiniteBarrier {
   const Matrix& direct(const Matrix& dU) override {
     dbound_ = fixed_bound_ + follow_.cwiseProduct(dU).sum() / theta_;
     dW_ = apply_without_bound(dU) + fixed_ + dbound_ * follow_;
-    const Square dX =
-        blocks(dbound_ * Square::Identity(rows_, rows_), dW_, dbound_ * Square::Identity(cols_, cols_));
-    scaled_dX_ = symmetric(inverse_G_ * dX * inverse_G_.transpose());
-    scaled_dZ_ = scaled_R_ - scaled_dX_;
-    dZ_ = symmetric(inverse_G_.transpose() * scaled_dZ_ * inverse_G_);
+    complete();
     return dW_;
   }
   void advance(StepLength step, const Matrix& U) override {
@@ -233,11 +248,18 @@ class SpectralBarrier final : public SemidefiniteBarrier {
     bound_ += step.primal * dbound_;
     set_primal();
     Z_ += step.dual * dZ_;
-    Z_.topRightCorner(rows_, cols_) = -0.5 * U;
-    Z_.bottomLeftCorner(cols_, rows_) = -0.5 * U.transpose();
+    U_ = U;
   }
 
  private:
+  // dZ = K (R - dX) K from dW and dt.
+  void complete() {
+    const Square dX =
+        blocks(dbound_ * Square::Identity(rows_, rows_), dW_, dbound_ * Square::Identity(cols_, cols_));
+    scaled_dX_ = symmetric(inverse_G_ * dX * inverse_G_.transpose());
+    scaled_dZ_ = scaled_R_ - scaled_dX_;
+    dZ_ = symmetric(inverse_G_.transpose() * scaled_dZ_ * inverse_G_);
+  }
   void set_primal() {
     X_ = blocks(bound_ * Square::Identity(rows_, rows_), W_, bound_ * Square::Identity(cols_, cols_));
   }
@@ -248,7 +270,7 @@ class SpectralBarrier final : public SemidefiniteBarrier {
     weighed.topLeftCorner(both, both) += beta_.cwiseProduct(rotated.topLeftCorner(both, both).transpose());
     return left_ * weighed * right_.transpose();
   }
-  Matrix left_, right_, alpha_, beta_, follow_, fixed_;
+  Matrix left_, right_, alpha_, beta_, follow_, fixed_, U_;
   Square dZ_;
   double bound_ = 0, dbound_ = 0, theta_ = 0, fixed_bound_ = 0;
 };
