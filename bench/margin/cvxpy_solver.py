@@ -38,7 +38,7 @@ def objective(W, norm, solver):
 
 
 def solve(problem, solver, options=None):
-    begin = time.perf_counter()
+    begin = time.process_time()
     W = cp.Variable(problem.shape)
     B, c, equal = problem.rows(), problem.bounds, problem.equality
     weights = cp.vec(W, order="C")
@@ -59,7 +59,7 @@ def solve(problem, solver, options=None):
     multipliers = np.zeros(problem.count)
     for rows, sign, constraint in zip(places, signs, constraints):
         multipliers[rows] = sign * constraint.dual_value
-    return Answer(W.value, multipliers, time.perf_counter() - begin, program.solver_stats.solve_time)
+    return Answer(W.value, multipliers, time.process_time() - begin, program.solver_stats.solve_time)
 
 
 SOLVERS = {f"cvxpy + {WRITTEN[name]}": (lambda problem, name=name: solve(problem, name))

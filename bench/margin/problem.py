@@ -23,7 +23,7 @@ class Failed(Exception):
 class Answer(NamedTuple):
     W: np.ndarray
     multipliers: np.ndarray  # lambda, one per constraint
-    seconds: float  # from the arrays of the problem to W and lambda
+    seconds: float  # of the processor, from the arrays of the problem to W and lambda
     inside: float | None = None  # of which in the solver itself, where a modelling language stands before it
 
 

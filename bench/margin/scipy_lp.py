@@ -51,11 +51,11 @@ def solve_linf(problem, method):
 
 
 def solve(problem, method="highs"):
-    begin = time.perf_counter()
+    begin = time.process_time()
     if problem.norm.spectral or problem.norm.p not in (1, np.inf):
         raise Unsupported("not a linear program")
     W, multipliers = (solve_l1 if problem.norm.p == 1 else solve_linf)(problem, method)
-    return Answer(W, multipliers, time.perf_counter() - begin)
+    return Answer(W, multipliers, time.process_time() - begin)
 
 
 SOLVERS = {
