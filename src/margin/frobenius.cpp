@@ -75,6 +75,8 @@ class FrobeniusSolver {
 
     const QpResult result = qp_.solve(M_, c, is_free_, answer_.lambda, limits_.iterations_left, limits_.pool);
     answer_.iterations = result.factorizations;
+    // Multipliers that grew until rounding stopped them prove as much as a null vector.
+    if (result.outcome == QpOutcome::stalled && proves_infeasibility()) return end(Outcome::infeasible);
     if (result.outcome == QpOutcome::unbounded && cancel()) return end(Outcome::infeasible);
     if (result.outcome != QpOutcome::unbounded && meet_margins()) return end(Outcome::solved);
     if (limits_.out_of_time()) return end(Outcome::out_of_time);
@@ -201,6 +203,11 @@ class FrobeniusSolver {
     return (norm / worst - dual) / (norm / worst);
   }
 
+  bool proves_infeasibility() {
+    constraints_.adjoint(answer_.lambda, scratch_, step_.view(), limits_.pool);
+    return bound(step_.view().eigen().norm()) > limits_.max_norm;
+  }
+
   // Turns the null vector into a proof: B^T v = 0 up to rounding of v. Whether it proves enough.
   bool cancel() {
     auto& v = answer_.lambda;
@@ -269,9 +276,8 @@ class FrobeniusSolver {
     answer_.W.view().eigen() = W.cast<double>();
     std::copy(lambda.begin(), lambda.end(), answer_.lambda.begin());
     if (outcome == QpOutcome::unbounded) {
-      constraints_.adjoint(answer_.lambda, scratch_, step_.view(), limits_.pool);
       answer_.W.view().eigen().setZero();
-      return bound(step_.view().eigen().norm()) > limits_.max_norm ? Outcome::infeasible : Outcome::stalled;
+      return proves_infeasibility() ? Outcome::infeasible : Outcome::stalled;
     }
     constraints_.forward(answer_.W.view(), scratch_, margins_, limits_.pool);
     return gap() <= limits_.tolerance ? Outcome::solved : Outcome::stalled;
