@@ -256,7 +256,9 @@ class InteriorPoint {
   }
 
   void rescale() {
-    const double factor = barrier_->rescale(std::isfinite(gap_) ? std::max(gap_, 0.0) : 1);
+    // What the gap would be by the products alone; the softening of the curve, which this sets, has a share in the gap.
+    const double by_products = residual() + s_.dot(lambda_) / std::fabs(c_.dot(lambda_));
+    const double factor = barrier_->rescale(std::min({gap_, by_products, 1.0}));
     if (factor == 1) return;
     lambda_ *= factor;
     U_ = operator_.adjoint(lambda_);
