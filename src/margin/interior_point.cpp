@@ -256,7 +256,9 @@ class InteriorPoint {
   }
 
   void rescale() {
-    const double factor = barrier_->rescale(std::isfinite(gap_) ? std::max(gap_, 0.0) : 1);
+    // What the gap would be by the products alone; the softening of the curve, which this sets, has a share in the gap.
+    const double by_products = residual() + s_.dot(lambda_) / std::fabs(c_.dot(lambda_));
+    const double factor = barrier_->rescale(std::min({gap_, by_products, 1.0}));
     if (factor == 1) return;
     lambda_ *= factor;
     U_ = operator_.adjoint(lambda_);
@@ -308,31 +310,36 @@ Matrix span_of_rows(ConstMatrixView vectors) {
   return svd.Q.leftCols(rank);
 }
 
-// A smooth norm far from p = 2 has a curve with a sharp bend, which Newton's method finds better from that of a nearer p:
-// p - 1 moves by a factor of 20 at first, then by 4.
+// A smooth norm far from p = 2 has a curve with a sharp bend, which Newton's method finds better from that of a nearer p.
+// log(p - 1) goes from 0 to where it is to be in strides, halved where one was too long.
 SolverAnswer solve_in_stages(const ScaledConstraints& constraints, const Norm& norm, SolverLimits limits, Matrix W,
                              Vector lambda) {
+  if (norm.p() == 1 || std::isinf(norm.p())) return InteriorPoint(constraints, norm, limits).solve(W, lambda);
+  const double goal = std::log(norm.p() - 1);
+  double place = 0, stride = std::log(20.0);
   int iterations = 0;
-  if (norm.p() > 1 && std::isfinite(norm.p())) {
-    SolverLimits rough = limits;
-    rough.tolerance = std::max(limits.tolerance, 0.1);
-    const double target = std::log(norm.p() - 1), direction = target < 0 ? -1 : 1;
-    for (double stage = direction * std::log(20.0); std::fabs(stage) < std::fabs(target);
-         stage += direction * std::log(4.0)) {
-      const double p = 1 + std::exp(stage);
-      rough.iterations_left = limits.iterations_left - iterations;
-      const SolverAnswer answer =
-          InteriorPoint(constraints, norm.is_entrywise() ? Norm::l(p) : Norm::schatten(p), rough)
-              .solve(W, lambda);
-      iterations += answer.iterations;
-      W = answer.W.view().eigen();
-      lambda = Eigen::Map<const Vector>(answer.lambda.data(), constraints.count());
+  for (;;) {
+    const bool last = std::fabs(goal - place) <= stride;
+    const double p = last ? norm.p() : 1 + std::exp(place + std::copysign(stride, goal));
+    SolverLimits stage = limits;
+    stage.iterations_left -= iterations;
+    if (!last) stage.tolerance = std::max(limits.tolerance, 0.1);
+    SolverAnswer answer = InteriorPoint(constraints, norm.is_entrywise() ? Norm::l(p) : Norm::schatten(p), stage)
+                              .solve(W, lambda);
+    iterations += answer.iterations;
+    const bool too_far = answer.outcome == Outcome::stalled && stride > 0.05;
+    if ((last && !too_far) || (answer.outcome != Outcome::solved && answer.outcome != Outcome::stalled)) {
+      answer.iterations = iterations;
+      return answer;
     }
+    if (too_far) {
+      stride = 0.5 * std::min(stride, std::fabs(goal - place));
+      continue;
+    }
+    place = std::log(p - 1);
+    W = answer.W.view().eigen();
+    lambda = Eigen::Map<const Vector>(answer.lambda.data(), constraints.count());
   }
-  limits.iterations_left -= iterations;
-  SolverAnswer answer = InteriorPoint(constraints, norm, limits).solve(W, lambda);
-  answer.iterations += iterations;
-  return answer;
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class NormBarrier {
   virtual bool is_curve() const { return false; }
   virtual double residual() const { return 0; }
   virtual void back() {}
-  // Chooses the scale of W anew; returns what U is to be multiplied by. `gap` is the relative gap so far.
+  // Chooses the scale of W anew; returns what U is to be multiplied by. `gap` is the relative gap that remains.
   virtual double rescale(double gap) { return static_cast<void>(gap), 1; }
 };
 

@@ -168,7 +168,7 @@ class PowerBarrier final : public NormBarrier {
     const double factor = std::pow(size, 1 - p_);
     if (!(factor > 0) || !std::isfinite(factor)) return 1;
     const double shrink = weights_are_x_ ? 1 / size : factor;
-    curve_.delta = std::clamp(1e-3 * gap, 1e-14, curve_.delta);
+    curve_.delta = std::clamp(1e-2 * gap, 1e-14, curve_.delta);
     const auto position = [&](double x) { return std::copysign(curve_.t(std::fabs(x) * shrink), x); };
     if (entrywise_)
       T_ = (weights_are_x_ ? w_ : u_).unaryExpr(position);
