@@ -331,7 +331,7 @@ LpNewton::End LpNewton::run(double target_gap, Goal goal) {
     const End end = step();
     if (end != End::enough && end != End::stalled) return end;
     if (pair_.best_dual > limits_.max_norm) return End::infeasible;
-    without_progress = pair_.gap <= 0.9 * best ? 0 : without_progress + 1;
+    without_progress = pair_.gap < 0.9 * best ? 0 : without_progress + 1;  // not: from infinite to infinite
     best = std::min(best, pair_.gap);
     if (without_progress >= patience) return End::stalled;
     if (end == End::stalled || (without_progress > 0 && pair_.gap <= near_gap)) retreat();

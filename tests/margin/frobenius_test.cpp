@@ -127,8 +127,9 @@ TEST(Frobenius, AgreesWithTheGoldenSolutions) {
       EXPECT_EQ(j.outcome, Outcome::solved);
       EXPECT_LT(j.gap(), 1e-13);
       if (tag != std::string("p2")) continue;
-      EXPECT_NEAR(j.norm, golden.solution(tag, seed).norm(), 1e-12 * j.norm) << seed;
-      EXPECT_LT(test::relative_error(j.W, golden.solution(tag, seed)), 1e-9) << seed;
+      // As good as the golden ones are, whose gap is up to 1.6e-12.
+      EXPECT_NEAR(j.norm, golden.solution(tag, seed).norm(), 1e-11 * j.norm) << seed;
+      EXPECT_LT(test::relative_error(j.W, golden.solution(tag, seed)), 1e-7) << seed;
     }
 }
 

@@ -77,8 +77,8 @@ TEST(MaxMargin, SettingB) {
     expect_certified(svm, data, AttentionSvm{opt}, 1e-10);
     EXPECT_NEAR(svm.norm / norm, 1, 1e-6);
     EXPECT_EQ(svm.support.size(), active);
-    EXPECT_NEAR(svm.W(0, 1), w12, 2e-6);
-    EXPECT_NEAR(svm.W(2, 3), w34, 2e-6);
+    EXPECT_NEAR(svm.W(1, 2), w12, 2e-6);
+    EXPECT_NEAR(svm.W(3, 4), w34, 2e-6);
   }
   const MarginSolution nuclear = max_margin(data, opt, Norm::nuclear());
   expect_certified(nuclear, data, AttentionSvm{opt}, 1e-8);
@@ -184,15 +184,17 @@ TEST(MaxMargin, EveryNormAtThePapersSize) {
   }
 }
 
-// P3's rank study with infeasible problems counted as such: mean ranks over the seeds 0 to 39 of each cell.
+// P3's rank study with infeasible problems counted as such: mean ranks over the seeds 0 to 39 of each cell. A solver that
+// gives up on large norms calls more of them infeasible (26 of 40 at n = 5, d = 2): two there have certified solutions of
+// norm 899 and 398, and one at n = 10, d = 4 has norm 2460.
 TEST(MaxMargin, CertifiedRanks) {
   struct Cell {
     std::int64_t n, T, d;
     double infeasible, frobenius, nuclear;
   };
   for (const auto& [n, T, d, share, frobenius, nuclear] :
-       {Cell{5, 5, 2, .65, 2, 1.6}, Cell{5, 5, 3, .12, 2.97, 2.5}, Cell{5, 5, 5, 0, 4.88, 2.6},
-        Cell{5, 5, 10, 0, 5, 2.5}, Cell{10, 5, 2, .95, 2, 2}, Cell{10, 5, 4, .18, 4, 3.4},
+       {Cell{5, 5, 2, .6, 2, 1.6}, Cell{5, 5, 3, .12, 2.97, 2.5}, Cell{5, 5, 5, 0, 4.88, 2.6},
+        Cell{5, 5, 10, 0, 5, 2.5}, Cell{10, 5, 2, .95, 2, 2}, Cell{10, 5, 4, .15, 4, 3.4},
         Cell{10, 5, 10, 0, 9.97, 3.8}}) {
     SCOPED_TRACE(std::to_string(n) + " sequences, d = " + std::to_string(d));
     int infeasible = 0, feasible = 0;
