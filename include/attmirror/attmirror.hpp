@@ -48,6 +48,7 @@
 #include <attmirror/margin/max_margin.hpp>
 #include <attmirror/margin/problems.hpp>
 #include <attmirror/margin/support.hpp>
+#include <attmirror/margin/svm_file.hpp>
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/hyperbolic_entropy_map.hpp>
 #include <attmirror/mirror/lp_map.hpp>

@@ -7,16 +7,16 @@
 //                         geometry; at most 1 where the solution is that of this norm
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "cli/saved_model.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
-#include <attmirror/data/npz.hpp>
 #include <attmirror/descent/run_folder.hpp>
+#include <attmirror/margin/svm_file.hpp>
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -35,43 +35,23 @@ struct CompareOptions {
 };
 
 struct Solution {
-  Matrix weights;                  // W (d, d), or a prompt as one row
+  Matrix weights;                  // W (d, d), or a prompt as one column
   std::optional<Selection> alpha;  // the tokens it separates from the others
 };
 
-Solution load_solution(const std::filesystem::path& path, const Dataset& data, bool prompt) {
-  const std::string name = prompt ? "p" : "W";
-  const NamedArrays arrays = load_npz(path);
-  const auto found = arrays.find(name);
-  if (found == arrays.end())
+Solution read_solution(const std::filesystem::path& path, const Dataset& data, bool prompt) {
+  const SavedSolution saved = load_solution(path, data);
+  const char* name = prompt ? "p" : "W";
+  const Matrix weights = prompt ? Matrix(saved.p) : saved.W;
+  if (weights.size() == 0 && saved.status == Status::infeasible)
+    throw bad_input(
+        fmt::format("{}: the problem is infeasible: there is no solution to compare with", path.string()));
+  if (weights.size() == 0)
     throw bad_input(fmt::format("{}: missing array {}: a {} is compared with it", path.string(), name,
                                 prompt ? "prompt" : "run that trains W or K, Q"));
-  const Array& array = found->second;
-  const std::int64_t d = data.dim();
-  const Shape expected = prompt ? Shape{d} : Shape{d, d};
-  if (array.shape() != expected)
-    throw bad_input(fmt::format("{}: {} has shape {}: expected {}", path.string(), name,
-                                to_string(array.shape()), to_string(expected)));
-  const std::vector<double> values = array.to_doubles(fmt::format("{}: {}", path.string(), name));
-  for (std::size_t j = 0; j < values.size(); ++j)
-    if (!std::isfinite(values[j]))
-      throw bad_input(
-          prompt ? fmt::format("{}: p[{}] is {}: expected a finite number", path.string(), j, values[j])
-                 : fmt::format("{}: W[{},{}] is {}: expected a finite number", path.string(),
-                               j / static_cast<std::size_t>(d), j % static_cast<std::size_t>(d), values[j]));
-  if (std::ranges::all_of(values, [](double x) { return x == 0; }))
+  if (weights.isZero(0))
     throw bad_input(fmt::format("{}: {} is zero: it has no direction", path.string(), name));
-  Solution solution;
-  solution.weights = Eigen::Map<const Matrix>(values.data(), prompt ? 1 : d, d);
-  if (const auto alpha = arrays.find("alpha"); alpha != arrays.end()) {
-    solution.alpha = Selection{alpha->second.to_int64(fmt::format("{}: alpha", path.string()))};
-    try {
-      solution.alpha->validate(data);
-    } catch (const Error& error) {
-      throw bad_input(fmt::format("{}: alpha does not fit the data: {}", path.string(), error.what()));
-    }
-  }
-  return solution;
+  return {weights, saved.alpha};
 }
 
 Dataset load_data(const SavedRun& run, const CompareOptions& options) {
@@ -83,21 +63,9 @@ Dataset load_data(const SavedRun& run, const CompareOptions& options) {
   }
 }
 
-Parameterization parameterization_of(const SavedRun& run) {
-  if (run.config.params == "KQ") return KQ{run.config.rank};
-  if (run.config.params == "prompt") return Prompt{run.key_weights};
-  return W{};
-}
-
-// What is compared: W, K Q^T, or the prompt as one row.
-Matrix compared_weights(const Parameters& parameters) {
-  if (parameters.p.size() > 0) return parameters.p.transpose();
-  return combined_weights(parameters);
-}
-
 double margin_of(const Attention& model, const Matrix& weights, const Selection& selection) {
   if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()))
-    return selection_margin(model.data(), selection, *prompt, weights.row(0).transpose());
+    return selection_margin(model.data(), selection, *prompt, weights.col(0));
   return selection_margin(model.data(), selection, weights);
 }
 
@@ -142,20 +110,13 @@ std::vector<std::string> cells(const Comparison& c) {
 
 int run_compare(const CompareOptions& options, bool p_given) {
   if (p_given) validate_p(options.p);
-  const SavedRun run = load_run(options.run);
-  if (run.parameters.W.size() + run.parameters.K.size() + run.parameters.p.size() == 0)
-    throw bad_input(fmt::format("{} has no weights yet: the run was stopped before its first checkpoint",
-                                options.run.string()));
+  const SavedRun run = load_trained_run(options.run);
   const Measure measure =
       p_given ? Measure{options.p, Norm::l(options.p)}
               : Measure{geometry_p(run.config.optimizer), geometry_norm(run.config.optimizer)};
   const Dataset data = load_data(run, options);
-  const Attention model(data, parameterization_of(run), parse_loss(run.config.loss),
-                        attention_options(run.config));
-  const Solution svm = load_solution(options.svm, data, run.config.params == "prompt");
-  if (run.result && run.result->status == RunStatus::diverged)
-    throw bad_input(fmt::format("the run in {} diverged at step {}: its weights have no direction",
-                                options.run.string(), run.step));
+  const Attention model = model_of(run, data);
+  const Solution svm = read_solution(options.svm, data, run.config.params == "prompt");
 
   const Selection selected = selected_tokens(model, run.parameters);
   const Selection& alpha = svm.alpha ? *svm.alpha : selected;

@@ -70,7 +70,9 @@ void check_subcommand(std::span<char* const> arguments, std::span<const Subcomma
 }
 
 int run(int argc, char** argv, bool json) {
-  CLI::App app("Trains softmax attention by mirror descent and says which tokens it selects.", "attmirror");
+  CLI::App app(
+      "Trains softmax attention by mirror descent and solves the max-margin problem that it converges to.",
+      "attmirror");
   bool json_flag = false;
   app.formatter(help_formatter());
   app.set_help_flag("-h,--help", "this text");
@@ -82,9 +84,11 @@ int run(int argc, char** argv, bool json) {
       "130 Ctrl-C and 143 SIGTERM (checkpoint kept).\n\n"
       "Example:\n"
       "  attmirror generate --samples 6 --tokens 8 --dim 10 --seed 1 -o data.npz\n"
-      "  attmirror train data.npz --p 3 --normalized --steps 20000 -o run/");
-  const std::array commands{add_generate(app), add_train(app), add_compare(app), add_info(app),
-                            add_completion(app)};
+      "  attmirror train data.npz --p 3 --normalized --steps 20000 -o run/\n"
+      "  attmirror margin data.npz --select run:run/ -o svm.npz\n"
+      "  attmirror compare run/ svm.npz");
+  const std::array commands{add_generate(app), add_train(app), add_margin(app),
+                            add_compare(app),  add_info(app),  add_completion(app)};
 
   if (argc <= 1) {
     const std::string help = help_text(app);

@@ -111,11 +111,6 @@ std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view 
   return result;
 }
 
-Array text_array(std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {DType::uint8, {static_cast<std::int64_t>(text.size())}, {bytes.begin(), bytes.end()}};
-}
-
 const Array& get_array(const NamedArrays& arrays, const std::string& name) {
   const auto found = arrays.find(name);
   if (found == arrays.end()) throw bad_input(fmt::format("array {} is missing", name));
@@ -123,10 +118,7 @@ const Array& get_array(const NamedArrays& arrays, const std::string& name) {
 }
 
 std::string get_text(const NamedArrays& arrays, const std::string& name) {
-  const Array& array = get_array(arrays, name);
-  if (array.dtype() != DType::uint8 || array.axes() != 1)
-    throw bad_input(fmt::format("{} is {}: expected a text of bytes", name, array.describe()));
-  return {reinterpret_cast<const char*>(array.bytes().data()), array.size()};
+  return text_of(get_array(arrays, name), name);
 }
 
 std::vector<double> get_doubles(const NamedArrays& arrays, const std::string& name, std::size_t count) {

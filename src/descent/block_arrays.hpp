@@ -1,6 +1,7 @@
 // Parameters and records as named arrays, for the files of this room. Internal.
 #pragma once
 
+#include "data/text_array.hpp"
 #include <attmirror/attention/parameters.hpp>
 #include <attmirror/data/array.hpp>
 #include <attmirror/descent/record.hpp>
@@ -35,12 +36,9 @@ Parameters get_blocks(const NamedArrays& arrays, std::string_view prefix);
 // What put_stacked() wrote: one set of blocks for each of `count` records.
 std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view prefix, std::size_t count);
 
-// A text as bytes: .npy strings are padded UCS-4, which is no format for a sentence.
-Array text_array(std::string_view text);
-std::string get_text(const NamedArrays& arrays, const std::string& name);
-
 // The array, or Error (bad input): "array step is missing".
 const Array& get_array(const NamedArrays& arrays, const std::string& name);
+std::string get_text(const NamedArrays& arrays, const std::string& name);
 std::vector<double> get_doubles(const NamedArrays& arrays, const std::string& name, std::size_t count);
 std::vector<std::int64_t> get_int64(const NamedArrays& arrays, const std::string& name, std::size_t count);
 

@@ -30,6 +30,18 @@
 
 namespace attmirror {
 
+// Memory whose numbers start as anything: a matrix of which little is used costs nothing until then.
+template <class T>
+struct UnwrittenAllocator : CacheLineAllocator<T> {
+  using value_type = T;
+  UnwrittenAllocator() = default;
+  template <class U>
+  UnwrittenAllocator(const UnwrittenAllocator<U>&) noexcept {}
+  void construct(T*) noexcept {}
+};
+template <class T>
+using UnwrittenNumbers = std::vector<T, UnwrittenAllocator<T>>;
+
 template <class Real>
 struct QpProblem {
   const Real* M;  // rows of `stride` numbers, lower triangle
@@ -85,6 +97,9 @@ class ActiveSetQp {
 
   // Starts from the positive part of x, which must be finite.
   QpOutcome solve(const QpProblem<Real>& problem);
+
+  // After solve(): v <- M_PP^-1 v for numbers in the order of passive().
+  void solve_passive(Real* v) const { L_.solve(v); }
 
   // What block pivoting (nonnegative_qp.cpp) shares.
 
@@ -142,6 +157,8 @@ class ActiveSetQp {
   static constexpr Real close_to_dependent = 1e-6;
   // A wrong sign that cannot be mended counts from this part of the largest |b_k| on.
   static constexpr Real negligible = 1e-11;
+  // The same for a row that depends on P and differs from it by no more than rounding of M x and b.
+  static constexpr Real repeated = 1e-6;
 
   static std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
 
@@ -157,7 +174,7 @@ class ActiveSetQp {
   void forget_refusals() { std::fill(refused_.begin(), refused_.end(), static_cast<unsigned char>(0)); }
 
   std::ptrdiff_t stride_;
-  Numbers factor_;
+  UnwrittenNumbers<Real> factor_;
   GrowingCholesky<Real> L_;  // in factor_
   Numbers gradient_, solution_, rotations_;
   Numbers lengths_;        // square roots of the diagonal
@@ -165,7 +182,8 @@ class ActiveSetQp {
   Real bound_ = 0;         // the largest |b_k|
   Real largest_size_ = 0;  // beyond it rounding hides b
   std::vector<std::ptrdiff_t> passive_;
-  std::vector<unsigned char> is_passive_, refused_;
+  std::vector<unsigned char> is_passive_;
+  std::vector<unsigned char> refused_;  // 1: left again without progress, 2: repeats what P says
 };
 
 // Adds k to P if its pivot is above `pivot`; if not, L_.next_row() is L^-1 M_Pk.
@@ -249,12 +267,16 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
 
   // Each set comes at most once; in practice a few steps per index. The limit is against rounding.
   std::ptrdiff_t entered = -1;
+  bool changed = true;  // P, in the step before
   for (std::ptrdiff_t steps = 20 * size + 100; steps > 0; --steps) {
-    if (move_to_minimizer(problem) > Real(1e-10)) forget_refusals();
-    if (entered >= 0 && !is_passive_[at(entered)]) refused_[at(entered)] = 1;
-    entered = -1;
-    refine(problem);
-    if (!finite()) return QpOutcome::stalled;
+    if (changed) {
+      if (move_to_minimizer(problem) > Real(1e-10)) forget_refusals();
+      if (entered >= 0 && !is_passive_[at(entered)]) refused_[at(entered)] = 1;
+      entered = -1;
+      refine(problem);
+      if (!finite()) return QpOutcome::stalled;
+    }
+    changed = false;
 
     // The index that enters: the steepest. Those refused have just left again without any progress.
     std::ptrdiff_t entering = -1;
@@ -262,7 +284,8 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
     for (std::ptrdiff_t k = 0; k < size; ++k) {
       if (is_passive_[at(k)]) continue;
       const Real wrong = excess(problem, k);
-      if (refused_[at(k)]) {
+      if (refused_[at(k)] == 2) continue;
+      if (refused_[at(k)] == 1) {
         unresolved = std::max(unresolved, wrong * lengths_[at(k)]);
       } else if (wrong > steepest) {
         steepest = wrong;
@@ -275,6 +298,7 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
     const Real sign = gradient_[at(entering)] < 0 ? 1 : -1;  // -1 only for a free index
     if (grow(problem, entering, close_to_dependent)) {
       entered = entering;
+      changed = true;
       continue;
     }
 
@@ -297,7 +321,8 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
       const Real v = solution_[at(i)];
       if (problem.free(k) || v >= 0) continue;
       const Real reach = x[at(k)] / -v;
-      const bool is_rounding = reach * length > largest_size_ && lengths_[at(k)] * -v < Real(1e-12) * length;
+      const bool is_rounding =
+          reach * length > largest_size_ && lengths_[at(k)] * -v < 4e6 * epsilon * length;
       if (reach < step && !is_rounding) {
         step = reach;
         blocking = i;
@@ -311,10 +336,15 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
       passive_.push_back(entering);
       is_passive_[at(entering)] = 1;
       entered = entering;
+      changed = true;
       continue;
     }
-    // A slope within rounding: the row repeats what P says already. Or its parts do not add up.
-    if (slope <= 8 * epsilon * (size_ * length + pulls) || (blocking < 0 && !(pull > slope / 2))) {
+    // A slope within rounding: the row repeats what P says already.
+    if (slope <= 8 * epsilon * (size_ * length + pulls)) {
+      refused_[at(entering)] = slope <= repeated * bound_ ? 2 : 1;
+      continue;
+    }
+    if (blocking < 0 && !(pull > slope / 2)) {  // its parts do not add up
       refused_[at(entering)] = 1;
       continue;
     }
@@ -331,6 +361,7 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
       value += step * solution_[at(i)];
       if (!problem.free(passive_[at(i)])) value = std::max(value, Real(0));
     }
+    changed = true;
     const std::ptrdiff_t leaving = passive_[at(blocking)];
     x[at(leaving)] = 0;
     shrink(blocking);

@@ -109,10 +109,9 @@ inline double ascend(const AscentTask& task, std::ptrdiff_t g) {
   return worst;
 }
 
-double sweep(const AscentTask& task, std::ptrdiff_t groups, int direction) {
+double sweep(const AscentTask& task, std::ptrdiff_t groups) {
   double worst = 0;
-  for (std::ptrdiff_t i = 0; i < groups; ++i)
-    worst = max(ascend(task, direction > 0 ? i : groups - 1 - i), worst);
+  for (std::ptrdiff_t g = 0; g < groups; ++g) worst = max(ascend(task, g), worst);
   return worst;
 }
 

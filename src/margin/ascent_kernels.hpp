@@ -14,7 +14,7 @@ struct AscentTask {
   std::ptrdiff_t right_stride, cols;
   const std::ptrdiff_t* list;   // the constraints that take part
   const std::ptrdiff_t* begin;  // group g has list positions begin[g] to begin[g + 1] - 1
-  const double* steps;          // of each list position: relaxation / curvature
+  const double* steps;          // of each list position: 1 / curvature
   const double* bounds;         // b_k
   const unsigned char* free;    // of constraints: nonzero where lambda_k may be negative
   const double* curvatures;     // row g: h_i = sum_j D_ij z_j^2, of left_stride numbers
@@ -26,9 +26,8 @@ struct AscentTask {
 };
 
 struct AscentTable {
-  // One pass over the groups, first to last or last to first. Returns the largest |b - B V| that was met at a constraint
-  // that could move.
-  double (*sweep)(const AscentTask& task, std::ptrdiff_t groups, int direction);
+  // One pass over the groups. Returns the largest |b - B V| that was met at a constraint that could move.
+  double (*sweep)(const AscentTask& task, std::ptrdiff_t groups);
   // curvatures[g] and, for each list position, sum_i a_i^2 h_i
   void (*curvatures)(const AscentTask& task, std::ptrdiff_t group_begin, std::ptrdiff_t group_end,
                      double* curvatures, double* diagonal);

@@ -51,7 +51,7 @@ struct NormalTask {
   std::ptrdiff_t out_cols;  // a multiple of four that fits into out_stride; columns up to this may be written
 };
 
-// What one block's rows need for a while: normal_scratch_size() numbers.
+// Memory that the rows of one block need for a while.
 struct NormalScratch {
   double* weighted;  // D diag(z), rows x padded cols
   double* pairs;     // h for each block up to this one: rows x pairs_stride; one row where D is all ones

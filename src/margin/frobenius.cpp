@@ -13,6 +13,7 @@
 //   v_P <- v_P - M_PP^-1 B_P (B^T v)                  a null vector cancels to rounding of v (corrected seminormal equations)
 //
 // Where no W satisfies the constraints the dual is unbounded along v >= 0 with B^T v = 0 and c^T v > 0: the proof.
+#include "margin/active_set_qp.hpp"
 #include "margin/nonnegative_qp.hpp"
 #include "margin/normal_matrix.hpp"
 #include "margin/solver.hpp"
@@ -29,6 +30,12 @@ namespace {
 // Sweeps are cheap beside a factorization, and each wrong guess costs one.
 constexpr int sweeps = 12;
 
+// How far, in units of the largest bound, a margin is above its bound to be left alone by the later sweeps.
+constexpr double far_inside = 0.2;
+
+// Extended precision has no vector instructions.
+constexpr std::ptrdiff_t largest_extended = 1500;
+
 std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
 
 class FrobeniusSolver {
@@ -37,7 +44,8 @@ class FrobeniusSolver {
       : constraints_(constraints),
         limits_(limits),
         count_(constraints.count()),
-        M_(count_, count_),
+        products_(at(count_ * padded(count_))),
+        M_{products_.data(), count_, count_, padded(count_)},
         qp_(count_),
         scratch_(constraints.make_scratch()),
         step_(constraints.rows(), constraints.cols()),
@@ -59,28 +67,24 @@ class FrobeniusSolver {
     if (limits_.out_of_time()) return end(Outcome::out_of_time);
     std::vector<std::ptrdiff_t> all(at(count_));
     std::iota(all.begin(), all.end(), std::ptrdiff_t{0});
-    normal_matrix_identity(constraints_, all, M_.view(), limits_.pool);
+    normal_matrix_identity(constraints_, all, M_, limits_.pool);
     if (start.has_multipliers())
       answer_.lambda = start.lambda;
     else
       ascend();
 
-    const QpResult result =
-        qp_.solve(M_.view(), c, is_free_, answer_.lambda, limits_.iterations_left, limits_.pool);
+    const QpResult result = qp_.solve(M_, c, is_free_, answer_.lambda, limits_.iterations_left, limits_.pool);
     answer_.iterations = result.factorizations;
-    switch (result.outcome) {
-      case QpResult::Outcome::solved:
-        return end(meet_margins() ? Outcome::solved : Outcome::stalled);
-      case QpResult::Outcome::unbounded:
-        return end(cancel() ? Outcome::infeasible : Outcome::stalled);
-      case QpResult::Outcome::stalled:
-        break;
-    }
-    const bool met = meet_margins();
-    if (met) return end(Outcome::solved);
+    // Multipliers that grew until rounding stopped them prove as much as a null vector.
+    if (result.outcome == QpOutcome::stalled && proves_infeasibility()) return end(Outcome::infeasible);
+    if (result.outcome == QpOutcome::unbounded && cancel()) return end(Outcome::infeasible);
+    if (result.outcome != QpOutcome::unbounded && meet_margins()) return end(Outcome::solved);
     if (limits_.out_of_time()) return end(Outcome::out_of_time);
-    return end(result.factorizations >= limits_.iterations_left ? Outcome::out_of_iterations
-                                                                : Outcome::stalled);
+    if (result.outcome == QpOutcome::stalled && answer_.iterations >= limits_.iterations_left)
+      return end(Outcome::out_of_iterations);
+    if (result.outcome == QpOutcome::solved && is_rounding_of_weights()) return end(Outcome::stalled);
+    if (count_ > largest_extended) return end(Outcome::stalled);
+    return end(solve_extended());
   }
 
  private:
@@ -92,18 +96,26 @@ class FrobeniusSolver {
   // Gauss-Seidel on M lambda = c, projected to lambda >= 0, from the lower triangle alone: what the entries right of the
   // diagonal add to a row was summed up in the sweep before, when the rows below were at hand.
   void ascend() {
-    const ConstMatrixView M = M_.view();
+    const ConstMatrixView M = M_;
     auto& lambda = answer_.lambda;
     AlignedVector &right = full_, &next = part_;
+    const auto c = constraints_.bounds();
+    const double largest = *std::max_element(c.begin(), c.end());
+    std::vector<unsigned char> is_idle(at(count_), 0);
     std::fill(right.begin(), right.end(), 0.0);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       std::fill(next.begin(), next.end(), 0.0);
       for (std::ptrdiff_t k = 0; k < count_; ++k) {
+        if (is_idle[at(k)]) continue;
         const double* row = M.data + k * M.stride;
         const Eigen::Map<const Vector> left(row, k);
         const double others = left.dot(Eigen::Map<const Vector>(lambda.data(), k)) + right[at(k)];
-        double value = (constraints_.bounds()[at(k)] - others) / row[k];
-        if (!is_free_[at(k)]) value = std::max(value, 0.0);
+        double value = (c[at(k)] - others) / row[k];
+        if (!is_free_[at(k)] && value <= 0) {
+          // Far inside its bound after the first sweeps: it will hardly become active. A wrong guess is mended later.
+          is_idle[at(k)] = sweep >= 2 && others - c[at(k)] > far_inside * largest;
+          value = 0;
+        }
         lambda[at(k)] = value;
         if (value != 0) Eigen::Map<Vector>(next.data(), k) += value * left;
       }
@@ -145,8 +157,12 @@ class FrobeniusSolver {
         if (!is_free_[at(k)]) lambda = std::max(lambda, 0.0);
       }
     }
-    constraints_.adjoint(answer_.lambda, scratch_, step_.view(), limits_.pool);
-    return gap(bound(step_.view().eigen().norm())) <= limits_.tolerance;
+    return gap() <= limits_.tolerance;
+  }
+
+  // Whether a gap is what the rounding of W to doubles leaves: the margins' error is that of |W|.
+  bool is_rounding_of_weights() {
+    return gap() <= 100 * std::numeric_limits<double>::epsilon() * answer_.W.view().eigen().norm();
   }
 
   // A bound far below the others drowns in the rounding of its margin, and W would have to be scaled up for its sake. It is
@@ -154,7 +170,7 @@ class FrobeniusSolver {
   double safety(std::ptrdiff_t k, double norm) const {
     if (is_free_[at(k)]) return 0;
     constexpr double epsilon = std::numeric_limits<double>::epsilon();
-    const double rounding = 4 * epsilon * norm * std::sqrt(M_.view().data[k * (M_.view().stride + 1)]);
+    const double rounding = 4 * epsilon * norm * std::sqrt(M_.data[k * (M_.stride + 1)]);
     return answer_.lambda[at(k)] * rounding < epsilon * norm * norm ? rounding : 0;
   }
 
@@ -162,12 +178,14 @@ class FrobeniusSolver {
   double bound(double norm) const {
     const auto c = constraints_.bounds();
     const double sum = std::inner_product(c.begin(), c.end(), answer_.lambda.begin(), 0.0);
-    return norm > 0 ? sum / norm : 0;
+    return norm > 0 ? sum / norm : sum > 0 ? std::numeric_limits<double>::infinity() : 0;
   }
 
   // The relative gap between |W|, once W is scaled so that it meets the worst margin, and the dual bound.
-  double gap(double dual) const {
+  double gap() {
     const auto c = constraints_.bounds();
+    constraints_.adjoint(answer_.lambda, scratch_, step_.view(), limits_.pool);
+    const double dual = bound(step_.view().eigen().norm());
     const double norm = answer_.W.view().eigen().norm();
     double worst = 1;
     for (std::ptrdiff_t k = 0; k < count_; ++k) {
@@ -185,6 +203,11 @@ class FrobeniusSolver {
     return (norm / worst - dual) / (norm / worst);
   }
 
+  bool proves_infeasibility() {
+    constraints_.adjoint(answer_.lambda, scratch_, step_.view(), limits_.pool);
+    return bound(step_.view().eigen().norm()) > limits_.max_norm;
+  }
+
   // Turns the null vector into a proof: B^T v = 0 up to rounding of v. Whether it proves enough.
   bool cancel() {
     auto& v = answer_.lambda;
@@ -193,8 +216,7 @@ class FrobeniusSolver {
     double highest = 0;
     for (int round = 0; round < 5; ++round) {
       constraints_.adjoint(v, scratch_, U, limits_.pool);
-      const double norm = U.eigen().norm();
-      const double proved = norm > 0 ? bound(norm) : std::numeric_limits<double>::infinity();
+      const double proved = bound(U.eigen().norm());
       if (!(proved > 2 * highest)) break;
       highest = proved;
       best = v;
@@ -210,10 +232,62 @@ class FrobeniusSolver {
     return highest > limits_.max_norm;
   }
 
+  // The same in extended precision, for norms up to 1e8 or so: M has the digits there that squaring takes away. Slow, but
+  // such problems are rare.
+  Outcome solve_extended() {
+    using Real = long double;
+    using Block = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const Block a = constraints_.left().eigen().cast<Real>(), z = constraints_.right().eigen().cast<Real>();
+    const std::ptrdiff_t stride = padded(count_);
+    ActiveSetQp<Real>::Numbers M(at(count_ * stride)), lambda(at(count_));
+    const Block scalar_products = z * z.transpose();
+    for (std::ptrdiff_t k = 0; k < count_; ++k)
+      for (std::ptrdiff_t l = 0; l <= k; ++l)
+        M[at(k * stride + l)] =
+            a.row(k).dot(a.row(l)) * scalar_products(constraints_.group_of(k), constraints_.group_of(l));
+    std::copy(answer_.lambda.begin(), answer_.lambda.end(), lambda.begin());
+    const QpProblem<Real> problem{M.data(), stride, constraints_.bounds(), is_free_, lambda};
+    ActiveSetQp<Real> qp(count_);
+    if (!qp.begin(problem)) return Outcome::stalled;
+    ++answer_.iterations;
+    const QpOutcome outcome = qp.solve(problem);
+
+    // W = B^T lambda, corrected as above, and rounded last.
+    const auto adjoint = [&](const Eigen::Matrix<Real, Eigen::Dynamic, 1>& weights) {
+      Block sums = Block::Zero(constraints_.groups(), constraints_.rows());
+      for (std::ptrdiff_t k = 0; k < count_; ++k) sums.row(constraints_.group_of(k)) += weights[k] * a.row(k);
+      return Block(sums.transpose() * z);
+    };
+    Eigen::Matrix<Real, Eigen::Dynamic, 1> weights = Eigen::Map<decltype(weights)>(lambda.data(), count_);
+    Block W = adjoint(weights);
+    for (int round = 0; outcome == QpOutcome::solved && round < 2; ++round) {
+      ActiveSetQp<Real>::Numbers step;
+      for (const std::ptrdiff_t k : qp.passive())
+        step.push_back(constraints_.bounds()[at(k)] -
+                       a.row(k).dot(W * z.row(constraints_.group_of(k)).transpose()));
+      qp.solve_passive(step.data());
+      weights.setZero();
+      for (std::size_t i = 0; i < step.size(); ++i) weights[qp.passive()[i]] = step[i];
+      W += adjoint(weights);
+      for (std::ptrdiff_t k = 0; k < count_; ++k)
+        lambda[at(k)] =
+            is_free_[at(k)] ? lambda[at(k)] + weights[k] : std::max(lambda[at(k)] + weights[k], Real(0));
+    }
+    answer_.W.view().eigen() = W.cast<double>();
+    std::copy(lambda.begin(), lambda.end(), answer_.lambda.begin());
+    if (outcome == QpOutcome::unbounded) {
+      answer_.W.view().eigen().setZero();
+      return proves_infeasibility() ? Outcome::infeasible : Outcome::stalled;
+    }
+    constraints_.forward(answer_.W.view(), scratch_, margins_, limits_.pool);
+    return gap() <= limits_.tolerance ? Outcome::solved : Outcome::stalled;
+  }
+
   const ScaledConstraints& constraints_;
   const SolverLimits& limits_;
   std::ptrdiff_t count_;
-  PaddedMatrix M_;
+  UnwrittenNumbers<double> products_;
+  MatrixView M_;
   NonnegativeQp qp_;
   PaddedMatrix scratch_, step_;
   AlignedVector margins_, full_, part_;

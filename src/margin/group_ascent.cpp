@@ -229,7 +229,7 @@ class GroupAscent {
         task.begin = everyone_begin_.data();
         for (std::size_t k = 0; k < steps_.size(); ++k) steps_[k] = 1 / diagonal_[k];
       }
-      table().sweep(task, all_.groups(), 1);
+      table().sweep(task, all_.groups());
       if (over_all) {
         list_movable();
         task.list = movable_.data();

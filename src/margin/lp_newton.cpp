@@ -23,6 +23,7 @@
 #include "margin/cholesky.hpp"
 #include "margin/lp_line.hpp"
 #include "margin/lp_linearization.hpp"
+#include "margin/lp_pair.hpp"
 #include "margin/nonnegative_qp.hpp"
 #include "margin/normal_matrix.hpp"
 #include "margin/solver.hpp"
@@ -37,7 +38,6 @@ namespace attmirror {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double stage_factor = 2.5;   // from one p to the next
 constexpr double stage_gap = 0.1;      // at which the next stage begins
 constexpr int stage_iterations = 4;    // after which it begins anyway
@@ -47,7 +47,6 @@ constexpr double least_bound = 1e-14;  // of the slopes; grows where rounding of
 constexpr double tame = 1e-3;          // ratio of the slopes that a repair works with
 constexpr double near_gap = 1e-5;      // below it steps are full: what a search sees is rounding
 constexpr int patience = 10;           // iterations without progress
-constexpr double hard_tolerance = 1e-13;
 
 std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
 
@@ -64,7 +63,6 @@ class LpNewton {
   enum class End { enough, stalled, infeasible, out_of_iterations, out_of_time };
 
   bool begin();  // from the start, or the Frobenius solution where it lacks something
-  void judge();  // norm, dual, gap and the best W and lambda of this p
   void new_p(double p);
   enum class Goal { stage, end };
   End run(double target_gap, Goal goal);
@@ -79,24 +77,19 @@ class LpNewton {
   const SolverLimits& limits_;
   const SolverStart& start_;
   const std::ptrdiff_t count_;
-  double largest_bound_ = 0;
-  bool hard_ = false;     // some constraint is an equality or has the bound 0
-  bool scalable_ = true;  // no equality with a bound other than 0: a multiple of W is feasible too
   int factorizations_ = 0;
   double least_bound_ = least_bound;
 
   LpMap map_{2.0};
+  LpPair pair_;
   LpLinearization line_;
   LpLineSearch search_;
   NonnegativeQp quadratic_;
-  PaddedMatrix scratch_, M_, W_, U_, new_W_, new_U_, best_W_;
-  AlignedVector lambda_, margins_, x_, new_margins_, offset_margins_, best_lambda_, b_, x_J_;
+  PaddedMatrix scratch_, M_, new_W_, new_U_;
+  AlignedVector x_, new_margins_, offset_margins_, b_, x_J_;
   std::vector<std::ptrdiff_t> J_;
   std::vector<unsigned char> in_J_, is_free_;
-  double best_norm_ = infinity, best_dual_ = 0, gap_ = infinity, current_gap_ = infinity;
   double dual_step_ = 0;  // of the last step, 1: Newton's domain
-  double excess_ = 0;     // by how much W must grow to satisfy the constraints: 1 + excess_
-  double violation_ = 0;  // of the constraints that no multiple of W satisfies, relative to W
 };
 
 LpNewton::LpNewton(const ScaledConstraints& constraints, const SolverLimits& limits, const SolverStart& start)
@@ -104,33 +97,22 @@ LpNewton::LpNewton(const ScaledConstraints& constraints, const SolverLimits& lim
       limits_(limits),
       start_(start),
       count_(constraints.count()),
+      pair_(constraints),
       line_(constraints.rows(), constraints.cols()),
       search_(constraints.rows(), constraints.cols()),
       quadratic_(constraints.count()),
       scratch_(constraints.make_scratch()),
       M_(constraints.count(), constraints.count()),
-      W_(constraints.rows(), constraints.cols()),
-      U_(W_),
-      new_W_(W_),
-      new_U_(W_),
-      best_W_(W_),
-      lambda_(at(count_)),
-      margins_(lambda_),
-      x_(lambda_),
-      new_margins_(lambda_),
-      offset_margins_(lambda_),
-      best_lambda_(lambda_),
-      b_(lambda_),
-      x_J_(lambda_),
+      new_W_(constraints.rows(), constraints.cols()),
+      new_U_(new_W_),
+      x_(at(count_)),
+      new_margins_(x_),
+      offset_margins_(x_),
+      b_(x_),
+      x_J_(x_),
       in_J_(at(count_)),
       is_free_(at(count_)) {
   J_.reserve(at(count_));
-  for (std::ptrdiff_t k = 0; k < count_; ++k) {
-    const double c = constraints.bounds()[at(k)];
-    largest_bound_ = std::max(largest_bound_, std::fabs(c));
-    if (constraints.is_equality(k) && c != 0) scalable_ = false;
-    hard_ = hard_ || constraints.is_equality(k) || c == 0;
-  }
 }
 
 bool LpNewton::begin() {
@@ -141,10 +123,10 @@ bool LpNewton::begin() {
       std::all_of(start_.lambda.begin(), start_.lambda.end(), [](double x) { return std::isfinite(x); }) &&
       std::any_of(start_.lambda.begin(), start_.lambda.end(), [](double x) { return x != 0; });
   if (usable) {
-    W_ = start_.W;
+    pair_.W = start_.W;
     for (std::ptrdiff_t k = 0; k < count_; ++k) {
       const double value = start_.lambda[at(k)];
-      lambda_[at(k)] = constraints_.is_equality(k) ? value : std::max(value, 0.0);
+      pair_.lambda[at(k)] = constraints_.is_equality(k) ? value : std::max(value, 0.0);
     }
   } else {
     // The Frobenius solution: lines w = u.
@@ -154,66 +136,32 @@ bool LpNewton::begin() {
       is_free_[at(k)] = constraints_.is_equality(k) ? 1 : 0;
     }
     normal_matrix_identity(constraints_, J_, M_.view(), limits_.pool);
-    const QpResult result = quadratic_.solve(M_.view(), constraints_.bounds(), is_free_, lambda_,
+    const QpResult result = quadratic_.solve(M_.view(), constraints_.bounds(), is_free_, pair_.lambda,
                                              limits_.iterations_left, limits_.pool);
     factorizations_ += result.factorizations;
     if (result.outcome == QpResult::Outcome::unbounded) return false;
-    constraints_.adjoint(lambda_, scratch_, W_.view(), limits_.pool);
+    constraints_.adjoint(pair_.lambda, scratch_, pair_.W.view(), limits_.pool);
   }
-  constraints_.forward(W_.view(), scratch_, margins_, limits_.pool);
-  constraints_.adjoint(lambda_, scratch_, U_.view(), limits_.pool);
+  pair_.refresh(scratch_, limits_.pool);
   return true;
 }
 
 void LpNewton::new_p(double p) {
   map_ = LpMap(p);
-  best_norm_ = infinity;
-  best_dual_ = 0;
-  judge();
-}
-
-// W counts with the multiple that satisfies the constraints.
-void LpNewton::judge() {
-  const auto c = constraints_.bounds();
-  double scale = 1, violation = 0;
-  for (std::ptrdiff_t k = 0; k < count_; ++k) {
-    const double margin = margins_[at(k)], bound = c[at(k)];
-    if (constraints_.is_equality(k))
-      violation = std::max(violation, std::fabs(margin - bound));
-    else if (bound == 0 || !scalable_)
-      violation = std::max(violation, bound - margin);
-    else if (!(margin * scale >= bound))
-      scale = margin > 0 ? bound / margin : infinity;
-  }
-  const double size = max_abs(W_.view());
-  excess_ = scale - 1;
-  violation_ = size > 0 && std::isfinite(size) ? violation / (size * std::max(1.0, scale)) : infinity;
-  double bound_product = 0;
-  for (std::ptrdiff_t k = 0; k < count_; ++k) bound_product += c[at(k)] * lambda_[at(k)];
-  const double dual_norm = map_.dual_norm(U_.view());
-  const double norm = violation_ <= 10 * hard_tolerance ? scale * map_.norm(W_.view()) : infinity;
-  const double dual = dual_norm > 0 ? bound_product / dual_norm : 0;
-  if (norm < best_norm_) {
-    best_norm_ = norm;
-    best_W_ = W_;
-  }
-  if (dual > best_dual_) {
-    best_dual_ = dual;
-    best_lambda_ = lambda_;
-  }
-  gap_ = std::isfinite(best_norm_) ? (best_norm_ - best_dual_) / best_norm_ : infinity;
-  current_gap_ = std::isfinite(norm) ? std::max((norm - dual) / norm, gap_) : infinity;
+  least_bound_ = least_bound;
+  pair_.forget_best();
+  pair_.judge(map_);
 }
 
 // The constraints that the next step may meet: those in force, and those whose margin is near the bound as steps go.
 void LpNewton::choose_candidates() {
   const double reach =
-      4 * std::sqrt(std::min(std::max(current_gap_, 1e-8), 1.0)) * (1 + std::max(excess_, 0.0));
+      0.75 * std::sqrt(std::min(std::max(pair_.current_gap, 1e-8), 1.0)) * (1 + std::max(pair_.excess, 0.0));
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k) {
     const double bound = constraints_.bounds()[at(k)];
-    const bool near = !(margins_[at(k)] - bound > reach * std::max(bound, 0.5 * largest_bound_));
-    in_J_[at(k)] = near || constraints_.is_equality(k) || lambda_[at(k)] != 0;
+    const bool near = !(pair_.margins[at(k)] - bound > reach * std::max(bound, 0.5 * pair_.largest_bound));
+    in_J_[at(k)] = near || constraints_.is_equality(k) || pair_.lambda[at(k)] != 0;
     if (in_J_[at(k)]) J_.push_back(k);
   }
 }
@@ -258,13 +206,13 @@ QpResult LpNewton::solve_quadratic() {
 
 LpNewton::End LpNewton::step() {
   const auto c = Eigen::Map<const Eigen::ArrayXd>(constraints_.bounds().data(), count_);
-  Eigen::Map<Eigen::ArrayXd> lambda(lambda_.data(), count_), x(x_.data(), count_);
-  Eigen::Map<Eigen::ArrayXd> margins(margins_.data(), count_), new_margins(new_margins_.data(), count_);
+  Eigen::Map<Eigen::ArrayXd> lambda(pair_.lambda.data(), count_), x(x_.data(), count_);
+  Eigen::Map<Eigen::ArrayXd> margins(pair_.margins.data(), count_), new_margins(new_margins_.data(), count_);
   // For p < 2 the bound keeps alive the many entries that the solution leaves at 0: together they must not weigh much.
   const double entries = static_cast<double>(constraints_.rows() * constraints_.cols());
   const double share = map_.p() < 2 ? std::min(slope_bound, 1 / entries) : slope_bound;
-  const double bound = std::max(least_bound_, share * std::min(std::max(current_gap_, 0.0), 0.1));
-  const double unit = line_.form(map_, W_.view(), U_.view(), (c * lambda).sum(), bound);
+  const double bound = std::max(least_bound_, share * std::min(std::max(pair_.current_gap, 0.0), 0.1));
+  const double unit = line_.form(map_, pair_.W.view(), pair_.U.view(), (c * lambda).sum(), bound);
   if (!(unit > 0)) return End::stalled;
   lambda *= line_.multiplier_scale();
   constraints_.forward(line_.offset(), scratch_, offset_margins_, limits_.pool);
@@ -279,7 +227,7 @@ LpNewton::End LpNewton::step() {
       // B^T x = 0 although c^T x > 0: no W satisfies the constraints with x > 0.
       const double dual = (c * x).sum() / map_.dual_norm(new_U_.view());
       if (!(dual > limits_.max_norm)) return End::stalled;
-      best_lambda_ = x_;
+      pair_.best_lambda = x_;
       return End::infeasible;
     }
     flat(new_W_.view()) = flat(line_.offset()) + flat(line_.slopes()) * flat(new_U_.view());
@@ -291,11 +239,11 @@ LpNewton::End LpNewton::step() {
   // W: from one feasible point to another, in units of the line.
   new_margins *= unit;
   flat(new_W_.view()) -= flat(line_.weights());
-  const bool searches =
-      map_.p() > 2 && gap_ > near_gap && std::isfinite(excess_) && violation_ <= hard_tolerance;
+  const bool searches = map_.p() > 2 && pair_.gap > near_gap && std::isfinite(pair_.excess) &&
+                        pair_.violation <= hard_tolerance;
   const double t =
       searches ? search_.minimize(map_, LpSide::primal, line_.weights(), new_W_.view(), {}) : 1.0;
-  flat(W_.view()) = unit * (flat(line_.weights()) + t * flat(new_W_.view()));
+  flat(pair_.W.view()) = unit * (flat(line_.weights()) + t * flat(new_W_.view()));
   margins += t * (new_margins - margins);
 
   // lambda: for p > 2 the solution itself, which knows the constraints in force; its bound may fall in between.
@@ -306,17 +254,17 @@ LpNewton::End LpNewton::step() {
     s = search_.minimize(map_, LpSide::dual, line_.dual(), new_U_.view(),
                          {(c * lambda).sum(), (c * x).sum()});
     for (std::ptrdiff_t k = 0; k < count_; ++k) {
-      const double value = lambda_[at(k)] + s * x_[at(k)];
-      lambda_[at(k)] = constraints_.is_equality(k) ? value : std::max(value, 0.0);
+      const double value = pair_.lambda[at(k)] + s * x_[at(k)];
+      pair_.lambda[at(k)] = constraints_.is_equality(k) ? value : std::max(value, 0.0);
     }
-    constraints_.adjoint(lambda_, scratch_, U_.view(), limits_.pool);
+    constraints_.adjoint(pair_.lambda, scratch_, pair_.U.view(), limits_.pool);
   } else {
     lambda = x;
-    flat(U_.view()) = flat(new_U_.view());
+    flat(pair_.U.view()) = flat(new_U_.view());
   }
   dual_step_ = s;
-  judge();
-  if (!(excess_ <= 0.3 * gap_) || violation_ > hard_tolerance) repair();
+  pair_.judge(map_);
+  if (!(pair_.excess <= 0.3 * pair_.gap) || pair_.violation > hard_tolerance) repair();
   return End::enough;
 }
 
@@ -324,13 +272,16 @@ LpNewton::End LpNewton::step() {
 void LpNewton::repair() {
   const double largest = max_abs(line_.slopes());
   auto D = flat(new_U_.view());
-  if (map_.p() < 2)
+  if (!(line_.unit() > 0))
+    fill_entries(new_U_.view(), 1.0);  // no step so far
+  else if (map_.p() < 2)
     D = flat(line_.slopes()).max(tame * largest);
   else
     D = flat(line_.slopes()).min(flat(line_.slopes()).minCoeff() / tame);
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k)
-    if (constraints_.is_equality(k) || lambda_[at(k)] > 0 || margins_[at(k)] < constraints_.bounds()[at(k)])
+    if (constraints_.is_equality(k) || pair_.lambda[at(k)] > 0 ||
+        pair_.margins[at(k)] < constraints_.bounds()[at(k)])
       J_.push_back(k);
   const auto size = std::ssize(J_);
   if (size == 0 || factorizations_ >= limits_.iterations_left) return;
@@ -339,49 +290,51 @@ void LpNewton::repair() {
   for (std::ptrdiff_t i = 0; i < size; ++i) M.data[i * M.stride + i] *= 1 + 1e-14 * static_cast<double>(size);
   ++factorizations_;
   if (cholesky(M, 0, limits_.pool) != size) return;
+  const double hair = 8 * std::numeric_limits<double>::epsilon() * max_abs(pair_.W.view()) *
+                      std::sqrt(static_cast<double>(constraints_.rows() * constraints_.cols()));
   for (int round = 0; round < 2; ++round) {
     for (std::ptrdiff_t i = 0; i < size; ++i) {
       const std::ptrdiff_t k = J_[at(i)];
-      x_J_[at(i)] = constraints_.bounds()[at(k)] - margins_[at(k)];
+      // A hair inside, where no multiple of W could help against rounding.
+      const bool exact = constraints_.is_equality(k) || (pair_.scalable && constraints_.bounds()[at(k)] > 0);
+      x_J_[at(i)] = constraints_.bounds()[at(k)] - pair_.margins[at(k)] + (exact ? 0 : hair);
     }
     cholesky_solve(M, size, x_J_.data());
     std::fill(x_.begin(), x_.end(), 0.0);
     for (std::ptrdiff_t i = 0; i < size; ++i) x_[at(J_[at(i)])] = x_J_[at(i)];
     constraints_.adjoint(x_, scratch_, new_W_.view(), limits_.pool);
-    flat(W_.view()) += D * flat(new_W_.view());
-    constraints_.forward(W_.view(), scratch_, margins_, limits_.pool);
+    flat(pair_.W.view()) += D * flat(new_W_.view());
+    constraints_.forward(pair_.W.view(), scratch_, pair_.margins, limits_.pool);
   }
-  judge();
+  pair_.judge(map_);
 }
 
 // Rounding has the better of a step: back to the best, with slopes that differ less.
 void LpNewton::retreat() {
   least_bound_ = std::min(100 * least_bound_, 1e-6);
-  if (std::isfinite(best_norm_)) W_ = best_W_;
-  if (best_dual_ > 0) lambda_ = best_lambda_;
-  constraints_.forward(W_.view(), scratch_, margins_, limits_.pool);
-  constraints_.adjoint(lambda_, scratch_, U_.view(), limits_.pool);
-  judge();
+  pair_.return_to_best();
+  pair_.refresh(scratch_, limits_.pool);
+  pair_.judge(map_);
 }
 
-// Steps until current_gap_ (a stage) or gap_ (the end) is small enough. A stage takes at least one: near p = 1 its norm
+// Steps until pair_.current_gap (a stage) or pair_.gap (the end) is small enough. A stage takes at least one: near p = 1 its norm
 // hardly differs from the last one's, but where lambda must go does.
 LpNewton::End LpNewton::run(double target_gap, Goal goal) {
-  double best = gap_;
+  double best = pair_.gap;
   for (int i = 0, without_progress = 0;; ++i) {
     if (goal == Goal::stage
-            ? i > 0 && ((current_gap_ <= target_gap && dual_step_ >= 0.5) || i == stage_iterations)
-            : gap_ <= target_gap)
+            ? i > 0 && ((pair_.current_gap <= target_gap && dual_step_ >= 0.5) || i == stage_iterations)
+            : pair_.gap <= target_gap)
       return End::enough;
     if (factorizations_ >= limits_.iterations_left) return End::out_of_iterations;
     if (limits_.out_of_time()) return End::out_of_time;
     const End end = step();
     if (end != End::enough && end != End::stalled) return end;
-    if (best_dual_ > limits_.max_norm) return End::infeasible;
-    without_progress = gap_ <= 0.9 * best ? 0 : without_progress + 1;
-    best = std::min(best, gap_);
+    if (pair_.best_dual > limits_.max_norm) return End::infeasible;
+    without_progress = pair_.gap <= 0.9 * best ? 0 : without_progress + 1;
+    best = std::min(best, pair_.gap);
     if (without_progress >= patience) return End::stalled;
-    if (end == End::stalled || (without_progress > 0 && gap_ <= near_gap)) retreat();
+    if (end == End::stalled || (without_progress > 0 && pair_.gap <= near_gap)) retreat();
   }
 }
 
@@ -392,20 +345,20 @@ SolverAnswer LpNewton::solve(double p) {
     answer.iterations = factorizations_;
     return answer;
   };
-  if (largest_bound_ == 0) {
-    answer.W = W_;  // 0 satisfies everything
-    answer.lambda = lambda_;
+  if (pair_.largest_bound == 0) {
+    answer.W = pair_.W;  // 0 satisfies everything
+    answer.lambda = pair_.lambda;
     return finish(Outcome::solved);
   }
   if (!begin()) {
-    answer.W = W_;
-    answer.lambda = lambda_;
+    answer.W = pair_.W;
+    answer.lambda = pair_.lambda;
     return finish(Outcome::infeasible);
   }
   const double target = limits_.tolerance / 100;
   End end = End::enough;
   new_p(p);
-  if (!(gap_ <= direct_gap)) {
+  if (!(pair_.gap <= direct_gap)) {
     const double exponent = p > 2 ? p - 1 : 1 / (p - 1);
     const double stages = std::ceil(std::log(exponent) / std::log(stage_factor) - 1e-9);
     for (double i = 1; i < stages && (end == End::enough || end == End::stalled); ++i) {
@@ -416,18 +369,18 @@ SolverAnswer LpNewton::solve(double p) {
     if (end != End::infeasible) new_p(p);
   }
   if (end == End::enough || end == End::stalled) end = run(target, Goal::end);
-  if (!std::isfinite(best_norm_)) best_W_ = W_;
+  if (!std::isfinite(pair_.best_norm)) pair_.best_W = pair_.W;
   // What no multiple of W would mend is mended to the last digit.
-  if (hard_ && end == End::enough) {
+  if (pair_.hard && end == End::enough) {
     retreat();
-    if (violation_ > 0) repair();
-    best_W_ = W_;
+    if (pair_.violation > 0) repair();
+    pair_.best_W = pair_.W;
   }
-  if (best_dual_ == 0 && end != End::infeasible) best_lambda_ = lambda_;
-  answer.W = best_W_;
-  answer.lambda = best_lambda_;
+  if (pair_.best_dual == 0 && end != End::infeasible) pair_.best_lambda = pair_.lambda;
+  answer.W = pair_.best_W;
+  answer.lambda = pair_.best_lambda;
   if (end == End::infeasible) return finish(Outcome::infeasible);
-  if (gap_ <= limits_.tolerance) return finish(Outcome::solved);
+  if (pair_.gap <= limits_.tolerance) return finish(Outcome::solved);
   if (end == End::out_of_iterations) return finish(Outcome::out_of_iterations);
   if (end == End::out_of_time) return finish(Outcome::out_of_time);
   return finish(Outcome::stalled);

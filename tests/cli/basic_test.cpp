@@ -33,7 +33,7 @@ TEST(Command, SaysItsVersion) {
 
 TEST(Command, HelpsWithDefaultsAndExamples) {
   EXPECT_EQ(attmirror_command({"--help"}).code, 0);
-  for (const char* name : {"generate", "train", "compare", "info", "completion"}) {
+  for (const char* name : {"generate", "train", "margin", "compare", "info", "completion"}) {
     const Outcome help = attmirror_command({name, "--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_EQ(help.err, "");

@@ -1,0 +1,336 @@
+#include "cli/margin_plan.hpp"
+
+#include "cli/saved_model.hpp"
+#include <attmirror/attention/tokens.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/data/npy.hpp>
+#include <attmirror/data/npz.hpp>
+#include <attmirror/margin/support.hpp>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+namespace {
+
+constexpr std::array problem_words{"attention", "prompt", "decoder", "relaxed", "general"};
+
+ProblemWord parse_problem(std::string_view word) {
+  for (std::size_t i = 0; i < problem_words.size(); ++i)
+    if (word == problem_words[i]) return static_cast<ProblemWord>(i);
+  throw bad_input(
+      fmt::format("problem is \"{}\": expected attention, prompt, decoder, relaxed or general", word));
+}
+
+MarginOptions::Generation parse_generation(std::string_view word) {
+  using enum MarginOptions::Generation;
+  if (word == "auto") return automatic;
+  if (word == "on") return on;
+  if (word == "off") return off;
+  throw bad_input(fmt::format("generation is \"{}\": expected auto, on or off", word));
+}
+
+// ---- tokens
+
+Selection parse_list(const std::string& text) {
+  Selection selection;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos)
+      throw bad_input(fmt::format(
+          "select is \"{}\": expected global, run:RUN, file:ALPHA.npy or tokens such as 0,3,2", text));
+    selection.tokens.push_back(parse_count("select", word));
+    begin = end + 1;
+  }
+  return selection;
+}
+
+// alpha from an .npy file, or by its name from an .npz such as an svm.npz.
+Selection load_selection(const std::filesystem::path& path, const Dataset& data) {
+  Array array;
+  std::string name = path.string();
+  if (path.extension() == ".npz") {
+    const NamedArrays arrays = load_npz(path);
+    const auto found = arrays.find("alpha");
+    if (found == arrays.end())
+      throw bad_input(fmt::format("{}: missing array alpha: expected the selected tokens", name));
+    array = found->second;
+    name += ": alpha";
+  } else {
+    array = load_npy(path);
+  }
+  const Shape one_axis{data.total_queries()};
+  const Shape expected = data.one_query_each() || !data.equal_query_counts()
+                             ? one_axis
+                             : Shape{data.samples(), data.query_count(0)};
+  if (array.shape() != expected && array.shape() != one_axis)
+    throw bad_input(fmt::format("{} has shape {}: expected {}, one token per query", name,
+                                attmirror::to_string(array.shape()), attmirror::to_string(expected)));
+  return {array.to_int64(name)};
+}
+
+Selection global_tokens(const Dataset& data, const std::filesystem::path& path) {
+  if (!data.has_decoder())
+    throw bad_input(fmt::format(
+        "{} has no decoder v, which says the globally optimal tokens: give --select run:RUN, file:ALPHA.npy "
+        "or tokens such as 0,3,2",
+        path.string()));
+  return optimal_tokens(data);
+}
+
+void check_tokens(const Selection& tokens, const Dataset& data, const std::string& select) {
+  try {
+    tokens.validate(data);
+  } catch (const Error& error) {
+    throw bad_input(fmt::format("select is {}: {}", select, error.what()));
+  }
+}
+
+// ---- data, norm, problem
+
+Dataset load_data(const MarginCommand& options, const std::optional<SavedRun>& run) {
+  if (options.mask != "none" && options.mask != "causal")
+    throw bad_input(fmt::format(
+        "mask is \"{}\": expected none or causal (a mask of your own is the array mask of the data)",
+        options.mask));
+  if (run) return load_run_data(run->config, options.data);
+  Dataset data = load_dataset(options.data);
+  if (options.mask == "none") return data;
+  try {
+    return with_causal_mask(std::move(data));
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: mask is causal: {}", options.data.string(), error.what()));
+  }
+}
+
+// K and Q under gradient descent end at the smallest nuclear norm, because it is the smallest (|K|^2 + |Q|^2) / 2 of all
+// K Q^T = W; for their other geometries there is no such theorem.
+Norm norm_of(const RunConfig& config) {
+  const Norm geometry = geometry_norm(config.optimizer);
+  if (config.params != "KQ") return geometry;
+  if (geometry == Norm::frobenius()) return Norm::nuclear();
+  throw bad_input(fmt::format(
+      "norm is not given, and no theorem says which one K, Q of a run in the geometry {} end at: give --norm",
+      to_string(geometry)));
+}
+
+// Files that hold the whole answer say "general direction" nowhere; their problem is a word of --problem.
+std::optional<ProblemWord> problem_of(const SavedSolution& saved, const std::filesystem::path& path) {
+  if (saved.problem.empty()) {
+    if (saved.W.size() == 0 && saved.p.size() > 0) return ProblemWord::prompt;
+    return std::nullopt;
+  }
+  try {
+    return parse_problem(saved.problem);
+  } catch (const Error& error) {
+    throw bad_input(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+void choose_problem(const MarginCommand& options, MarginPlan& plan) {
+  if (!options.problem.empty()) {
+    plan.problem = parse_problem(options.problem);
+    return;
+  }
+  if (plan.to_check)
+    if (const auto word = problem_of(*plan.to_check, options.check)) {
+      plan.problem = *word;
+      return;
+    }
+  if (plan.run && plan.run->config.params == "prompt") plan.problem = ProblemWord::prompt;
+}
+
+void choose_norm(const MarginCommand& options, MarginPlan& plan) {
+  if (!options.norm.empty())
+    plan.norm = parse_norm(options.norm);
+  else if (plan.to_check && plan.to_check->kind)
+    plan.norm = *plan.to_check->kind;
+  else if (plan.run && plan.problem != ProblemWord::decoder)
+    plan.norm = norm_of(plan.run->config);
+}
+
+void choose_key_weights(const MarginCommand& options, MarginPlan& plan) {
+  const bool prompt = plan.problem == ProblemWord::prompt || plan.problem == ProblemWord::relaxed;
+  if (!prompt) {
+    if (!options.key_weights.empty())
+      throw bad_input(
+          fmt::format("key-weights is given, but problem is {}: only prompt and relaxed have them",
+                      to_string(plan.problem)));
+    return;
+  }
+  if (!options.key_weights.empty())
+    plan.key_weights = to_matrix(load_npy(options.key_weights), options.key_weights.string());
+  else if (plan.run && plan.run->config.params == "prompt")
+    plan.key_weights = plan.run->key_weights;
+  else if (plan.to_check)
+    plan.key_weights = plan.to_check->key_weights;
+}
+
+// The tokens that the run keeps, and its logits in the scale of W: those of a model with logits / sqrt(d) are divided out.
+GeneralFiniteSvm general_problem(const MarginPlan& plan, const Attention& model, double threshold) {
+  GeneralFiniteSvm problem;
+  problem.kept = kept_tokens(attention_probabilities(model, plan.run->parameters), threshold);
+  problem.logits = logits(model, plan.run->parameters);
+  for (Vector& a : problem.logits) a /= model.logit_scale();
+  return problem;
+}
+
+void choose_tokens(const MarginCommand& options, MarginPlan& plan) {
+  std::optional<Attention> model;
+  if (plan.run) {
+    model.emplace(model_of(*plan.run, plan.data));
+    plan.run_weights = compared_weights(plan.run->parameters);
+    plan.scores = token_scores(*model, plan.run->parameters);
+    if (std::holds_alternative<LinearHead>(model->head())) plan.v = plan.run->parameters.v;
+  } else if (plan.data.has_decoder()) {
+    plan.v = plan.data.decoder().eigen().row(0).transpose();
+    plan.scores = linear_scores(plan.data, plan.v);
+  }
+  if (plan.problem == ProblemWord::general) {
+    if (!plan.run)
+      throw bad_input("problem is general: give the run whose probabilities it is about, --select run:RUN");
+    if (plan.run->config.params == "prompt")
+      throw bad_input("problem is general: the run has a prompt, and the problem is one of W or K, Q");
+    plan.general = general_problem(plan, *model, options.keep_threshold);
+    return;
+  }
+  const std::string& select = options.select;
+  if (model)
+    plan.tokens = selected_tokens(*model, plan.run->parameters);
+  else if (select.starts_with("file:"))
+    plan.tokens = load_selection(select.substr(5), plan.data);
+  else if (select.empty() && plan.to_check && plan.to_check->alpha)
+    plan.tokens = plan.to_check->alpha;
+  else if (select.empty() || select == "global")
+    plan.tokens = global_tokens(plan.data, options.data);
+  else
+    plan.tokens = parse_list(select);
+  check_tokens(*plan.tokens, plan.data, select.empty() ? "global" : select);
+}
+
+MarginOptions solver_options(const CLI::App& app, const MarginCommand& options, const Norm& norm) {
+  MarginOptions result;
+  if (app.count("--tol") > 0) result.tol = options.tol;
+  result.max_norm = options.max_norm;
+  if (options.max_iterations < 1 || options.max_iterations > std::numeric_limits<int>::max())
+    throw bad_input(fmt::format("max-iterations is {}: expected a number from 1 to {}",
+                                options.max_iterations, std::numeric_limits<int>::max()));
+  result.max_iterations = static_cast<int>(options.max_iterations);
+  result.max_seconds = options.max_seconds;
+  result.method = parse_margin_method(options.method);
+  result.generation = parse_generation(options.generation);
+  result.threads = static_cast<int>(options.common.threads);
+  if (options.rank < 0) throw bad_input(fmt::format("rank is {}: expected 0 or more", options.rank));
+  result.max_rank = options.rank;
+  result.validate(norm);
+  return result;
+}
+
+void check_combination(const CLI::App& app, const MarginCommand& options) {
+  if (app.count("--select") > 0 && options.select.starts_with("run:") && app.count("--mask") > 0)
+    throw bad_input("mask is given with a run: the run's own mask is in force");
+  if (app.count("--keep-threshold") > 0 && options.problem != "general" && options.check.empty())
+    throw bad_input("keep-threshold is given, but problem is not general");
+  if (options.check.empty()) {
+    if (options.as_is) throw bad_input("as-is is given without --check FILE");
+    return;
+  }
+  for (const char* name :
+       {"--output", "--start", "--max-iterations", "--max-seconds", "--method", "--generation", "--rank"})
+    if (app.count(name) > 0)
+      throw bad_input(fmt::format("{} is given with --check, which solves nothing", name));
+}
+
+}  // namespace
+
+std::string_view to_string(ProblemWord word) { return problem_words[static_cast<std::size_t>(word)]; }
+
+void add_margin_options(CLI::App& app, MarginCommand& o) {
+  add_path(app, "data", o.data, "FILE", "the dataset: .npz with X, Y, Z and v (see attmirror info)")
+      ->required();
+  add_path(app, "-o,--output", o.output, "FILE",
+           "the svm.npz to write, with W, lambda, alpha and support; without it the answer is only printed");
+
+  const char* group = "Problem";
+  add_text(app, "--norm", o.norm, "2|1|inf|P|nuclear|spectral|frobenius|schatten:P",
+           "what to minimise; P any number >= 1. By default 2, and with a run the norm of its geometry")
+      ->group(group);
+  add_text(app, "--problem", o.problem, "attention|prompt|decoder|relaxed|general",
+           "by default attention, and prompt with the run of a prompt")
+      ->group(group);
+  add_text(
+      app, "--select", o.select, "global|run:RUN|file:PATH|TOKENS",
+      "the tokens alpha: the best ones for the data's v, those of a run, an .npy or the alpha of an .npz, or "
+      "a list 0,3,2. By default global")
+      ->group(group);
+  add_text(app, "--mask", o.mask, "none|causal",
+           "causal: the query at token k attends to the tokens up to k (the data need query_index)")
+      ->group(group);
+  add_path(app, "--key-weights", o.key_weights, "FILE",
+           "of prompt and relaxed: A of the keys A x, .npy (d, d); by default the run's, or the identity")
+      ->group(group);
+  add_number(app, "--keep-threshold", o.keep_threshold,
+             "of general: the softmax probability from which a token counts as kept")
+      ->group(group);
+  add_count(app, "--rank", o.rank,
+            "of norm nuclear: certified only if the optimum has at most this rank; 0: any")
+      ->group(group);
+
+  group = "Solver";
+  add_number(
+      app, "--tol", o.tol,
+      "relative gap to certify; by default 1e-10 for 1 < p < infinity, 1e-8 for 1, inf and the norms of "
+      "singular values")
+      ->default_str("")
+      ->group(group);
+  add_number(app, "--max-norm", o.max_norm,
+             "infeasible: every solution has a norm above this, in units of the data")
+      ->group(group);
+  add_count(app, "--max-iterations", o.max_iterations, "stop after this many Newton steps")->group(group);
+  add_number(app, "--max-seconds", o.max_seconds, "stop after this time")->group(group);
+  add_text(app, "--method", o.method, "auto|active-set|interior-point", "by norm and size if auto")
+      ->group(group);
+  add_text(app, "--generation", o.generation, "auto|on|off",
+           "start with few constraints and add those that are violated; by size if auto")
+      ->group(group);
+  add_path(app, "--start", o.start, "FILE",
+           "an svm.npz to start from: of a near p or a near selection; the answer does not depend on it")
+      ->group(group);
+
+  group = "Check";
+  add_path(app, "--check", o.check, "FILE",
+           "solve nothing: certify the W and lambda of this file, whoever made it, against the data")
+      ->group(group);
+  add_flag(app, "--as-is", o.as_is, "check W as it is, not divided by its worst margin")->group(group);
+}
+
+MarginPlan make_margin_plan(const CLI::App& app, const MarginCommand& options) {
+  check_combination(app, options);
+  if (!options.norm.empty()) parse_norm(options.norm);  // options are told before files
+  if (!options.problem.empty()) parse_problem(options.problem);
+  std::optional<SavedRun> run;
+  if (options.select.starts_with("run:")) run = load_trained_run(options.select.substr(4));
+  MarginPlan plan(load_data(options, run));
+  plan.run = std::move(run);
+  if (!options.check.empty()) plan.to_check = load_solution(options.check, plan.data);
+  if (!options.start.empty()) plan.start = load_solution(options.start, plan.data);
+  choose_problem(options, plan);
+  choose_norm(options, plan);
+  plan.options = solver_options(app, options, plan.norm);
+  choose_key_weights(options, plan);
+  choose_tokens(options, plan);
+  return plan;
+}
+
+MarginProblem plain_problem(const MarginPlan& plan) {
+  if (plan.problem == ProblemWord::prompt) return PromptSvm{*plan.tokens, plan.key_weights};
+  if (plan.problem == ProblemWord::decoder) return DecoderSvm{*plan.tokens};
+  return AttentionSvm{*plan.tokens};
+}
+
+}  // namespace attmirror::cli

@@ -1,0 +1,36 @@
+#include "cli/saved_model.hpp"
+
+#include <attmirror/base/error.hpp>
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+SavedRun load_trained_run(const std::filesystem::path& path) {
+  SavedRun run = load_run(path);
+  if (run.parameters.W.size() + run.parameters.K.size() + run.parameters.p.size() == 0)
+    throw bad_input(
+        fmt::format("{} has no weights yet: the run was stopped before its first checkpoint", path.string()));
+  if (run.result && run.result->status == RunStatus::diverged)
+    throw bad_input(fmt::format("the run in {} diverged at step {}: its weights have no direction",
+                                path.string(), run.step));
+  return run;
+}
+
+Parameterization parameterization_of(const SavedRun& run) {
+  if (run.config.params == "KQ") return KQ{run.config.rank};
+  if (run.config.params == "prompt") return Prompt{run.key_weights};
+  return W{};
+}
+
+Attention model_of(const SavedRun& run, const Dataset& data) {
+  return Attention(data, parameterization_of(run), parse_loss(run.config.loss),
+                   attention_options(run.config));
+}
+
+Matrix compared_weights(const Parameters& parameters) {
+  if (parameters.p.size() > 0) return parameters.p;
+  return combined_weights(parameters);
+}
+
+}  // namespace attmirror::cli

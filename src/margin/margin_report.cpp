@@ -1,0 +1,36 @@
+// What a MarginSolution says about itself, in one line and in several.
+#include <attmirror/margin/max_margin.hpp>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+std::string MarginSolution::brief() const {
+  switch (status) {
+    case Status::certified:
+      return fmt::format("certified: norm {:.12g}, gap {:.1e}", norm, gap);
+    case Status::infeasible:
+      return fmt::format("infeasible: every solution would have a norm above {:.3g}", dual);
+    case Status::stopped:
+      break;
+  }
+  return fmt::format("stopped with gap {:.1e}: {}", gap, reason);
+}
+
+std::string MarginSolution::report() const {
+  std::string text = fmt::format("status       {}\nkind         {}\n", to_string(status), to_string(kind));
+  if (status == Status::infeasible) {
+    text += fmt::format("bound        {:.6g}, no W of a smaller norm satisfies the constraints\n", dual);
+    text += fmt::format("conflict     {} constraints contradict each other\n", conflict.size());
+  } else {
+    text += fmt::format("norm         {:.15g}\nlower bound  {:.15g}\ngap          {:.2e}\n", norm, dual, gap);
+    text += fmt::format("support      {} of {} constraints\n", support.size(), lambda.size());
+  }
+  if (!kind.is_entrywise() && status != Status::infeasible)
+    text += fmt::format("rank         at most {} by the dual's largest singular value\n", dual_multiplicity);
+  text += fmt::format("method       {}, {} factorizations, {:.3g} s\n", method, iterations, seconds);
+  if (!reason.empty()) text += fmt::format("reason       {}\n", reason);
+  return text;
+}
+
+}  // namespace attmirror
