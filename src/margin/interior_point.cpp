@@ -6,6 +6,7 @@
 #include "margin/norm_barrier.hpp"
 #include "margin/predictor_corrector.hpp"
 #include "margin/solver.hpp"
+#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,11 +21,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Columns that span the rows of `vectors`, orthonormal.
 Matrix span_of_rows(ConstMatrixView vectors) {
-  const FullSvd svd = full_svd(vectors.eigen());
-  const double least = static_cast<double>(std::max(vectors.rows, vectors.cols)) *
-                       std::numeric_limits<double>::epsilon() * svd.values[0];
-  const auto rank = (svd.values.array() > least).count();
-  return svd.Q.leftCols(rank);
+  Svd svd(vectors.rows, vectors.cols);
+  svd.compute(vectors);
+  return svd.right().eigen().topRows(svd.rank()).transpose();
 }
 
 // Starts from which Newton's method finds a smooth norm's curve: p = 2, and for sharp bends, where p - 1 is large or small, a

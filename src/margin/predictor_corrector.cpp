@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace attmirror {
 
@@ -33,15 +34,23 @@ class PredictorCorrector {
         barrier_(make_norm_barrier(norm)),
         m_(constraints.count()),
         c_(Eigen::Map<const Vector>(constraints.bounds().data(), m_)),
+        row_sizes_(m_),
         is_equality_(m_),
         normal_(m_, m_) {
-    for (std::ptrdiff_t k = 0; k < m_; ++k) is_equality_[k] = constraints.is_equality(k);
+    for (std::ptrdiff_t k = 0; k < m_; ++k) {
+      is_equality_[k] = constraints.is_equality(k);
+      if (is_equality_[k] && c_[k] != 0) scalable_ = false;
+      row_sizes_[k] = constraints.left().eigen().row(k).norm() *
+                      constraints.right().eigen().row(constraints.group_of(k)).norm();
+    }
     equalities_ = constraints.equalities();
   }
 
   SolverAnswer solve(const Matrix& W, const Vector& lambda) {
-    begin(W, lambda);
     SolverAnswer answer;
+    best_W_ = W;
+    best_lambda_ = lambda;
+    if (!begin(W, lambda)) return answer_with(std::move(answer));
     int without_progress = 0;
     for (;;) {
       const double before = best_gap_;
@@ -65,13 +74,18 @@ class PredictorCorrector {
     }
     if (answer.outcome != Outcome::infeasible && best_gap_ <= limits_.tolerance)
       answer.outcome = Outcome::solved;
+    return answer_with(std::move(answer));
+  }
+
+ private:
+  SolverAnswer answer_with(SolverAnswer answer) const {
     answer.W = PaddedMatrix(best_W_);
     answer.lambda.assign(best_lambda_.begin(), best_lambda_.end());
     return answer;
   }
 
- private:
-  void begin(const Matrix& W, const Vector& lambda) {
+  // False where W or B^T lambda is 0 or not finite: there is no direction to begin with.
+  bool begin(const Matrix& W, const Vector& lambda) {
     lambda_ = lambda;
     // Off the boundary: no multiplier starts far below the others.
     double sum = 0;
@@ -82,40 +96,42 @@ class PredictorCorrector {
     for (std::ptrdiff_t k = 0; k < m_; ++k)
       if (!is_equality_[k]) lambda_[k] = std::max(lambda_[k], floor);
     U_ = operator_.adjoint(lambda_);
+    if (!(W.norm() > 0 && U_.norm() > 0 && W.allFinite() && U_.allFinite())) return false;
     lambda_ *= barrier_->begin(W, U_);
     U_ = operator_.adjoint(lambda_);
     margins_ = operator_.forward(barrier_->weights());
     s_ = (margins_ - c_).cwiseMax(0.1 * c_.cwiseAbs().maxCoeff());
     for (std::ptrdiff_t k = 0; k < m_; ++k)
       if (is_equality_[k]) s_[k] = 0;
-    best_W_ = W;
-    best_lambda_ = lambda_;
+    return true;
   }
 
   double products() const { return s_.dot(lambda_) + barrier_->products(); }
   double pairs() const { return static_cast<double>(m_ - equalities_ + barrier_->pairs()); }
 
-  // The relative gap that a certificate would find here, up to rounding. Without equalities W may be rescaled to its worst
-  // margin; with them it counts as it is, and what it violates is added (it may then lie below the dual value).
+  // The relative gap that a certificate would find here, up to rounding. W may be divided by its worst margin unless there
+  // are equalities with a bound other than 0. What it then violates counts too, so that 2e-13 of it, well within what a
+  // certificate allows, is about half of the gap that ends the loop.
   void judge() {
-    const double size = norm(barrier_->weights(), norm_), dual_size = norm(U_, dual_norm_);
+    const Matrix& W = barrier_->weights();
+    const double size = norm(W, norm_), dual_size = norm(U_, dual_norm_), length = W.norm();
     double worst = infinity, violation = 0;
     for (std::ptrdiff_t k = 0; k < m_; ++k) {
+      const double scale = std::max(std::fabs(c_[k]), row_sizes_[k] * length);
       if (is_equality_[k])
-        violation = std::max(violation, std::fabs(margins_[k] - c_[k]));
-      else if (c_[k] > 0)
-        worst = std::min(worst, margins_[k] / c_[k]);
+        violation = std::max(violation, std::fabs(margins_[k] - c_[k]) / scale);
+      else if (c_[k] == 0)
+        violation = std::max(violation, -margins_[k] / scale);
       else
-        violation = std::max(violation, -margins_[k]);
+        worst = std::min(worst, margins_[k] / c_[k]);
     }
-    if (equalities_ > 0) {
-      if (worst < 1) violation = std::max(violation, 1 - worst);
-      worst = 1;
-    }
+    if (!scalable_ && worst < 1) violation = std::max(violation, 1 - worst);
+    if (!scalable_ || std::isinf(worst)) worst = 1;
     dual_value_ = dual_size > 0 ? c_.dot(lambda_) / dual_size : 0;
     const double primal = worst > 0 ? size / worst : infinity;
-    gap_ =
-        std::isfinite(primal) && primal > 0 ? std::fabs(primal - dual_value_) / primal + violation : infinity;
+    gap_ = std::isfinite(primal) && primal > 0
+               ? std::fabs(primal - dual_value_) / primal + 0.05 * limits_.tolerance * violation / 2e-13
+               : infinity;
     if (gap_ < best_gap_) {
       best_gap_ = gap_;
       best_W_ = barrier_->weights();
@@ -289,7 +305,8 @@ class PredictorCorrector {
   MarginOperator operator_;
   std::unique_ptr<NormBarrier> barrier_;
   std::ptrdiff_t m_, equalities_ = 0;
-  Vector c_;
+  Vector c_, row_sizes_;  // row_sizes: |a_k|_2 |z_g|_2
+  bool scalable_ = true;
   Eigen::Array<bool, Eigen::Dynamic, 1> is_equality_;
   PaddedMatrix normal_;
   Vector lambda_, s_, dlambda_, ds_, margins_;
