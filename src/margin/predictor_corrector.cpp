@@ -11,6 +11,7 @@
 #include "margin/predictor_corrector.hpp"
 
 #include "margin/cholesky.hpp"
+#include "margin/equality_projection.hpp"
 #include "margin/norm_barrier.hpp"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ class PredictorCorrector {
         norm_(norm),
         dual_norm_(norm.dual()),
         operator_(constraints, limits.pool),
+        projection_(constraints),
         barrier_(make_norm_barrier(norm)),
         m_(constraints.count()),
         c_(Eigen::Map<const Vector>(constraints.bounds().data(), m_)),
@@ -113,17 +115,18 @@ class PredictorCorrector {
   // are equalities with a bound other than 0. What it then violates counts too, so that 2e-13 of it, well within what a
   // certificate allows, is about half of the gap that ends the loop.
   void judge() {
-    const Matrix& W = barrier_->weights();
+    const Matrix W = projection_(barrier_->weights(), operator_);
+    const Vector margins = projection_.is_needed() ? operator_.forward(W) : margins_;
     const double size = norm(W, norm_), dual_size = norm(U_, dual_norm_), length = W.norm();
     double worst = infinity, violation = 0;
     for (std::ptrdiff_t k = 0; k < m_; ++k) {
       const double scale = std::max(std::fabs(c_[k]), row_sizes_[k] * length);
       if (is_equality_[k])
-        violation = std::max(violation, std::fabs(margins_[k] - c_[k]) / scale);
+        violation = std::max(violation, std::fabs(margins[k] - c_[k]) / scale);
       else if (c_[k] == 0)
-        violation = std::max(violation, -margins_[k] / scale);
+        violation = std::max(violation, -margins[k] / scale);
       else
-        worst = std::min(worst, margins_[k] / c_[k]);
+        worst = std::min(worst, margins[k] / c_[k]);
     }
     if (!scalable_ && worst < 1) violation = std::max(violation, 1 - worst);
     if (!scalable_ || std::isinf(worst)) worst = 1;
@@ -134,7 +137,7 @@ class PredictorCorrector {
                : infinity;
     if (gap_ < best_gap_) {
       best_gap_ = gap_;
-      best_W_ = barrier_->weights();
+      best_W_ = W;
       best_lambda_ = lambda_;
     }
   }
@@ -303,6 +306,7 @@ class PredictorCorrector {
   SolverLimits limits_;
   Norm norm_, dual_norm_;
   MarginOperator operator_;
+  EqualityProjection projection_;
   std::unique_ptr<NormBarrier> barrier_;
   std::ptrdiff_t m_, equalities_ = 0;
   Vector c_, row_sizes_;  // row_sizes: |a_k|_2 |z_g|_2
