@@ -11,7 +11,7 @@
 #include "margin/predictor_corrector.hpp"
 
 #include "margin/cholesky.hpp"
-#include "margin/equality_projection.hpp"
+#include "margin/feasibility_polish.hpp"
 #include "margin/norm_barrier.hpp"
 
 #include <algorithm>
@@ -32,7 +32,6 @@ class PredictorCorrector {
         norm_(norm),
         dual_norm_(norm.dual()),
         operator_(constraints, limits.pool),
-        projection_(constraints),
         barrier_(make_norm_barrier(norm)),
         m_(constraints.count()),
         c_(Eigen::Map<const Vector>(constraints.bounds().data(), m_)),
@@ -115,8 +114,9 @@ class PredictorCorrector {
   // are equalities with a bound other than 0. What it then violates counts too, so that 2e-13 of it, well within what a
   // certificate allows, is about half of the gap that ends the loop.
   void judge() {
-    const Matrix W = projection_(barrier_->weights(), operator_);
-    const Vector margins = projection_.is_needed() ? operator_.forward(W) : margins_;
+    const bool polish = equalities_ > 0;
+    const Matrix W = polish ? polish_feasibility(barrier_->weights(), operator_) : barrier_->weights();
+    const Vector margins = polish ? operator_.forward(W) : margins_;
     const double size = norm(W, norm_), dual_size = norm(U_, dual_norm_), length = W.norm();
     double worst = infinity, violation = 0;
     for (std::ptrdiff_t k = 0; k < m_; ++k) {
@@ -142,12 +142,18 @@ class PredictorCorrector {
     }
   }
 
+  // The diagonal term of the system. An equality has no slack; it is given the term of an inequality with the products'
+  // mean and the largest multiplier, without which equalities that determine each other near the end would make the system
+  // singular. It delays them a little, and nothing else: the equations are linear, and the next step sees what is left.
+  double separation(std::ptrdiff_t k) const { return is_equality_[k] ? equality_term_ : s_[k] / lambda_[k]; }
+
   bool factorize() {
+    equality_term_ = pairs() > 0 ? products() / pairs() / lambda_.cwiseAbs2().maxCoeff() : 0;
     for (double regularization = 1e-16; regularization < 1e-7; regularization *= 100) {
       barrier_->normal_matrix(operator_, normal_.view());
       for (std::ptrdiff_t k = 0; k < m_; ++k) {
         double& diagonal = normal_.view().data[k * normal_.view().stride + k];
-        if (!is_equality_[k]) diagonal += s_[k] / lambda_[k];
+        diagonal += separation(k);
         diagonal *= 1 + regularization;
         if (!std::isfinite(diagonal)) return false;
       }
@@ -165,8 +171,7 @@ class PredictorCorrector {
     };
     const auto multiply = [&](const Vector& x) {
       Vector result = operator_.forward(barrier_->apply(operator_.adjoint(x)));
-      for (std::ptrdiff_t k = 0; k < m_; ++k)
-        if (!is_equality_[k]) result[k] += s_[k] / lambda_[k] * x[k];
+      for (std::ptrdiff_t k = 0; k < m_; ++k) result[k] += separation(k) * x[k];
       return result;
     };
     Vector x = precondition(rhs);
@@ -306,11 +311,11 @@ class PredictorCorrector {
   SolverLimits limits_;
   Norm norm_, dual_norm_;
   MarginOperator operator_;
-  EqualityProjection projection_;
   std::unique_ptr<NormBarrier> barrier_;
   std::ptrdiff_t m_, equalities_ = 0;
   Vector c_, row_sizes_;  // row_sizes: |a_k|_2 |z_g|_2
   bool scalable_ = true;
+  double equality_term_ = 0;
   Eigen::Array<bool, Eigen::Dynamic, 1> is_equality_;
   PaddedMatrix normal_;
   Vector lambda_, s_, dlambda_, ds_, margins_;
