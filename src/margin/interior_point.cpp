@@ -1,20 +1,12 @@
-// A primal-dual interior point method for every norm: Mehrotra's predictor and corrector.
-//
-//   B W - s = c,   s_k lambda_k = tau (inequalities),   W tied to U = B^T lambda by the norm (norm_barrier.hpp)
-//
-// The norm's linearization dW = D dU + w0 leaves one system for the multipliers,
-//
-//   (B D B^T + diag(s/lambda)) dlambda = c + s - B W - B w0 + (tau - s lambda)/lambda
-//
-// of the number of constraints, whatever the size of W. Constraints that repeat each other, or more active ones than
-// unknowns, which stop an active-set method, are harmless here: the diagonal term separates them.
+// Where the interior point method starts, and in which coordinates.
 //
 // Norms of singular values do not change when W is restricted to the span of the a's on the left and of the z's on the
 // right, and can only fall: the problem is first written in orthonormal bases of the two spans. With fewer queries than
 // dimensions this makes it smaller, and W of full rank.
-#include "margin/cholesky.hpp"
 #include "margin/norm_barrier.hpp"
+#include "margin/predictor_corrector.hpp"
 #include "margin/solver.hpp"
+#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -27,319 +19,79 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-class InteriorPoint {
+// Columns that span the rows of `vectors`, orthonormal.
+Matrix span_of_rows(ConstMatrixView vectors) {
+  Svd svd(vectors.rows, vectors.cols);
+  svd.compute(vectors);
+  return svd.right().eigen().topRows(svd.rank()).transpose();
+}
+
+// Starts from which Newton's method finds a smooth norm's curve: p = 2, and for sharp bends, where p - 1 is large or small, a
+// rough answer for infinity or 1. Where that fails log(p - 1) goes from 0 to its place in strides, halved where one was too
+// long.
+class SmoothNorm {
  public:
-  InteriorPoint(const ScaledConstraints& constraints, const Norm& norm, const SolverLimits& limits)
-      : limits_(limits),
-        norm_(norm),
-        dual_norm_(norm.dual()),
-        operator_(constraints, limits.pool),
-        barrier_(make_norm_barrier(norm)),
-        m_(constraints.count()),
-        c_(Eigen::Map<const Vector>(constraints.bounds().data(), m_)),
-        is_equality_(m_),
-        normal_(m_, m_) {
-    for (std::ptrdiff_t k = 0; k < m_; ++k) is_equality_[k] = constraints.is_equality(k);
-    equalities_ = constraints.equalities();
-  }
+  SmoothNorm(const ScaledConstraints& constraints, const Norm& norm, const SolverLimits& limits)
+      : constraints_(constraints), norm_(norm), limits_(limits) {}
 
   SolverAnswer solve(const Matrix& W, const Vector& lambda) {
-    begin(W, lambda);
+    const double place = std::log(norm_.p() - 1);
     SolverAnswer answer;
-    int without_progress = 0;
-    for (;;) {
-      const double before = best_gap_;
-      judge();
-      without_progress = best_gap_ < 0.9 * before || !std::isfinite(best_gap_) ? 0 : without_progress + 1;
-      answer.outcome = Outcome::solved;
-      if (best_gap_ <= 0.1 * limits_.tolerance) break;
-      answer.outcome = Outcome::infeasible;
-      if (dual_value_ > limits_.max_norm) {
-        best_lambda_ = lambda_;
-        break;
-      }
-      answer.outcome = Outcome::out_of_iterations;
-      if (answer.iterations >= limits_.iterations_left) break;
-      answer.outcome = Outcome::out_of_time;
-      if (limits_.out_of_time()) break;
-      answer.outcome = Outcome::stalled;
-      if (without_progress >= 12) break;
-      ++answer.iterations;
-      if (!step()) break;
+    if (std::fabs(place) > std::log(20.0)) {
+      answer = try_norm(place < 0 ? 1 : infinity, std::max(limits_.tolerance, 0.01), W, lambda);
+      if (answer.outcome == Outcome::solved)
+        answer = try_norm(norm_.p(), limits_.tolerance, answer.W.view().eigen(), as_vector(answer.lambda));
+    } else {
+      answer = try_norm(norm_.p(), limits_.tolerance, W, lambda);
     }
-    if (answer.outcome != Outcome::infeasible && best_gap_ <= limits_.tolerance)
-      answer.outcome = Outcome::solved;
-    answer.W = PaddedMatrix(best_W_);
-    answer.lambda.assign(best_lambda_.begin(), best_lambda_.end());
+    if (answer.outcome == Outcome::stalled) answer = stride(place, std::move(answer), W, lambda);
+    answer.iterations = iterations_;
     return answer;
   }
 
  private:
-  void begin(const Matrix& W, const Vector& lambda) {
-    lambda_ = lambda;
-    // Off the boundary: no multiplier starts far below the others.
-    double sum = 0;
-    for (std::ptrdiff_t k = 0; k < m_; ++k)
-      if (!is_equality_[k]) sum += std::max(lambda_[k], 0.0);
-    const double inequalities = static_cast<double>(m_ - equalities_);
-    const double floor = sum > 0 ? 0.1 * sum / inequalities : 1;
-    for (std::ptrdiff_t k = 0; k < m_; ++k)
-      if (!is_equality_[k]) lambda_[k] = std::max(lambda_[k], floor);
-    U_ = operator_.adjoint(lambda_);
-    lambda_ *= barrier_->begin(W, U_);
-    U_ = operator_.adjoint(lambda_);
-    margins_ = operator_.forward(barrier_->weights());
-    s_ = (margins_ - c_).cwiseMax(0.1 * c_.cwiseAbs().maxCoeff());
-    for (std::ptrdiff_t k = 0; k < m_; ++k)
-      if (is_equality_[k]) s_[k] = 0;
-    best_W_ = W;
-    best_lambda_ = lambda_;
-  }
-
-  double products() const { return s_.dot(lambda_) + barrier_->products(); }
-  double pairs() const { return static_cast<double>(m_ - equalities_ + barrier_->pairs()); }
-
-  // The relative gap that a certificate would find here, up to rounding. Without equalities W may be rescaled to its worst
-  // margin; with them it counts as it is, and what it violates is added (it may then lie below the dual value).
-  void judge() {
-    const double size = norm(barrier_->weights(), norm_), dual_size = norm(U_, dual_norm_);
-    double worst = infinity, violation = 0;
-    for (std::ptrdiff_t k = 0; k < m_; ++k) {
-      if (is_equality_[k])
-        violation = std::max(violation, std::fabs(margins_[k] - c_[k]));
-      else if (c_[k] > 0)
-        worst = std::min(worst, margins_[k] / c_[k]);
-      else
-        violation = std::max(violation, -margins_[k]);
-    }
-    if (equalities_ > 0) {
-      if (worst < 1) violation = std::max(violation, 1 - worst);
-      worst = 1;
-    }
-    dual_value_ = dual_size > 0 ? c_.dot(lambda_) / dual_size : 0;
-    const double primal = worst > 0 ? size / worst : infinity;
-    gap_ = std::isfinite(primal) && primal > 0 ? std::fabs(primal - dual_value_) / primal + violation : infinity;
-    if (gap_ < best_gap_) {
-      best_gap_ = gap_;
-      best_W_ = barrier_->weights();
-      best_lambda_ = lambda_;
-    }
-  }
-
-  bool factorize() {
-    for (double regularization = 1e-16; regularization < 1e-7; regularization *= 100) {
-      barrier_->normal_matrix(operator_, normal_.view());
-      for (std::ptrdiff_t k = 0; k < m_; ++k) {
-        double& diagonal = normal_.view().data[k * normal_.view().stride + k];
-        if (!is_equality_[k]) diagonal += s_[k] / lambda_[k];
-        diagonal *= 1 + regularization;
-        if (!std::isfinite(diagonal)) return false;
+  SolverAnswer stride(double place, SolverAnswer best, Matrix W, Vector lambda) {
+    double here = 0, length = 0.5 * std::fabs(place);
+    while (length > 0.05) {
+      const bool last = std::fabs(place - here) <= 1.001 * length;
+      const double next = last ? place : here + std::copysign(length, place);
+      SolverAnswer answer = try_norm(last ? norm_.p() : 1 + std::exp(next),
+                                     last ? limits_.tolerance : std::max(limits_.tolerance, 0.1), W, lambda);
+      if (answer.outcome == Outcome::stalled) {
+        length *= 0.5;
+      } else if (last || answer.outcome != Outcome::solved) {
+        return answer;
+      } else {
+        here = next;
+        W = answer.W.view().eigen();
+        lambda = as_vector(answer.lambda);
       }
-      if (cholesky(normal_.view(), 1e-16, limits_.pool) == m_) return true;
-    }
-    return false;
-  }
-
-  // Solves the system by conjugate gradients on the operators themselves, the factor being a preconditioner as good as
-  // rounding lets it be: mostly nothing is left to do.
-  Vector solve_system(const Vector& rhs) {
-    const auto precondition = [&](Vector x) {
-      cholesky_solve(normal_.view(), m_, x.data());
-      return x;
-    };
-    const auto multiply = [&](const Vector& x) {
-      Vector result = operator_.forward(barrier_->apply(operator_.adjoint(x)));
-      for (std::ptrdiff_t k = 0; k < m_; ++k)
-        if (!is_equality_[k]) result[k] += s_[k] / lambda_[k] * x[k];
-      return result;
-    };
-    Vector x = precondition(rhs);
-    Vector residual = rhs - multiply(x);
-    Vector best = x;
-    double least = residual.norm(), rho = 0;
-    Vector direction = Vector::Zero(m_);
-    for (int round = 0; round < 5 && residual.norm() > 1e-14 * rhs.norm(); ++round) {
-      const Vector z = precondition(residual);
-      const double next_rho = residual.dot(z);
-      if (!(next_rho > 0)) break;
-      direction = z + (round == 0 ? 0 : next_rho / rho) * direction;
-      rho = next_rho;
-      const Vector image = multiply(direction);
-      const double curvature = direction.dot(image);
-      if (!(curvature > 0)) break;
-      x += (rho / curvature) * direction;
-      residual = rhs - multiply(x);
-      if (!(residual.norm() < 0.5 * least)) {
-        if (residual.norm() < least) best = x;
-        break;
-      }
-      least = residual.norm();
-      best = x;
     }
     return best;
   }
-
-  // One direction for all unknowns.
-  void direct(double target, NormBarrier::Order order) {
-    Vector r = Vector::Zero(m_);  // (tau - s lambda - neglected)/lambda
-    for (std::ptrdiff_t k = 0; k < m_; ++k)
-      if (!is_equality_[k]) {
-        const double neglected = order == NormBarrier::Order::corrector ? ds_[k] * dlambda_[k] : 0;
-        r[k] = (target - neglected) / lambda_[k] - s_[k];
-      }
-    const Vector missing = c_ + s_ - margins_;
-    const Matrix offset = barrier_->offset(target, order);
-    dlambda_ = solve_system(missing + r - operator_.forward(offset));
-    const Matrix& dW = barrier_->direct(operator_.adjoint(dlambda_));
-    ds_ = operator_.forward(dW) - missing;
-    for (std::ptrdiff_t k = 0; k < m_; ++k)
-      if (is_equality_[k]) ds_[k] = 0;
+  SolverAnswer try_norm(double p, double tolerance, const Matrix& W, const Vector& lambda) {
+    SolverLimits limits = limits_;
+    limits.tolerance = tolerance;
+    limits.iterations_left -= iterations_;
+    const Norm norm = norm_.is_entrywise() ? Norm::l(p) : Norm::schatten(p);
+    SolverAnswer answer = predictor_corrector(constraints_, norm, limits, W, lambda);
+    iterations_ += answer.iterations;
+    return answer;
+  }
+  static Vector as_vector(const AlignedVector& values) {
+    return Eigen::Map<const Vector>(values.data(), static_cast<std::ptrdiff_t>(values.size()));
   }
 
-  StepLength longest_step() const {
-    StepLength step = barrier_->longest_step();
-    for (std::ptrdiff_t k = 0; k < m_; ++k) {
-      if (is_equality_[k]) continue;
-      if (ds_[k] < 0) step.primal = std::min(step.primal, -s_[k] / ds_[k]);
-      if (dlambda_[k] < 0) step.dual = std::min(step.dual, -lambda_[k] / dlambda_[k]);
-    }
-    return step;
-  }
-
-  double products_after(StepLength step) const {
-    return (s_ + step.primal * ds_).dot(lambda_ + step.dual * dlambda_) + barrier_->products_after(step);
-  }
-
-  static StepLength shortened(StepLength step) {
-    const double fraction = 0.9 + 0.09 * std::min({step.primal, step.dual, 1.0});
-    return {std::min(1.0, fraction * step.primal), std::min(1.0, fraction * step.dual)};
-  }
-
-  // How far the linear equations and the norm's curve are from being met, relative.
-  double residual() const { return (c_ + s_ - margins_).norm() / c_.norm() + barrier_->residual(); }
-
-  // False where no step can be made.
-  bool step() {
-    rescale();
-    if (!barrier_->linearize() || !factorize()) return false;
-    const double mu = pairs() > 0 ? products() / pairs() : 0;
-    direct(0, NormBarrier::Order::predictor);
-    if (pairs() > 0) {
-      StepLength all = longest_step();
-      all = {std::min(all.primal, 1.0), std::min(all.dual, 1.0)};
-      if (barrier_->is_curve()) all.primal = all.dual = std::min(all.primal, all.dual);
-      const double shorter = std::min(all.primal, all.dual);
-      const double left = std::clamp(products_after(all) / products(), 0.0, 1.0);
-      const double centering = std::pow(left, std::max(1.0, 3 * shorter * shorter));
-      // A curve's equations are never met exactly: products that run ahead of them only bring rounding to the fore.
-      const double behind = barrier_->is_curve() ? 0.01 * residual() * std::fabs(c_.dot(lambda_)) / pairs() : 0;
-      direct(std::max(std::min(centering, 0.9) * mu, std::min(behind, mu)), NormBarrier::Order::corrector);
-    }
-    StepLength step = shortened(longest_step());
-    if (pairs() > 0 && std::min(step.primal, step.dual) < 0.1) {
-      // A pair that is far smaller than the others is in the way: first all go to the same product.
-      direct(mu, NormBarrier::Order::predictor);
-      step = shortened(longest_step());
-    }
-    if (barrier_->is_curve()) return follow(std::min(step.primal, step.dual));
-    if (!(std::max(step.primal, step.dual) > 1e-10)) return false;
-    return advance(step);
-  }
-
-  bool advance(StepLength step) {
-    s_ += step.primal * ds_;
-    lambda_ += step.dual * dlambda_;
-    U_ = operator_.adjoint(lambda_);
-    barrier_->advance(step, U_);
-    margins_ = operator_.forward(barrier_->weights());
-    return lambda_.allFinite() && barrier_->weights().allFinite();
-  }
-
-  void rescale() {
-    // What the gap would be by the products alone; the softening of the curve, which this sets, has a share in the gap.
-    const double by_products = residual() + s_.dot(lambda_) / std::fabs(c_.dot(lambda_));
-    const double factor = barrier_->rescale(std::min({gap_, by_products, 1.0}));
-    if (factor == 1) return;
-    lambda_ *= factor;
-    U_ = operator_.adjoint(lambda_);
-    margins_ = operator_.forward(barrier_->weights());
-  }
-
-  // Tangent steps along a curve: shorter ones where the equations would be violated more than before, beyond what the
-  // products of the pairs allow.
-  bool follow(double length) {
-    const auto residual = [&] { return (c_ + s_ - margins_).norm() / c_.norm() + barrier_->residual(); };
-    const double before = residual();
-    const Vector s = s_, lambda = lambda_;
-    const Matrix U = U_;
-    for (int attempt = 0; attempt < 30; ++attempt, length *= 0.5) {
-      const bool finite = advance({length, length});
-      const double after = residual(), slack = s_.dot(lambda_) / std::fabs(c_.dot(lambda_));
-      if (finite && after <= std::max((1 - 0.01 * length) * before, 0.3 * slack)) return true;
-      if (finite && after < 1e-12) return true;
-      barrier_->back();
-      s_ = s;
-      lambda_ = lambda;
-      U_ = U;
-      margins_ = operator_.forward(barrier_->weights());
-    }
-    return false;
-  }
-
+  const ScaledConstraints& constraints_;
+  Norm norm_;
   SolverLimits limits_;
-  Norm norm_, dual_norm_;
-  MarginOperator operator_;
-  std::unique_ptr<NormBarrier> barrier_;
-  std::ptrdiff_t m_, equalities_ = 0;
-  Vector c_;
-  Eigen::Array<bool, Eigen::Dynamic, 1> is_equality_;
-  PaddedMatrix normal_;
-  Vector lambda_, s_, dlambda_, ds_, margins_;
-  Matrix U_;
-  double gap_ = infinity, best_gap_ = infinity, dual_value_ = 0;
-  Matrix best_W_;
-  Vector best_lambda_;
+  int iterations_ = 0;
 };
 
-// Columns that span the rows of `vectors`, orthonormal.
-Matrix span_of_rows(ConstMatrixView vectors) {
-  const FullSvd svd = full_svd(vectors.eigen());
-  const double least = static_cast<double>(std::max(vectors.rows, vectors.cols)) *
-                       std::numeric_limits<double>::epsilon() * svd.values[0];
-  const auto rank = (svd.values.array() > least).count();
-  return svd.Q.leftCols(rank);
-}
-
-// A smooth norm far from p = 2 has a curve with a sharp bend, which Newton's method finds better from that of a nearer p.
-// log(p - 1) goes from 0 to where it is to be in strides, halved where one was too long.
-SolverAnswer solve_in_stages(const ScaledConstraints& constraints, const Norm& norm, SolverLimits limits, Matrix W,
-                             Vector lambda) {
-  if (norm.p() == 1 || std::isinf(norm.p())) return InteriorPoint(constraints, norm, limits).solve(W, lambda);
-  const double goal = std::log(norm.p() - 1);
-  double place = 0, stride = std::log(20.0);
-  int iterations = 0;
-  for (;;) {
-    const bool last = std::fabs(goal - place) <= stride;
-    const double p = last ? norm.p() : 1 + std::exp(place + std::copysign(stride, goal));
-    SolverLimits stage = limits;
-    stage.iterations_left -= iterations;
-    if (!last) stage.tolerance = std::max(limits.tolerance, 0.1);
-    SolverAnswer answer = InteriorPoint(constraints, norm.is_entrywise() ? Norm::l(p) : Norm::schatten(p), stage)
-                              .solve(W, lambda);
-    iterations += answer.iterations;
-    const bool too_far = answer.outcome == Outcome::stalled && stride > 0.05;
-    if ((last && !too_far) || (answer.outcome != Outcome::solved && answer.outcome != Outcome::stalled)) {
-      answer.iterations = iterations;
-      return answer;
-    }
-    if (too_far) {
-      stride = 0.5 * std::min(stride, std::fabs(goal - place));
-      continue;
-    }
-    place = std::log(p - 1);
-    W = answer.W.view().eigen();
-    lambda = Eigen::Map<const Vector>(answer.lambda.data(), constraints.count());
-  }
+SolverAnswer solve_in_full(const ScaledConstraints& constraints, const Norm& norm, const SolverLimits& limits,
+                           const Matrix& W, const Vector& lambda) {
+  if (norm.p() == 1 || std::isinf(norm.p())) return predictor_corrector(constraints, norm, limits, W, lambda);
+  return SmoothNorm(constraints, norm, limits).solve(W, lambda);
 }
 
 }  // namespace
@@ -363,12 +115,12 @@ SolverAnswer solve_interior_point(const ScaledConstraints& constraints, const No
   else
     W = MarginOperator(constraints, limits.pool).adjoint(lambda);
 
-  if (norm.is_entrywise()) return solve_in_stages(constraints, norm, limits, W, lambda);
+  if (norm.is_entrywise()) return solve_in_full(constraints, norm, limits, W, lambda);
   const Matrix P = span_of_rows(constraints.left()), Q = span_of_rows(constraints.right());
   if (P.cols() == P.rows() && Q.cols() == Q.rows())
-    return solve_in_stages(constraints, norm, limits, W, lambda);
+    return solve_in_full(constraints, norm, limits, W, lambda);
   SolverAnswer answer =
-      solve_in_stages(constraints.in_bases(P, Q), norm, limits, P.transpose() * W * Q, lambda);
+      solve_in_full(constraints.in_bases(P, Q), norm, limits, P.transpose() * W * Q, lambda);
   answer.W = PaddedMatrix(Matrix(P * answer.W.view().eigen() * Q.transpose()));
   return answer;
 }

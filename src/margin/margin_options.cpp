@@ -55,7 +55,8 @@ void MarginOptions::validate(const Norm& norm) const {
   // Below 1e-14 the rounding of W's own entries decides.
   if (tol && !(*tol >= 1e-14 && *tol < 1))
     throw bad_input(fmt::format("tol is {}: expected a number from 1e-14 to below 1", *tol));
-  if (!(max_norm > 0)) throw bad_input(fmt::format("max_norm is {}: expected a number greater than 0", max_norm));
+  if (!(max_norm > 0))
+    throw bad_input(fmt::format("max_norm is {}: expected a number greater than 0", max_norm));
   if (max_iterations < 1)
     throw bad_input(fmt::format("max_iterations is {}: expected a number from 1", max_iterations));
   if (!(max_seconds > 0))
@@ -64,8 +65,8 @@ void MarginOptions::validate(const Norm& norm) const {
     throw bad_input(fmt::format("threads is {}: expected 0 to {}", threads, ThreadPool::max_threads));
   if (max_rank < 0) throw bad_input(fmt::format("max_rank is {}: expected a number from 0", max_rank));
   if (max_rank > 0 && norm != Norm::nuclear())
-    throw bad_input(fmt::format("max_rank is {}: only the nuclear norm takes one, and the norm is {}", max_rank,
-                                to_string(norm)));
+    throw bad_input(fmt::format("max_rank is {}: only the nuclear norm takes one, and the norm is {}",
+                                max_rank, to_string(norm)));
   if (method == MarginMethod::active_set && !is_smooth_entrywise(norm))
     throw bad_input(fmt::format("method is active-set: it solves l_p with 1 < p < inf, and the norm is {}",
                                 to_string(norm)));

@@ -33,7 +33,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 // The work of one call of max_margin().
 class Solve {
  public:
-  Solve(const MarginConstraints& constraints, const Norm& norm, const MarginOptions& options, Certifier certifier)
+  Solve(const MarginConstraints& constraints, const Norm& norm, const MarginOptions& options,
+        Certifier certifier)
       : constraints_(constraints),
         norm_(norm),
         solved_norm_(effective_norm(constraints, norm)),
@@ -59,13 +60,16 @@ class Solve {
     }
     if (std::ranges::all_of(scaled_.bounds(), [](double c) { return c == 0; })) {
       method_ = "none needed";  // W = 0 satisfies everything
-      best_ = judge(Matrix::Zero(constraints_.rows(), constraints_.cols()), Vector::Zero(constraints_.count()));
+      best_ =
+          judge(Matrix::Zero(constraints_.rows(), constraints_.cols()), Vector::Zero(constraints_.count()));
       return finish();
     }
-    const SolverAnswer answer = use_generation() ? generate(scaled_start(warm)) : solve(scaled_, scaled_start(warm));
+    const SolverAnswer answer =
+        use_generation() ? generate(scaled_start(warm)) : solve(scaled_, scaled_start(warm));
     if (answer.outcome == Outcome::infeasible) {
       Vector lambda = scaled_.unscale_multipliers(answer.lambda);
-      if (certify_(Matrix(), lambda).proves_norm_above(options_.max_norm)) return infeasible(std::move(lambda));
+      if (certify_(Matrix(), lambda).proves_norm_above(options_.max_norm))
+        return infeasible(std::move(lambda));
       last_outcome_ = Outcome::stalled;  // nearly infeasible, but not proved
     }
     consider(answer);
@@ -101,8 +105,8 @@ class Solve {
     }
     if (warm.lambda.size() > 0) {
       if (warm.lambda.size() != constraints_.count())
-        throw bad_input(fmt::format("start.lambda has {} entries: expected {}, one per constraint", warm.lambda.size(),
-                                    constraints_.count()));
+        throw bad_input(fmt::format("start.lambda has {} entries: expected {}, one per constraint",
+                                    warm.lambda.size(), constraints_.count()));
       const Vector lambda = scaled_.scale_multipliers(warm.lambda);
       if (lambda.allFinite()) start.lambda.assign(lambda.begin(), lambda.end());
     }
@@ -135,7 +139,8 @@ class Solve {
 
   // Phase one, then the norm's own solver, then the interior point method.
   SolverAnswer solve(const ScaledConstraints& problem, const SolverStart& start) {
-    if (solved_norm_ != Norm::frobenius() && start.has_weights() && start.has_multipliers() && is_active_set()) {
+    if (solved_norm_ != Norm::frobenius() && start.has_weights() && start.has_multipliers() &&
+        is_active_set()) {
       SolverAnswer answer = count(solve_lp(problem, solved_norm_, limits_, start), "active set");
       if (answer.outcome == Outcome::solved) return answer;
     }
@@ -143,7 +148,8 @@ class Solve {
     if (first.outcome == Outcome::infeasible || first.outcome == Outcome::out_of_iterations ||
         first.outcome == Outcome::out_of_time)
       return first;
-    if (solved_norm_ == Norm::frobenius() && is_active_set() && first.outcome == Outcome::solved) return first;
+    if (solved_norm_ == Norm::frobenius() && is_active_set() && first.outcome == Outcome::solved)
+      return first;
 
     SolverStart next{.W = first.W, .lambda = first.lambda};
     SolverAnswer answer = first;
@@ -160,13 +166,15 @@ class Solve {
 
   bool is_active_set() const {
     const double p = solved_norm_.p();
-    return options_.method != MarginMethod::interior_point && solved_norm_.is_entrywise() && p > 1 && std::isfinite(p);
+    return options_.method != MarginMethod::interior_point && solved_norm_.is_entrywise() && p > 1 &&
+           std::isfinite(p);
   }
 
   SolverAnswer count(SolverAnswer answer, const char* method) {
     limits_.iterations_left -= answer.iterations;
     last_outcome_ = answer.outcome;
-    if (method_.find(method) == std::string::npos) method_ += (method_.empty() ? "" : ", then ") + std::string(method);
+    if (method_.find(method) == std::string::npos)
+      method_ += (method_.empty() ? "" : ", then ") + std::string(method);
     return answer;
   }
 
@@ -193,7 +201,8 @@ class Solve {
     if (answer.W.view().rows == 0) return;
     Judged judged =
         judge(scaled_.unscale_weights(answer.W.view()), scaled_.unscale_multipliers(answer.lambda));
-    if (best_.W.size() == 0 || badness(judged.certificate) < badness(best_.certificate)) best_ = std::move(judged);
+    if (best_.W.size() == 0 || badness(judged.certificate) < badness(best_.certificate))
+      best_ = std::move(judged);
   }
 
   static double badness(const Certificate& c) {
@@ -240,7 +249,7 @@ class Solve {
     s.dual = best_.certificate.dual;
     s.gap = best_.certificate.gap;
     s.status = s.reason.empty() && best_.certificate.certifies(limits_.tolerance) ? Status::certified
-                                                                                   : Status::stopped;
+                                                                                  : Status::stopped;
     if (s.status == Status::stopped && s.reason.empty()) s.reason = why_stopped();
     if (s.W.allFinite()) {
       s.support = support(constraints_, s.W);
@@ -259,8 +268,8 @@ class Solve {
       return fmt::format("max_iterations, {}, are used up", options_.max_iterations);
     if (!best_.W.allFinite()) return "no W within the range of a double was found";
     if (!best_.certificate.feasible())
-      return fmt::format("constraint {} is violated by {:.1e} of its bound", best_.certificate.worst_constraint,
-                         best_.certificate.worst_violation);
+      return fmt::format("constraint {} is violated by {:.1e} of its bound",
+                         best_.certificate.worst_constraint, best_.certificate.worst_violation);
     return fmt::format("rounding: the gap does not fall below {:.1e}", best_.certificate.gap);
   }
 
@@ -296,7 +305,8 @@ class Solve {
     Svd svd(constraints_.rows(), constraints_.cols());
     svd.compute_values(U.view());
     std::ptrdiff_t result = 0;
-    while (result < svd.values().cols && svd.value(result) >= (1 - 1e-6) * svd.value(0) && svd.value(0) > 0) ++result;
+    while (result < svd.values().cols && svd.value(result) >= (1 - 1e-6) * svd.value(0) && svd.value(0) > 0)
+      ++result;
     return result;
   }
 
@@ -315,21 +325,21 @@ class Solve {
 
 }  // namespace
 
-MarginSolution max_margin(const MarginConstraints& constraints, const Norm& norm, const MarginOptions& options,
-                          const WarmStart& start) {
+MarginSolution max_margin(const MarginConstraints& constraints, const Norm& norm,
+                          const MarginOptions& options, const WarmStart& start) {
   options.validate(norm);
-  return Solve(constraints, norm, options, [&](const Matrix& W, const Vector& lambda) {
-           return certify(constraints, norm, W, lambda);
-         }).run(start);
+  return Solve(constraints, norm, options,
+               [&](const Matrix& W, const Vector& lambda) { return certify(constraints, norm, W, lambda); })
+      .run(start);
 }
 
 MarginSolution max_margin(const Dataset& data, const MarginProblem& problem, const Norm& norm,
                           const MarginOptions& options, const WarmStart& start) {
   options.validate(norm);
   const MarginConstraints rows = constraints(data, problem);
-  return Solve(rows, norm, options, [&](const Matrix& W, const Vector& lambda) {
-           return certify(data, problem, norm, W, lambda);
-         }).run(start);
+  return Solve(rows, norm, options,
+               [&](const Matrix& W, const Vector& lambda) { return certify(data, problem, norm, W, lambda); })
+      .run(start);
 }
 
 MarginSolution max_margin(const Dataset& data, const Selection& tokens, const Norm& norm,

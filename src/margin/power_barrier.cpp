@@ -15,7 +15,7 @@
 //   (w_i - w_j)/(u_i - u_j) for the symmetric part of a pair of mirror images, (w_i + w_j)/(u_i + u_j) for the other.
 //
 // The larger power is softened, y = x^e + delta x with delta going to zero with the gap, which bounds D from above for
-// p > 2 and from below for p < 2. The curve knows no scale: omega is chosen so that ||w||_p = ||u||_q = 1.
+// p > 2 and from below for p < 2. The curve knows no scale: omega is chosen so that |w|^p = |u|^q is 1 on average.
 #include "margin/norm_barrier.hpp"
 
 #include <algorithm>
@@ -63,25 +63,15 @@ class PowerBarrier final : public NormBarrier {
     curve_.delta = 1e-3;
   }
 
-  // From the flatter side, where no entry is negligible: w for p < 2, u otherwise.
+  // The point of the curve that belongs to both, W and U of the same size.
   double begin(const Matrix& W, const Matrix& U) override {
-    const Norm norm_of_W = entrywise_ ? Norm::l(p_) : Norm::schatten(p_);
-    const double factor = 1 / norm(U, norm_of_W.dual());
+    const Norm norm_of_W = entrywise_ ? Norm::l(p_) : Norm::schatten(p_), dual = norm_of_W.dual();
+    const auto count = static_cast<double>(entrywise_ ? W.size() : std::min(W.rows(), W.cols()));
+    unit_ = std::pow(count, 1 / p_);
+    const double factor = std::pow(count, 1 / dual.p()) / norm(U, dual);
     U_ = factor * U;
-    omega_ = norm(W, norm_of_W);
-    if (weights_are_x_)  // <U, W> is ||W|| at the optimum
-      omega_ = std::max(U_.cwiseProduct(W).sum(), 0.1 * omega_);
-    const auto position = [&](double value) {
-      const double size = std::fabs(value);
-      return std::copysign(size + std::pow(size, 1 / curve_.e), value);
-    };
-    const Matrix y = weights_are_x_ ? U_ : Matrix(W / omega_);
-    if (entrywise_) {
-      T_ = y.unaryExpr(position);
-    } else {
-      const FullSvd svd = full_svd(y);
-      T_ = compose(svd, svd.values.unaryExpr(position));
-    }
+    omega_ = norm(W, norm_of_W) / unit_;
+    T_ = W / omega_ + U_;
     place();
     return factor;
   }
@@ -163,7 +153,7 @@ class PowerBarrier final : public NormBarrier {
     place();
   }
   double rescale(double gap) override {
-    const double size = entrywise_ ? norm(w_, Norm::l(p_)) : norm(Matrix(weights_of(x_)), Norm::l(p_));
+    const double size = norm(entrywise_ ? w_ : Matrix(weights_of(x_)), Norm::l(p_)) / unit_;
     if (!(size > 0) || !std::isfinite(size)) return 1;
     const double factor = std::pow(size, 1 - p_);
     if (!(factor > 0) || !std::isfinite(factor)) return 1;
@@ -210,7 +200,7 @@ class PowerBarrier final : public NormBarrier {
   double p_;
   bool weights_are_x_;  // p >= 2: u is the larger power, of x = w; otherwise w is, of x = u
   Curve curve_;
-  double omega_ = 1;
+  double omega_ = 1, unit_ = 1;  // the scale of W; ||w||_p
   Matrix T_, previous_T_, dT_, U_, previous_U_;
   Matrix w_, u_, W_, dW_;
   FullSvd svd_;          // of T, for Schatten norms

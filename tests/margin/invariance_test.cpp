@@ -19,7 +19,8 @@ using test::random_matrix;
 
 std::vector<Norm> tested_norms() {
   std::vector<Norm> norms;
-  for (const char* name : {"1", "1.1", "1.5", "2", "3", "6", "inf", "nuclear", "schatten:1.5", "schatten:4", "spectral"})
+  for (const char* name :
+       {"1", "1.1", "1.5", "2", "3", "6", "inf", "nuclear", "schatten:1.5", "schatten:4", "spectral"})
     norms.push_back(parse_norm(name));
   return norms;
 }
@@ -83,8 +84,10 @@ TEST(Invariance, PermutedAndTransposedWeights) {
 }
 
 TEST(Invariance, RotationForFrobeniusAndSchattenNorms) {
-  const Matrix P = Eigen::HouseholderQR<Eigen::MatrixXd>(random_matrix(5, 5, 8)).householderQ() * Matrix::Identity(5, 5);
-  const Matrix Q = Eigen::HouseholderQR<Eigen::MatrixXd>(random_matrix(6, 6, 9)).householderQ() * Matrix::Identity(6, 6);
+  const Matrix P =
+      Eigen::HouseholderQR<Eigen::MatrixXd>(random_matrix(5, 5, 8)).householderQ() * Matrix::Identity(5, 5);
+  const Matrix Q =
+      Eigen::HouseholderQR<Eigen::MatrixXd>(random_matrix(6, 6, 9)).householderQ() * Matrix::Identity(6, 6);
   const ConstraintArrays arrays = random_constraints(4, 3, 5, 6, 4);
   ConstraintArrays turned = arrays;
   turned.left = arrays.left * P.transpose();
@@ -111,7 +114,9 @@ TEST(Continuity, OfTheObjectiveInP) {
   const ConstraintArrays arrays = random_constraints(5, 4, 6, 6, 5);
   const double d2 = 36;
   for (const bool schatten : {false, true}) {
-    const auto value = [&](double p) { return solve(arrays, schatten ? Norm::schatten(p) : Norm::l(p)).norm; };
+    const auto value = [&](double p) {
+      return solve(arrays, schatten ? Norm::schatten(p) : Norm::l(p)).norm;
+    };
     const double size = schatten ? 6 : d2;  // ||W||_p <= ||W||_1 <= size^{1 - 1/p} ||W||_p
     const double one = value(1), two = value(2), top = value(std::numeric_limits<double>::infinity());
     for (const double p : {1.3, 1.1, 1.01}) {

@@ -25,7 +25,8 @@ Dataset sphere(std::int64_t n, std::int64_t T, std::int64_t d, std::uint64_t see
 }
 
 // Certified, and the certificate in the solution is the one that the raw data give.
-void expect_certified(const MarginSolution& svm, const Dataset& data, const MarginProblem& problem, double tol) {
+void expect_certified(const MarginSolution& svm, const Dataset& data, const MarginProblem& problem,
+                      double tol) {
   EXPECT_EQ(svm.status, Status::certified) << svm.report();
   EXPECT_LE(svm.gap, tol);
   const Certificate again = certify(data, problem, svm.kind, svm.W, svm.lambda);
@@ -70,9 +71,9 @@ TEST(MaxMargin, SettingB) {
     std::size_t active;
     double w12, w34;
   };
-  for (const auto& [p, norm, active, w12, w34] : {Expected{1.75, 3.45949206, 18, -.189537, -.023064},
-                                                  Expected{2, 2.66015688, 19, -.220378, -.039626},
-                                                  Expected{3, 1.41786894, 17, -.281828, -.081329}}) {
+  for (const auto& [p, norm, active, w12, w34] :
+       {Expected{1.75, 3.45949206, 18, -.189537, -.023064}, Expected{2, 2.66015688, 19, -.220378, -.039626},
+        Expected{3, 1.41786894, 17, -.281828, -.081329}}) {
     const MarginSolution svm = max_margin(data, opt, Norm::l(p));
     expect_certified(svm, data, AttentionSvm{opt}, 1e-10);
     EXPECT_NEAR(svm.norm / norm, 1, 1e-6);
@@ -93,7 +94,8 @@ TEST(MaxMargin, Visualizations) {
   const Selection one = optimal_tokens(first), two = optimal_tokens(second);
   EXPECT_NEAR(max_margin(first, one, Norm::frobenius()).norm, 8.68573, 1e-5);
   EXPECT_NEAR(max_margin(second, two, Norm::frobenius()).norm, 1.52636, 1e-5);
-  const MarginSolution a = max_margin(first, one, Norm::nuclear()), b = max_margin(second, two, Norm::nuclear());
+  const MarginSolution a = max_margin(first, one, Norm::nuclear()),
+                       b = max_margin(second, two, Norm::nuclear());
   expect_certified(a, first, AttentionSvm{one}, 1e-8);
   expect_certified(b, second, AttentionSvm{two}, 1e-8);
   EXPECT_NEAR(a.norm, 9.75481, 1e-5);
@@ -113,9 +115,12 @@ TEST(MaxMargin, JointTraining) {
     Matrix W, v;
   };
   for (const auto& [p, alpha, W, v] :
-       {Expected{1.75, {{1, 0}}, Matrix{{-.081802, -.062741}, {-.077671, .198514}}, Matrix{{.025510}, {.459184}}},
-        Expected{2, {{1, 0}}, Matrix{{-.083919, -.067505}, {-.079436, .194544}}, Matrix{{.025510}, {.459184}}},
-        Expected{3, {{0, 0}}, Matrix{{.109823, -.032279}, {-.066640, .196870}}, Matrix{{-.183150}, {.421245}}}}) {
+       {Expected{
+            1.75, {{1, 0}}, Matrix{{-.081802, -.062741}, {-.077671, .198514}}, Matrix{{.025510}, {.459184}}},
+        Expected{
+            2, {{1, 0}}, Matrix{{-.083919, -.067505}, {-.079436, .194544}}, Matrix{{.025510}, {.459184}}},
+        Expected{
+            3, {{0, 0}}, Matrix{{.109823, -.032279}, {-.066640, .196870}}, Matrix{{-.183150}, {.421245}}}}) {
     const MarginSolution attention = max_margin(data, alpha, Norm::l(p));
     expect_certified(attention, data, AttentionSvm{alpha}, 1e-10);
     EXPECT_LT((attention.W - W).cwiseAbs().maxCoeff(), 1e-6);
@@ -166,7 +171,8 @@ TEST(MaxMargin, EveryPAtThePapersSize) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Dataset data = sphere(6, 8, 10, seed);
     const Selection opt = optimal_tokens(data);
-    for (const double p : {1.001, 1.01, 1.05, 1.1, 1.3, 1.9, 1.999, 2.001, 2.5, std::numbers::pi, 5.0, 10.0, 50.0}) {
+    for (const double p :
+         {1.001, 1.01, 1.05, 1.1, 1.3, 1.9, 1.999, 2.001, 2.5, std::numbers::pi, 5.0, 10.0, 50.0}) {
       SCOPED_TRACE("p = " + std::to_string(p) + ", seed " + std::to_string(seed));
       expect_certified(max_margin(data, opt, Norm::l(p)), data, AttentionSvm{opt}, 1e-10);
     }
@@ -177,7 +183,8 @@ TEST(MaxMargin, EveryNormAtThePapersSize) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Dataset data = sphere(6, 8, 10, seed);
     const Selection opt = optimal_tokens(data);
-    for (const char* name : {"1", "inf", "nuclear", "spectral", "schatten:1.1", "schatten:1.5", "schatten:3", "schatten:10"}) {
+    for (const char* name :
+         {"1", "inf", "nuclear", "spectral", "schatten:1.1", "schatten:1.5", "schatten:3", "schatten:10"}) {
       SCOPED_TRACE(std::string(name) + ", seed " + std::to_string(seed));
       expect_certified(max_margin(data, opt, parse_norm(name)), data, AttentionSvm{opt}, 1e-8);
     }
@@ -244,7 +251,8 @@ TEST(MaxMargin, BatchGivesTheBitsOfSingleCalls) {
   for (std::uint64_t seed = 0; seed < 24; ++seed) sets.push_back(sphere(6, 8, 10, seed));
   std::vector<MarginTask> tasks;
   for (std::size_t i = 0; i < sets.size(); ++i)
-    tasks.push_back({&sets[i], AttentionSvm{optimal_tokens(sets[i])}, Norm::l(std::array{1.75, 2.0, 3.0}[i % 3])});
+    tasks.push_back(
+        {&sets[i], AttentionSvm{optimal_tokens(sets[i])}, Norm::l(std::array{1.75, 2.0, 3.0}[i % 3])});
   for (const int threads : {1, 2, 8}) {
     const std::vector<MarginSolution> all = max_margins(tasks, {.threads = threads});
     ASSERT_EQ(all.size(), tasks.size());
@@ -263,7 +271,8 @@ TEST(MaxMargin, WarmStartsLeadToTheSameAnswer) {
   const MarginConstraints rows = constraints(data, AttentionSvm{opt});
   WarmStart start;
   for (const double p : {2.0, 1.8, 1.5, 1.2, 1.1, 1.5, 3.0, 4.0, 2.0}) {
-    const MarginSolution cold = max_margin(data, opt, Norm::l(p)), warm = max_margin(data, opt, Norm::l(p), {}, start);
+    const MarginSolution cold = max_margin(data, opt, Norm::l(p)),
+                         warm = max_margin(data, opt, Norm::l(p), {}, start);
     EXPECT_EQ(warm.status, Status::certified) << p << warm.report();
     EXPECT_NEAR(warm.norm / cold.norm, 1, 1e-10);
     start = {warm.W, warm.lambda};
@@ -276,8 +285,8 @@ TEST(MaxMargin, WarmStartsLeadToTheSameAnswer) {
 TEST(MaxMargin, SeveralQueriesAndCausalMasks) {
   const Dataset several = generate(SphereData{.samples = 4, .tokens = 5, .dim = 12, .seed = 2, .queries = 2});
   const Selection opt = optimal_tokens(several);
-  const Dataset causal = with_causal_mask(generate(
-      SphereData{.samples = 3, .tokens = 4, .dim = 14, .seed = 5, .query_from = SphereData::QueryFrom::all_tokens}));
+  const Dataset causal = with_causal_mask(generate(SphereData{
+      .samples = 3, .tokens = 4, .dim = 14, .seed = 5, .query_from = SphereData::QueryFrom::all_tokens}));
   const Selection last = optimal_tokens(causal);
   for (const Norm& norm : {Norm::l(1.5), Norm::frobenius(), Norm::l(4), Norm::nuclear()}) {
     expect_certified(max_margin(several, opt, norm), several, AttentionSvm{opt}, 1e-8);
