@@ -292,8 +292,10 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
         entering = k;
       }
     }
-    if (entering < 0)
-      return unresolved <= negligible * bound_ && precise(problem) ? QpOutcome::solved : QpOutcome::stalled;
+    if (entering < 0) {
+      const bool good = unresolved <= negligible * bound_ && precise(problem) && !blurs();
+      return good ? QpOutcome::solved : QpOutcome::stalled;
+    }
     const Real slope = std::fabs(gradient_[at(entering)]);
     const Real sign = gradient_[at(entering)] < 0 ? 1 : -1;  // -1 only for a free index
     if (grow(problem, entering, close_to_dependent)) {
@@ -340,8 +342,8 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
       continue;
     }
     // A slope within rounding: the row repeats what P says already.
-    if (slope <= 8 * epsilon * (size_ * length + pulls)) {
-      refused_[at(entering)] = slope <= repeated * bound_ ? 2 : 1;
+    if (slope <= std::min(8 * epsilon * (size_ * length + pulls), repeated * bound_)) {
+      refused_[at(entering)] = 2;
       continue;
     }
     if (blocking < 0 && !(pull > slope / 2)) {  // its parts do not add up

@@ -141,6 +141,25 @@ TEST(Frobenius, ProvesInfeasibility) {
   }
 }
 
+// On the way to a proof the active constraints are as many as the dimensions of W, and |W| of 1e6 and more.
+TEST(Frobenius, ProvesInfeasibilityWithAllDimensionsTaken) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const Judged j = judge(sphere_constraints(80, 20, 9, seed));
+    EXPECT_EQ(j.outcome, Outcome::infeasible) << seed;
+    EXPECT_GT(j.dual, 1e11) << seed;
+  }
+  // 128 random constraints in 64 dimensions can be met with probability 1/2.
+  int solved = 0, infeasible = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Judged j = judge(sphere_constraints(128, 2, 8, seed));
+    solved += j.outcome == Outcome::solved ? 1 : 0;
+    infeasible += j.outcome == Outcome::infeasible ? 1 : 0;
+    EXPECT_TRUE(j.outcome == Outcome::solved ? j.gap() < 1e-11 : j.dual > 1e11) << seed;
+  }
+  EXPECT_EQ(solved + infeasible, 40);
+  EXPECT_GT(std::min(solved, infeasible), 5);
+}
+
 // Two opposite constraints, but for an angle: the norm is about 1 / sin(angle), larger and larger. What is reached is
 // rounding of W itself; beyond, never a wrong answer.
 TEST(Frobenius, NearlyInfeasibleOnesAreSolvedOrLeft) {
