@@ -28,6 +28,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Certifier = std::function<Certificate(const Matrix& W, const Vector& lambda)>;
+// A W that satisfies its constraints up to this is as good as one that does exactly: rescaling it would change digits only.
+constexpr double rounding_of_margins = 1e-13;
+
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 // The work of one call of max_margin().
@@ -178,16 +181,31 @@ class Solve {
     return answer;
   }
 
-  // What the verifier says of W made feasible, by the worst margin that the verifier found.
+  // What the verifier says of W. It is made feasible by its worst margin: as double precision has it first, which mostly
+  // saves verifying twice, then as the verifier finds it.
   Judged judge(Matrix W, Vector lambda) const {
     Judged result{std::move(W), std::move(lambda), {}};
     result.certificate = certify_(result.W, result.lambda);
     const double worst = result.certificate.worst_margin;
-    if (!has_nonzero_equalities() && worst > 0 && std::isfinite(worst) && worst != 1) {
+    if (!has_nonzero_equalities() && worst > 0 && std::isfinite(worst) &&
+        std::fabs(worst - 1) > rounding_of_margins) {
       result.W /= worst;
       result.certificate = certify_(result.W, result.lambda);
     }
     return result;
+  }
+
+  // Divides W by its worst margin, where that is possible and there is one.
+  void rescale(PaddedMatrix& W) const {
+    if (has_nonzero_equalities()) return;
+    PaddedMatrix scratch = scaled_.make_scratch();
+    AlignedVector margins(static_cast<std::size_t>(scaled_.count()));
+    scaled_.forward(W.view(), scratch, margins, pool_.get());
+    double worst = std::numeric_limits<double>::infinity();
+    for (std::ptrdiff_t k = 0; k < scaled_.count(); ++k)
+      if (const double c = scaled_.bounds()[static_cast<std::size_t>(k)]; c > 0 && !scaled_.is_equality(k))
+        worst = std::min(worst, margins[static_cast<std::size_t>(k)] / c);
+    if (worst > 0 && std::isfinite(worst)) W.view().eigen() /= worst;
   }
 
   bool has_nonzero_equalities() const {
@@ -199,8 +217,9 @@ class Solve {
   // Keeps the better of this answer and the best so far.
   void consider(const SolverAnswer& answer) {
     if (answer.W.view().rows == 0) return;
-    Judged judged =
-        judge(scaled_.unscale_weights(answer.W.view()), scaled_.unscale_multipliers(answer.lambda));
+    PaddedMatrix W = answer.W;
+    rescale(W);
+    Judged judged = judge(scaled_.unscale_weights(W.view()), scaled_.unscale_multipliers(answer.lambda));
     if (best_.W.size() == 0 || badness(judged.certificate) < badness(best_.certificate))
       best_ = std::move(judged);
   }
