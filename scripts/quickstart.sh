@@ -37,10 +37,12 @@ echo "Attention on 6 sequences of 8 tokens picks a token of each; the geometry p
 build/release/examples/setting_b "$out/p1.75" "$out/p2" "$out/p3"
 cat <<END
 
-The reference is an independent computation with the same settings: the published eps and the safe Jacobian.
+The reference is an independent computation with the same settings: the published eps and the safe Jacobian. Below it is
+what each run converges to: the smallest W that separates the selected tokens from the others by 1, with the proven gap.
 docs/model.md says what these are, and what --eps paper alone and the default --eps exact do instead.
 
 data             $out/data.npz
 runs             $out/p1.75  $out/p2  $out/p3   (config.json, metrics.jsonl, trace.npz, final.npz)
+solutions        $out/svm_p1.75.npz  $out/svm_p2.npz  $out/svm_p3.npz   (W, lambda: the smallest W, and its proof)
 the command      build/release/bin/attmirror --help
 END

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# setting_b.sh ATTMIRROR FOLDER: trains the three runs of Setting B of arXiv 2410.14581 with the command ATTMIRROR.
+# setting_b.sh ATTMIRROR FOLDER: trains the three runs of Setting B of arXiv 2410.14581 with the command ATTMIRROR, and
+# solves the max-margin problem of the tokens that each selects.
 #
-# FOLDER gets data.npz and the run folders p1.75, p2 and p3. Printed is each command that is run.
+# FOLDER gets data.npz, the run folders p1.75, p2 and p3, and svm_p1.75.npz, svm_p2.npz and svm_p3.npz. Printed is each command that is run.
 set -euo pipefail
 
 attmirror=$1
@@ -12,7 +13,7 @@ run() {
   printf '$ attmirror'
   printf ' %s' "$@"
   printf '\n'
-  "$attmirror" "$@"
+  "$attmirror" "$@" >/dev/null
 }
 
 run generate --samples 6 --tokens 8 --dim 10 --seed 1 -o "$folder/data.npz" --quiet
@@ -20,4 +21,7 @@ for setting in 1.75:1500 2:2000 3:20000; do
   p=${setting%:*}
   run train "$folder/data.npz" --p "$p" --steps "${setting#*:}" --lr 0.1 --normalized --eps paper --jacobian safe \
     -o "$folder/p$p" --overwrite --quiet
+done
+for p in 1.75 2 3; do
+  run margin "$folder/data.npz" --select "run:$folder/p$p" -o "$folder/svm_p$p.npz" --quiet
 done
