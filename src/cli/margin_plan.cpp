@@ -236,12 +236,14 @@ void check_combination(const CLI::App& app, const MarginCommand& options) {
     throw bad_input("mask is given with a run: the run's own mask is in force");
   if (app.count("--keep-threshold") > 0 && options.problem != "general" && options.check.empty())
     throw bad_input("keep-threshold is given, but problem is not general");
+  if (app.count("--repeat") > 0 && options.problem == "general")
+    throw bad_input("repeat is given, but problem is general, which is solved once");
   if (options.check.empty()) {
     if (options.as_is) throw bad_input("as-is is given without --check FILE");
     return;
   }
-  for (const char* name :
-       {"--output", "--start", "--max-iterations", "--max-seconds", "--method", "--generation", "--rank"})
+  for (const char* name : {"--output", "--start", "--max-iterations", "--max-seconds", "--repeat", "--method",
+                           "--generation", "--rank"})
     if (app.count(name) > 0)
       throw bad_input(fmt::format("{} is given with --check, which solves nothing", name));
 }
@@ -293,6 +295,8 @@ void add_margin_options(CLI::App& app, MarginCommand& o) {
       ->group(group);
   add_count(app, "--max-iterations", o.max_iterations, "stop after this many Newton steps")->group(group);
   add_number(app, "--max-seconds", o.max_seconds, "stop after this time")->group(group);
+  add_count(app, "--repeat", o.repeat, "for timing: solve this often and report the median of the times")
+      ->group(group);
   add_text(app, "--method", o.method, "auto|active-set|interior-point", "by norm and size if auto")
       ->group(group);
   add_text(app, "--generation", o.generation, "auto|on|off",
@@ -322,6 +326,8 @@ MarginPlan make_margin_plan(const CLI::App& app, const MarginCommand& options) {
   choose_problem(options, plan);
   choose_norm(options, plan);
   plan.options = solver_options(app, options, plan.norm);
+  if (options.repeat < 1) throw bad_input(fmt::format("repeat is {}: expected 1 or more", options.repeat));
+  plan.repeat = options.repeat;
   choose_key_weights(options, plan);
   choose_tokens(options, plan);
   return plan;

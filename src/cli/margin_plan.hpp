@@ -28,7 +28,7 @@ struct MarginCommand {
   std::string method = "auto", generation = "auto";
   double tol = 0, max_norm = MarginOptions{}.max_norm, max_seconds = MarginOptions{}.max_seconds;
   double keep_threshold = kept_threshold;
-  std::int64_t max_iterations = MarginOptions{}.max_iterations, rank = 0;
+  std::int64_t max_iterations = MarginOptions{}.max_iterations, rank = 0, repeat = 1;
   bool as_is = false;
 };
 
@@ -43,6 +43,7 @@ struct MarginPlan {
   Dataset data;
   Norm norm = Norm::frobenius();
   MarginOptions options;
+  std::int64_t repeat = 1;  // solves, for the median of their times
   ProblemWord problem = ProblemWord::attention;
   std::optional<SavedRun> run;              // of --select run:RUN
   Matrix run_weights;                       // W, K Q^T or p of that run

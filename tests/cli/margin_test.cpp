@@ -364,6 +364,14 @@ TEST_F(Margin, RefusesBadTokens) {
   EXPECT_EQ(folder.names().size(), 1u);
 }
 
+TEST_F(Margin, RepeatsForTiming) {
+  const Json once = Json::parse(attmirror_command({"margin", data, "--json"}).out);
+  const Json often = Json::parse(attmirror_command({"margin", data, "--repeat", "5", "--json"}).out);
+  EXPECT_EQ(often.at("norm"), once.at("norm"));
+  EXPECT_GT(often.at("seconds"), 0.0);
+  expect_refusal({"margin", data, "--repeat", "0"}, 2, {"repeat is 0: expected 1 or more"});
+}
+
 TEST_F(Margin, RefusesBadFiles) {
   const std::string path = (folder / "bad.npz").string();
   NamedArrays arrays = load_npz(data);
