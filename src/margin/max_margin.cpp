@@ -47,7 +47,10 @@ class Solve {
         scaled_(constraints) {
     if (options.threads != 1) pool_ = std::make_unique<ThreadPool>(options.threads);
     limits_ = {.tolerance = options.tolerance(norm),
-               .max_norm = options.max_norm,
+               // The verifier measures in what the hardest constraint demands, at most 4 at the solvers' scale, and in the
+               // norm at hand, of which the Frobenius norm is at most sqrt(rows cols) times another.
+               .max_norm = 4 * std::sqrt(static_cast<double>(constraints.rows() * constraints.cols())) *
+                           options.max_norm,
                .iterations_left = options.max_iterations,
                .deadline = deadline(options.max_seconds),
                .pool = pool_.get()};
@@ -269,6 +272,8 @@ class Solve {
     s.gap = best_.certificate.gap;
     s.status = s.reason.empty() && best_.certificate.certifies(limits_.tolerance) ? Status::certified
                                                                                   : Status::stopped;
+    if (s.status == Status::stopped && best_.certificate.proves_norm_above(options_.max_norm))
+      return infeasible(std::move(best_.lambda));
     if (s.status == Status::stopped && s.reason.empty()) s.reason = why_stopped();
     if (s.W.allFinite()) {
       s.support = support(constraints_, s.W);
