@@ -87,6 +87,7 @@ class LpNewton {
   NonnegativeQp quadratic_;
   PaddedMatrix scratch_, M_, new_W_, new_U_;
   AlignedVector x_, new_margins_, offset_margins_, b_, x_J_;
+  AlignedVector guess_;  // the last x_ that solved a quadratic problem; empty: none
   std::vector<std::ptrdiff_t> J_;
   std::vector<unsigned char> in_J_, is_free_;
   double dual_step_ = 0;  // of the last step, 1: Newton's domain
@@ -156,7 +157,7 @@ void LpNewton::new_p(double p) {
 // The constraints that the next step may meet: those in force, and those whose margin is near the bound as steps go.
 void LpNewton::choose_candidates() {
   const double reach =
-      0.75 * std::sqrt(std::min(std::max(pair_.current_gap, 1e-8), 1.0)) * (1 + std::max(pair_.excess, 0.0));
+      0.5 * std::sqrt(std::min(std::max(pair_.current_gap, 1e-8), 1.0)) * (1 + std::max(pair_.excess, 0.0));
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k) {
     const double bound = constraints_.bounds()[at(k)];
@@ -201,6 +202,10 @@ QpResult LpNewton::solve_quadratic() {
   factorizations_ += result.factorizations;
   std::fill(x_.begin(), x_.end(), 0.0);
   for (std::ptrdiff_t i = 0; i < size; ++i) x_[at(J_[at(i)])] = x_J_[at(i)];
+  if (result.outcome == QpResult::Outcome::solved)
+    guess_ = x_;
+  else
+    guess_.clear();
   return result;
 }
 
@@ -218,7 +223,9 @@ LpNewton::End LpNewton::step() {
   constraints_.forward(line_.offset(), scratch_, offset_margins_, limits_.pool);
 
   choose_candidates();
-  x = lambda;
+  // The guess of those in force: as the last quadratic problem had them. A lambda between two of its solutions has what
+  // was in force at either.
+  x_ = guess_.empty() ? pair_.lambda : guess_;
   for (int round = 0;; ++round) {
     const QpResult result = solve_quadratic();
     if (!x.isFinite().all()) return End::stalled;
