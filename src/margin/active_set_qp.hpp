@@ -16,7 +16,9 @@
 // Real is double, or long double where M is that precise.
 #pragma once
 
+#include "base/dispatch.hpp"
 #include "margin/growing_cholesky.hpp"
+#include "margin/qp_kernels.hpp"
 #include <attmirror/base/aligned.hpp>
 
 #include <algorithm>
@@ -24,6 +26,7 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <Eigen/Core>
@@ -105,17 +108,13 @@ class ActiveSetQp {
 
   // g = M x - b from the lower triangle, each row read once, in order.
   void form_gradient(const QpProblem<Real>& problem) {
+    multiply(problem);
     size_ = 0;
     for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {
-      const Real* row = problem.row(k);
-      const Real xk = problem.x[at(k)];
-      const Eigen::Map<const Column> left(row, k), x(problem.x.data(), k);
-      gradient_[at(k)] = left.dot(x) + row[k] * xk - problem.b[at(k)];
-      if (xk != 0) Eigen::Map<Column>(gradient_.data(), k) += xk * left;
-      size_ += lengths_[at(k)] * std::fabs(xk);
+      gradient_[at(k)] -= problem.b[at(k)];
+      size_ +=
+          lengths_[at(k)] * std::fabs(problem.x[at(k)]) + 0 * gradient_[at(k)];  // NaN and infinity spread
     }
-    for (std::ptrdiff_t k = 0; k < problem.size(); ++k)
-      size_ += 0 * gradient_[at(k)];  // NaN and infinity spread
   }
   Real gradient(std::ptrdiff_t k) const { return gradient_[at(k)]; }
 
@@ -165,6 +164,22 @@ class ActiveSetQp {
   // |(M x)_k| <= sum_l |M_kl| |x_l| <= lengths_k sum_l lengths_l |x_l| is what cancels in g_k.
   Real rounding(const QpProblem<Real>& problem, std::ptrdiff_t k) const {
     return epsilon * (size_ * lengths_[at(k)] + std::fabs(problem.b[at(k)]));
+  }
+
+  // gradient_ <- M x
+  void multiply(const QpProblem<Real>& problem) {
+    if constexpr (std::is_same_v<Real, double>) {
+      choose_kernels(isa_sse2::qp_table, isa_avx2::qp_table, isa_avx512::qp_table)
+          .product({problem.M, problem.stride, problem.size()}, problem.x.data(), gradient_.data());
+      return;
+    }
+    for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {
+      const Real* row = problem.row(k);
+      const Real xk = problem.x[at(k)];
+      const Eigen::Map<const Column> left(row, k), x(problem.x.data(), k);
+      gradient_[at(k)] = left.dot(x) + row[k] * xk;
+      if (xk != 0) Eigen::Map<Column>(gradient_.data(), k) += xk * left;
+    }
   }
 
   bool grow(const QpProblem<Real>& problem, std::ptrdiff_t k, Real pivot);
