@@ -117,6 +117,7 @@ class ActiveSetQp {
     }
   }
   Real gradient(std::ptrdiff_t k) const { return gradient_[at(k)]; }
+  std::span<const Real> gradients() const { return gradient_; }
 
   // By how much index k has the wrong sign of g beyond rounding, in units of lengths_.
   Real excess(const QpProblem<Real>& problem, std::ptrdiff_t k) const {

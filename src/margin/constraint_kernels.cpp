@@ -130,8 +130,7 @@ struct Spread<F64x8> {
     index -= first;
   }
   [[gnu::always_inline]] F64x8 operator()(const double* values) const {
-    return F64x8(
-        _mm512_maskz_permutexvar_pd(0xff, bit_cast<__m512i>(index), load<F64x8>(values + first)));
+    return F64x8(_mm512_maskz_permutexvar_pd(0xff, bit_cast<__m512i>(index), load<F64x8>(values + first)));
   }
 };
 #endif

@@ -101,7 +101,7 @@ LpNewton::LpNewton(const ScaledConstraints& constraints, const SolverLimits& lim
       pair_(constraints),
       line_(constraints.rows(), constraints.cols()),
       search_(constraints.rows(), constraints.cols()),
-      quadratic_(constraints.count()),
+      quadratic_(constraints.count(), NonnegativeQp::Factor::not_needed),
       scratch_(constraints.make_scratch()),
       M_(constraints.count(), constraints.count()),
       new_W_(constraints.rows(), constraints.cols()),

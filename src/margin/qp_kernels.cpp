@@ -2,13 +2,15 @@
 // cache, so each number that arrives is used for its row and for its column. Compiled once per instruction set.
 #include "margin/qp_kernels.hpp"
 
-#include "base/simd.hpp"
+#include "margin/strip_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 
 using namespace kernels;
 
 namespace {
+
+static_assert(strip == qp_strip);
 
 // Four rows at a time: one pass over x and out serves them all. The columns end at `first`, a multiple of four.
 [[gnu::always_inline]] inline void four_rows(const double* rows, std::ptrdiff_t stride, std::ptrdiff_t first,
@@ -115,8 +117,45 @@ void sweep(const SymmetricMatrix& M, const SweepTask& task) {
   }
 }
 
+// Rows [row, row + Rows) of a strip: what the solved rows before them say is subtracted, then they are solved themselves.
+template <int Rows>
+[[gnu::always_inline]] inline void solve_rows(const double* factor, std::ptrdiff_t stride, std::ptrdiff_t row,
+                                              double* x) {
+  const double* rows = factor + row * stride;
+  for (std::ptrdiff_t lane = 0; lane < strip; lane += tile_lanes) {
+    Tile<Wide, Rows, tile_vectors> tile;
+    tile.read(x + row * strip + lane, strip);
+    tile.subtract_products([=](int h, std::ptrdiff_t k) { return rows[h * stride + k]; }, x + lane, row);
+    for (int h = 0; h < Rows; ++h)
+      for (int v = 0; v < tile_vectors; ++v) {
+        tile.sums[h][v] /= broadcast<Wide>(rows[h * stride + row + h]);
+        for (int g = h + 1; g < Rows; ++g)
+          tile.sums[g][v] =
+              negative_mul_add(broadcast<Wide>(rows[g * stride + row + h]), tile.sums[h][v], tile.sums[g][v]);
+      }
+    tile.write(x + row * strip + lane, strip);
+  }
+}
+
+void solve_strip(const double* factor, std::ptrdiff_t stride, std::ptrdiff_t size, double* x) {
+  std::ptrdiff_t row = 0;
+  for (; row + tile_rows <= size; row += tile_rows) solve_rows<tile_rows>(factor, stride, row, x);
+  for (; row < size; ++row) solve_rows<1>(factor, stride, row, x);
+}
+
+void strip_products(const double* a, const double* b, std::ptrdiff_t depth, double* out,
+                    std::ptrdiff_t stride) {
+  cover(strip, strip, [=](auto& tile, std::ptrdiff_t row, std::ptrdiff_t lane) {
+    using T = TileOf<decltype(tile)>;
+    for (int h = 0; h < T::rows; ++h)
+      for (int v = 0; v < T::vectors; ++v) tile.sums[h][v] = typename T::Vector{};
+    tile.add_products([=](int h, std::ptrdiff_t k) { return a[k * strip + row + h]; }, b + lane, depth);
+    tile.write(out + row * stride + lane, stride);
+  });
+}
+
 }  // namespace
 
-const QpTable qp_table{product, sweep};
+const QpTable qp_table{product, sweep, solve_strip, strip_products};
 
 }  // namespace attmirror::ATTMIRROR_ISA

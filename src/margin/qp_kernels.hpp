@@ -6,6 +6,8 @@
 
 namespace attmirror::kernels {
 
+constexpr std::ptrdiff_t qp_strip = 16;  // right-hand sides that are solved for together, side by side
+
 struct SymmetricMatrix {
   const double* rows;  // of `stride` numbers; the lower triangle counts
   std::ptrdiff_t stride;
@@ -27,6 +29,11 @@ struct QpTable {
   // out <- M x
   void (*product)(const SymmetricMatrix& M, const double* x, double* out);
   void (*sweep)(const SymmetricMatrix& M, const SweepTask& task);
+  // x <- L^-1 x for the columns of a strip.
+  void (*solve_strip)(const double* factor, std::ptrdiff_t stride, std::ptrdiff_t size, double* x);
+  // out_hl <- sum_k a_kh b_kl over the rows of two strips, out of 16 rows.
+  void (*strip_products)(const double* a, const double* b, std::ptrdiff_t depth, double* out,
+                         std::ptrdiff_t stride);
 };
 
 }  // namespace attmirror::kernels
