@@ -18,6 +18,7 @@
 
 #include "base/dispatch.hpp"
 #include "margin/growing_cholesky.hpp"
+#include "margin/kept_numbers.hpp"
 #include "margin/qp_kernels.hpp"
 #include <attmirror/base/aligned.hpp>
 
@@ -32,18 +33,6 @@
 #include <Eigen/Core>
 
 namespace attmirror {
-
-// Memory whose numbers start as anything: a matrix of which little is used costs nothing until then.
-template <class T>
-struct UnwrittenAllocator : CacheLineAllocator<T> {
-  using value_type = T;
-  UnwrittenAllocator() = default;
-  template <class U>
-  UnwrittenAllocator(const UnwrittenAllocator<U>&) noexcept {}
-  void construct(T*) noexcept {}
-};
-template <class T>
-using UnwrittenNumbers = std::vector<T, UnwrittenAllocator<T>>;
 
 template <class Real>
 struct QpProblem {
@@ -190,7 +179,7 @@ class ActiveSetQp {
   void forget_refusals() { std::fill(refused_.begin(), refused_.end(), static_cast<unsigned char>(0)); }
 
   std::ptrdiff_t stride_;
-  UnwrittenNumbers<Real> factor_;
+  std::conditional_t<std::is_same_v<Real, double>, KeptNumbers, UnwrittenNumbers<Real>> factor_;
   GrowingCholesky<Real> L_;  // in factor_
   Numbers gradient_, solution_, rotations_;
   Numbers lengths_;        // square roots of the diagonal

@@ -14,6 +14,7 @@
 //
 // Where no W satisfies the constraints the dual is unbounded along v >= 0 with B^T v = 0 and c^T v > 0: the proof.
 #include "margin/active_set_qp.hpp"
+#include "margin/kept_numbers.hpp"
 #include "margin/nonnegative_qp.hpp"
 #include "margin/normal_matrix.hpp"
 #include "margin/solver.hpp"
@@ -274,7 +275,7 @@ class FrobeniusSolver {
   const ScaledConstraints& constraints_;
   const SolverLimits& limits_;
   std::ptrdiff_t count_;
-  UnwrittenNumbers<double> products_;
+  KeptNumbers products_;
   MatrixView M_;
   NonnegativeQp qp_;
   PaddedMatrix scratch_, step_;
