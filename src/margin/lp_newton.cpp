@@ -161,7 +161,7 @@ void LpNewton::new_p(double p) {
 // The constraints that the next step may meet: those in force, and those whose margin is near the bound as steps go.
 void LpNewton::choose_candidates() {
   const double reach =
-      0.5 * std::sqrt(std::min(std::max(pair_.current_gap, 1e-8), 1.0)) * (1 + std::max(pair_.excess, 0.0));
+      0.6 * std::sqrt(std::min(std::max(pair_.current_gap, 1e-8), 1.0)) * (1 + std::max(pair_.excess, 0.0));
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k) {
     const double bound = constraints_.bounds()[at(k)];

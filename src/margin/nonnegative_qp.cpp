@@ -19,6 +19,9 @@ namespace {
 // Rounds of block exchanges that may pass without fewer wrong signs than ever before.
 constexpr int patience = 4;
 
+// A step of refinement that moves x by less than this leaves nothing to the next.
+constexpr double refined = 1e-10;
+
 std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
 
 }  // namespace
@@ -128,15 +131,23 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
     std::ptrdiff_t wrong = 0;
     for (std::ptrdiff_t k = 0; k < size; ++k) wrong += is_wrong(k) ? 1 : 0;
 
-    // Right signs: two steps of iterative refinement, which also show whether the signs were a matter of rounding.
-    for (int step = 0; wrong == 0 && step < 2; ++step) {
+    // Right signs: two steps of iterative refinement, which also show whether the signs were a matter of rounding. What one
+    // step moves relative to x, the next moves relative to that step: where it is little, one will do.
+    double moved = 1, length = 1;
+    for (int step = 0; wrong == 0 && step < 2 && !(moved <= refined * length); ++step) {
+      moved = length = 0;
+      const auto move = [&](std::ptrdiff_t k, double by) {
+        x[at(k)] -= by;
+        moved += std::fabs(by);
+        length += std::fabs(x[at(k)]);
+      };
       if (borders) {
         bordered_.solve(careful_.gradients(), solution);
-        for (const std::ptrdiff_t k : passive) x[at(k)] -= solution[at(k)];
+        for (const std::ptrdiff_t k : passive) move(k, solution[at(k)]);
       } else {
         for (std::ptrdiff_t i = 0; i < count; ++i) solution[at(i)] = careful_.gradient(passive[at(i)]);
         cholesky_solve(factor, count, solution.data());
-        for (std::ptrdiff_t i = 0; i < count; ++i) x[at(passive[at(i)])] -= solution[at(i)];
+        for (std::ptrdiff_t i = 0; i < count; ++i) move(passive[at(i)], solution[at(i)]);
       }
       careful_.form_gradient(problem);
       for (std::ptrdiff_t k = 0; k < size; ++k) wrong += is_wrong(k) ? 1 : 0;
