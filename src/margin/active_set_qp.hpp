@@ -16,7 +16,10 @@
 // Real is double, or long double where M is that precise.
 #pragma once
 
+#include "base/dispatch.hpp"
 #include "margin/growing_cholesky.hpp"
+#include "margin/kept_numbers.hpp"
+#include "margin/qp_kernels.hpp"
 #include <attmirror/base/aligned.hpp>
 
 #include <algorithm>
@@ -24,23 +27,12 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <Eigen/Core>
 
 namespace attmirror {
-
-// Memory whose numbers start as anything: a matrix of which little is used costs nothing until then.
-template <class T>
-struct UnwrittenAllocator : CacheLineAllocator<T> {
-  using value_type = T;
-  UnwrittenAllocator() = default;
-  template <class U>
-  UnwrittenAllocator(const UnwrittenAllocator<U>&) noexcept {}
-  void construct(T*) noexcept {}
-};
-template <class T>
-using UnwrittenNumbers = std::vector<T, UnwrittenAllocator<T>>;
 
 template <class Real>
 struct QpProblem {
@@ -105,19 +97,16 @@ class ActiveSetQp {
 
   // g = M x - b from the lower triangle, each row read once, in order.
   void form_gradient(const QpProblem<Real>& problem) {
+    multiply(problem);
     size_ = 0;
     for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {
-      const Real* row = problem.row(k);
-      const Real xk = problem.x[at(k)];
-      const Eigen::Map<const Column> left(row, k), x(problem.x.data(), k);
-      gradient_[at(k)] = left.dot(x) + row[k] * xk - problem.b[at(k)];
-      if (xk != 0) Eigen::Map<Column>(gradient_.data(), k) += xk * left;
-      size_ += lengths_[at(k)] * std::fabs(xk);
+      gradient_[at(k)] -= problem.b[at(k)];
+      size_ +=
+          lengths_[at(k)] * std::fabs(problem.x[at(k)]) + 0 * gradient_[at(k)];  // NaN and infinity spread
     }
-    for (std::ptrdiff_t k = 0; k < problem.size(); ++k)
-      size_ += 0 * gradient_[at(k)];  // NaN and infinity spread
   }
   Real gradient(std::ptrdiff_t k) const { return gradient_[at(k)]; }
+  std::span<const Real> gradients() const { return gradient_; }
 
   // By how much index k has the wrong sign of g beyond rounding, in units of lengths_.
   Real excess(const QpProblem<Real>& problem, std::ptrdiff_t k) const {
@@ -167,6 +156,22 @@ class ActiveSetQp {
     return epsilon * (size_ * lengths_[at(k)] + std::fabs(problem.b[at(k)]));
   }
 
+  // gradient_ <- M x
+  void multiply(const QpProblem<Real>& problem) {
+    if constexpr (std::is_same_v<Real, double>) {
+      choose_kernels(isa_sse2::qp_table, isa_avx2::qp_table, isa_avx512::qp_table)
+          .product({problem.M, problem.stride, problem.size()}, problem.x.data(), gradient_.data());
+      return;
+    }
+    for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {
+      const Real* row = problem.row(k);
+      const Real xk = problem.x[at(k)];
+      const Eigen::Map<const Column> left(row, k), x(problem.x.data(), k);
+      gradient_[at(k)] = left.dot(x) + row[k] * xk;
+      if (xk != 0) Eigen::Map<Column>(gradient_.data(), k) += xk * left;
+    }
+  }
+
   bool grow(const QpProblem<Real>& problem, std::ptrdiff_t k, Real pivot);
   void shrink(std::ptrdiff_t position);
   Real move_to_minimizer(const QpProblem<Real>& problem);
@@ -174,7 +179,7 @@ class ActiveSetQp {
   void forget_refusals() { std::fill(refused_.begin(), refused_.end(), static_cast<unsigned char>(0)); }
 
   std::ptrdiff_t stride_;
-  UnwrittenNumbers<Real> factor_;
+  std::conditional_t<std::is_same_v<Real, double>, KeptNumbers, UnwrittenNumbers<Real>> factor_;
   GrowingCholesky<Real> L_;  // in factor_
   Numbers gradient_, solution_, rotations_;
   Numbers lengths_;        // square roots of the diagonal

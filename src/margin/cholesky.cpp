@@ -98,7 +98,15 @@ std::ptrdiff_t cholesky(MatrixView m, double least_pivot, ThreadPool* pool) {
 }
 
 void cholesky_solve(ConstMatrixView factor, std::ptrdiff_t size, double* x) {
+  cholesky_solve_lower(factor, size, x);
+  cholesky_solve_upper(factor, size, x);
+}
+
+void cholesky_solve_lower(ConstMatrixView factor, std::ptrdiff_t size, double* x) {
   table().solve_lower(factor.data, factor.stride, size, x);
+}
+
+void cholesky_solve_upper(ConstMatrixView factor, std::ptrdiff_t size, double* x) {
   table().solve_upper(factor.data, factor.stride, size, x);
 }
 

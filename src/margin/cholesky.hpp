@@ -17,5 +17,8 @@ std::ptrdiff_t cholesky(MatrixView m, double least_pivot, ThreadPool* pool = nul
 
 // x <- L^-T L^-1 x for the leading `size` rows of the factor.
 void cholesky_solve(ConstMatrixView factor, std::ptrdiff_t size, double* x);
+// Its two halves, x <- L^-1 x and x <- L^-T x.
+void cholesky_solve_lower(ConstMatrixView factor, std::ptrdiff_t size, double* x);
+void cholesky_solve_upper(ConstMatrixView factor, std::ptrdiff_t size, double* x);
 
 }  // namespace attmirror

@@ -111,19 +111,43 @@ void adjoint_rows(const AdjointTask& task, std::ptrdiff_t row_begin, std::ptrdif
 // The values of the blocks that the lanes belong to. Blocks ascend by at most one from lane to lane, so all of them
 // lie within one vector from the first.
 template <class V>
-[[gnu::always_inline]] inline V spread(const double* values, const std::ptrdiff_t* blocks) {
-#if defined(ATTMIRROR_ISA_avx512)
-  if constexpr (lanes<V> == 8) {
-    I64x8 index;
-    __builtin_memcpy(&index, blocks, sizeof index);
-    index -= blocks[0];
-    return F64x8(
-        _mm512_maskz_permutexvar_pd(0xff, bit_cast<__m512i>(index), load<F64x8>(values + blocks[0])));
+struct Spread {
+  const std::ptrdiff_t* blocks;
+  [[gnu::always_inline]] explicit Spread(const std::ptrdiff_t* of_lanes) : blocks(of_lanes) {}
+  [[gnu::always_inline]] V operator()(const double* values) const {
+    V result{};
+    for (int lane = 0; lane < lanes<V>; ++lane) result[lane] = values[blocks[lane]];
+    return result;
   }
+};
+#if defined(ATTMIRROR_ISA_avx512)
+template <>
+struct Spread<F64x8> {
+  std::ptrdiff_t first;
+  I64x8 index;
+  [[gnu::always_inline]] explicit Spread(const std::ptrdiff_t* of_lanes) : first(of_lanes[0]) {
+    __builtin_memcpy(&index, of_lanes, sizeof index);
+    index -= first;
+  }
+  [[gnu::always_inline]] F64x8 operator()(const double* values) const {
+    return F64x8(_mm512_maskz_permutexvar_pd(0xff, bit_cast<__m512i>(index), load<F64x8>(values + first)));
+  }
+};
 #endif
-  V result{};
-  for (int lane = 0; lane < lanes<V>; ++lane) result[lane] = values[blocks[lane]];
-  return result;
+
+// A strip's columns times the values of their blocks, row by row.
+inline void weigh_strip(const double* columns, const double* pairs, std::ptrdiff_t pairs_stride,
+                        const std::ptrdiff_t* blocks, std::ptrdiff_t rows, double* out) {
+  constexpr std::ptrdiff_t step = 2 * lanes<Wide>;
+  for (std::ptrdiff_t v = 0; v < strip; v += step) {
+    const Spread<Wide> first(blocks + v), second(blocks + v + lanes<Wide>);
+    for (std::ptrdiff_t i = 0; i < rows; ++i) {
+      const double *values = pairs + i * pairs_stride, *from = columns + i * strip + v;
+      double* to = out + i * strip + v;
+      store(to, load<Wide>(from) * first(values));
+      store(to + lanes<Wide>, load<Wide>(from + lanes<Wide>) * second(values));
+    }
+  }
 }
 
 // h_i for all blocks up to b: pairs[i][b'] = sum_j D_ij z_j z'_j, or sum_j z_j z'_j.
@@ -153,11 +177,7 @@ void normal_rows(const NormalTask& task, const double* z, const NormalScratch& s
     const double* columns = task.left_strips + s * strip * task.rows;
     const std::ptrdiff_t* blocks = task.blocks + s * strip;
     if (task.weights) {
-      for (std::ptrdiff_t i = 0; i < task.rows; ++i)
-        for (std::ptrdiff_t v = 0; v < strip; v += lanes<Wide>)
-          store(scratch.strip + i * strip + v,
-                load<Wide>(columns + i * strip + v) *
-                    spread<Wide>(scratch.pairs + i * scratch.pairs_stride, blocks + v));
+      weigh_strip(columns, scratch.pairs, scratch.pairs_stride, blocks, task.rows, scratch.strip);
       columns = scratch.strip;
     }
     const std::ptrdiff_t left = task.out_cols - s * strip, cols = left < strip ? left : strip;
@@ -171,7 +191,7 @@ void normal_rows(const NormalTask& task, const double* z, const NormalScratch& s
       tile.add_products([&](int h, std::ptrdiff_t k) { return row[h][k]; }, columns + lane, task.rows);
       if (!task.weights)
         for (int v = 0; v < T::vectors; ++v) {
-          const V factor = spread<V>(scratch.pairs, blocks + lane + v * lanes<V>);
+          const V factor = Spread<V>(blocks + lane + v * lanes<V>)(scratch.pairs);
           for (int h = 0; h < T::rows; ++h) tile.sums[h][v] *= factor;
         }
       tile.write(task.out + (begin + r) * task.out_stride + s * strip + lane, task.out_stride);

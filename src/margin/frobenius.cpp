@@ -14,6 +14,7 @@
 //
 // Where no W satisfies the constraints the dual is unbounded along v >= 0 with B^T v = 0 and c^T v > 0: the proof.
 #include "margin/active_set_qp.hpp"
+#include "margin/kept_numbers.hpp"
 #include "margin/nonnegative_qp.hpp"
 #include "margin/normal_matrix.hpp"
 #include "margin/solver.hpp"
@@ -96,29 +97,17 @@ class FrobeniusSolver {
   // Gauss-Seidel on M lambda = c, projected to lambda >= 0, from the lower triangle alone: what the entries right of the
   // diagonal add to a row was summed up in the sweep before, when the rows below were at hand.
   void ascend() {
-    const ConstMatrixView M = M_;
-    auto& lambda = answer_.lambda;
+    const auto& kernel = choose_kernels(isa_sse2::qp_table, isa_avx2::qp_table, isa_avx512::qp_table);
     AlignedVector &right = full_, &next = part_;
     const auto c = constraints_.bounds();
     const double largest = *std::max_element(c.begin(), c.end());
     std::vector<unsigned char> is_idle(at(count_), 0);
     std::fill(right.begin(), right.end(), 0.0);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-      std::fill(next.begin(), next.end(), 0.0);
-      for (std::ptrdiff_t k = 0; k < count_; ++k) {
-        if (is_idle[at(k)]) continue;
-        const double* row = M.data + k * M.stride;
-        const Eigen::Map<const Vector> left(row, k);
-        const double others = left.dot(Eigen::Map<const Vector>(lambda.data(), k)) + right[at(k)];
-        double value = (c[at(k)] - others) / row[k];
-        if (!is_free_[at(k)] && value <= 0) {
-          // Far inside its bound after the first sweeps: it will hardly become active. A wrong guess is mended later.
-          is_idle[at(k)] = sweep >= 2 && others - c[at(k)] > far_inside * largest;
-          value = 0;
-        }
-        lambda[at(k)] = value;
-        if (value != 0) Eigen::Map<Vector>(next.data(), k) += value * left;
-      }
+      // Far inside its bound after the first sweeps: it will hardly become active. A wrong guess is mended later.
+      const double idle_from = sweep >= 2 ? far_inside * largest : std::numeric_limits<double>::infinity();
+      kernel.sweep({M_.data, M_.stride, count_}, {c.data(), is_free_.data(), is_idle.data(), idle_from,
+                                                  answer_.lambda.data(), right.data(), next.data()});
       std::swap(right, next);
     }
   }
@@ -286,7 +275,7 @@ class FrobeniusSolver {
   const ScaledConstraints& constraints_;
   const SolverLimits& limits_;
   std::ptrdiff_t count_;
-  UnwrittenNumbers<double> products_;
+  KeptNumbers products_;
   MatrixView M_;
   NonnegativeQp qp_;
   PaddedMatrix scratch_, step_;

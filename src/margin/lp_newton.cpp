@@ -21,6 +21,7 @@
 // the constraints by 1e-16 of that. The cure is to move W onto its active constraints once more in a metric that is tame:
 // lambda and the norm do not notice, since the move is as small as the miss.
 #include "margin/cholesky.hpp"
+#include "margin/kept_numbers.hpp"
 #include "margin/lp_line.hpp"
 #include "margin/lp_linearization.hpp"
 #include "margin/lp_pair.hpp"
@@ -72,6 +73,7 @@ class LpNewton {
   QpResult solve_quadratic();
   void repair();
   void retreat();
+  MatrixView products(std::ptrdiff_t size) { return {products_.data(), size, size, padded(size)}; }
 
   const ScaledConstraints& constraints_;
   const SolverLimits& limits_;
@@ -85,8 +87,10 @@ class LpNewton {
   LpLinearization line_;
   LpLineSearch search_;
   NonnegativeQp quadratic_;
-  PaddedMatrix scratch_, M_, new_W_, new_U_;
+  PaddedMatrix scratch_, new_W_, new_U_;
+  KeptNumbers products_;
   AlignedVector x_, new_margins_, offset_margins_, b_, x_J_;
+  AlignedVector guess_;  // the last x_ that solved a quadratic problem; empty: none
   std::vector<std::ptrdiff_t> J_;
   std::vector<unsigned char> in_J_, is_free_;
   double dual_step_ = 0;  // of the last step, 1: Newton's domain
@@ -100,11 +104,11 @@ LpNewton::LpNewton(const ScaledConstraints& constraints, const SolverLimits& lim
       pair_(constraints),
       line_(constraints.rows(), constraints.cols()),
       search_(constraints.rows(), constraints.cols()),
-      quadratic_(constraints.count()),
+      quadratic_(constraints.count(), NonnegativeQp::Factor::not_needed),
       scratch_(constraints.make_scratch()),
-      M_(constraints.count(), constraints.count()),
       new_W_(constraints.rows(), constraints.cols()),
       new_U_(new_W_),
+      products_(at(count_ * padded(count_))),
       x_(at(count_)),
       new_margins_(x_),
       offset_margins_(x_),
@@ -135,8 +139,9 @@ bool LpNewton::begin() {
       J_.push_back(k);
       is_free_[at(k)] = constraints_.is_equality(k) ? 1 : 0;
     }
-    normal_matrix_identity(constraints_, J_, M_.view(), limits_.pool);
-    const QpResult result = quadratic_.solve(M_.view(), constraints_.bounds(), is_free_, pair_.lambda,
+    const MatrixView M = products(count_);
+    normal_matrix_identity(constraints_, J_, M, limits_.pool);
+    const QpResult result = quadratic_.solve(M, constraints_.bounds(), is_free_, pair_.lambda,
                                              limits_.iterations_left, limits_.pool);
     factorizations_ += result.factorizations;
     if (result.outcome == QpResult::Outcome::unbounded) return false;
@@ -156,7 +161,7 @@ void LpNewton::new_p(double p) {
 // The constraints that the next step may meet: those in force, and those whose margin is near the bound as steps go.
 void LpNewton::choose_candidates() {
   const double reach =
-      0.75 * std::sqrt(std::min(std::max(pair_.current_gap, 1e-8), 1.0)) * (1 + std::max(pair_.excess, 0.0));
+      0.6 * std::sqrt(std::min(std::max(pair_.current_gap, 1e-8), 1.0)) * (1 + std::max(pair_.excess, 0.0));
   J_.clear();
   for (std::ptrdiff_t k = 0; k < count_; ++k) {
     const double bound = constraints_.bounds()[at(k)];
@@ -184,7 +189,7 @@ bool LpNewton::add_violated() {
 // x_ for the constraints in J_, from x_ as the guess of those in force.
 QpResult LpNewton::solve_quadratic() {
   const auto size = std::ssize(J_);
-  const MatrixView M{M_.view().data, size, size, padded(size)};
+  const MatrixView M = products(size);
   normal_matrix(constraints_, J_, line_.slopes(), M, limits_.pool);
   for (std::ptrdiff_t i = 0; i < size; ++i) {
     const std::ptrdiff_t k = J_[at(i)];
@@ -201,6 +206,10 @@ QpResult LpNewton::solve_quadratic() {
   factorizations_ += result.factorizations;
   std::fill(x_.begin(), x_.end(), 0.0);
   for (std::ptrdiff_t i = 0; i < size; ++i) x_[at(J_[at(i)])] = x_J_[at(i)];
+  if (result.outcome == QpResult::Outcome::solved)
+    guess_ = x_;
+  else
+    guess_.clear();
   return result;
 }
 
@@ -218,7 +227,9 @@ LpNewton::End LpNewton::step() {
   constraints_.forward(line_.offset(), scratch_, offset_margins_, limits_.pool);
 
   choose_candidates();
-  x = lambda;
+  // The guess of those in force: as the last quadratic problem had them. A lambda between two of its solutions has what
+  // was in force at either.
+  x_ = guess_.empty() ? pair_.lambda : guess_;
   for (int round = 0;; ++round) {
     const QpResult result = solve_quadratic();
     if (!x.isFinite().all()) return End::stalled;
@@ -285,7 +296,7 @@ void LpNewton::repair() {
       J_.push_back(k);
   const auto size = std::ssize(J_);
   if (size == 0 || factorizations_ >= limits_.iterations_left) return;
-  const MatrixView M{M_.view().data, size, size, padded(size)};
+  const MatrixView M = products(size);
   normal_matrix(constraints_, J_, new_U_.view(), M, limits_.pool);
   for (std::ptrdiff_t i = 0; i < size; ++i) M.data[i * M.stride + i] *= 1 + 1e-14 * static_cast<double>(size);
   ++factorizations_;

@@ -2,7 +2,8 @@
 //
 // Block principal pivoting (Judice and Pires; Kim and Park): solve M_PP x_P = b_P, then exchange all indices with the
 // wrong sign at once: x_k < 0 leaves, g_k < 0 enters. A handful of factorizations whatever the size, but nothing
-// decreases, so it may cycle, and it needs M_PP regular.
+// decreases, so it may cycle, and it needs M_PP regular. The last exchanges are of a few indices: their systems are solved
+// with the factor of the set before (bordered_factor.hpp).
 //
 // When the number of wrong signs stops falling, or M_PP is singular in a way that matters, the careful method
 // (active_set_qp.hpp) takes over from the positive part of x: one index at a time, and it always ends.
@@ -18,11 +19,17 @@ namespace {
 // Rounds of block exchanges that may pass without fewer wrong signs than ever before.
 constexpr int patience = 4;
 
+// A step of refinement that moves x by less than this leaves nothing to the next.
+constexpr double refined = 1e-10;
+
 std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
 
 }  // namespace
 
-NonnegativeQp::NonnegativeQp(std::ptrdiff_t largest_size) : careful_(largest_size) {}
+NonnegativeQp::NonnegativeQp(std::ptrdiff_t largest_size, Factor factor)
+    : factor_(factor), careful_(largest_size) {
+  factored_.reserve(at(largest_size));
+}
 
 QpResult NonnegativeQp::solve(ConstMatrixView M, std::span<const double> b,
                               std::span<const unsigned char> is_free, std::span<double> x,
@@ -72,18 +79,20 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
 
   std::ptrdiff_t fewest = size + 1;
   int rounds_left = patience;
+  MatrixView factor{careful_.factor(), 0, 0, 0};
+  bool may_border = false;  // whether factor and factored_ belong together, and the last border was of use
   for (;;) {
     passive.clear();
     for (std::ptrdiff_t k = 0; k < size; ++k)
       if (is_passive[at(k)]) passive.push_back(k);
+    last_factor_ = {};
+    const bool borders = may_border && bordered_.form(problem, factor, factored_, is_passive);
 
     // Factor M_PP; rows that depend on earlier ones leave P.
-    MatrixView factor{careful_.factor(), 0, 0, 0};
     bool singular = false;
-    for (std::ptrdiff_t done = 0;;) {
+    for (std::ptrdiff_t done = 0; !borders;) {
       if (result.factorizations >= most_factorizations) {
         passive.clear();
-        last_factor_ = {};
         return Pivoting::limit;
       }
       ++result.factorizations;
@@ -103,11 +112,17 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
       singular = true;
     }
     const auto count = static_cast<std::ptrdiff_t>(passive.size());
-    last_factor_ = factor;
-    for (std::ptrdiff_t i = 0; i < count; ++i) solution[at(i)] = problem.b[at(passive[at(i)])];
-    cholesky_solve(factor, count, solution.data());
-    std::fill(x.begin(), x.end(), 0.0);
-    for (std::ptrdiff_t i = 0; i < count; ++i) x[at(passive[at(i)])] = solution[at(i)];
+    if (borders) {
+      bordered_.solve(problem.b, x);
+    } else {
+      last_factor_ = factor;
+      factored_.assign(passive.begin(), passive.end());
+      may_border = factor_ == Factor::not_needed;
+      for (std::ptrdiff_t i = 0; i < count; ++i) solution[at(i)] = problem.b[at(passive[at(i)])];
+      cholesky_solve(factor, count, solution.data());
+      std::fill(x.begin(), x.end(), 0.0);
+      for (std::ptrdiff_t i = 0; i < count; ++i) x[at(passive[at(i)])] = solution[at(i)];
+    }
     careful_.form_gradient(problem);
 
     const auto is_wrong = [&](std::ptrdiff_t k) {
@@ -116,16 +131,30 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
     std::ptrdiff_t wrong = 0;
     for (std::ptrdiff_t k = 0; k < size; ++k) wrong += is_wrong(k) ? 1 : 0;
 
-    // Right signs: two steps of iterative refinement, which also show whether the signs were a matter of rounding.
-    for (int step = 0; wrong == 0 && step < 2; ++step) {
-      for (std::ptrdiff_t i = 0; i < count; ++i) solution[at(i)] = careful_.gradient(passive[at(i)]);
-      cholesky_solve(factor, count, solution.data());
-      for (std::ptrdiff_t i = 0; i < count; ++i) {
-        const std::ptrdiff_t k = passive[at(i)];
-        x[at(k)] -= solution[at(i)];
+    // Right signs: two steps of iterative refinement, which also show whether the signs were a matter of rounding. What one
+    // step moves relative to x, the next moves relative to that step: where it is little, one will do.
+    double moved = 1, length = 1;
+    for (int step = 0; wrong == 0 && step < 2 && !(moved <= refined * length); ++step) {
+      moved = length = 0;
+      const auto move = [&](std::ptrdiff_t k, double by) {
+        x[at(k)] -= by;
+        moved += std::fabs(by);
+        length += std::fabs(x[at(k)]);
+      };
+      if (borders) {
+        bordered_.solve(careful_.gradients(), solution);
+        for (const std::ptrdiff_t k : passive) move(k, solution[at(k)]);
+      } else {
+        for (std::ptrdiff_t i = 0; i < count; ++i) solution[at(i)] = careful_.gradient(passive[at(i)]);
+        cholesky_solve(factor, count, solution.data());
+        for (std::ptrdiff_t i = 0; i < count; ++i) move(passive[at(i)], solution[at(i)]);
       }
       careful_.form_gradient(problem);
       for (std::ptrdiff_t k = 0; k < size; ++k) wrong += is_wrong(k) ? 1 : 0;
+    }
+    if (borders && (!careful_.finite() || careful_.blurs() || (wrong == 0 && !careful_.precise(problem)))) {
+      may_border = false;  // the same set again, with its own factor
+      continue;
     }
     if (!careful_.finite()) return Pivoting::not_finite;
     if (careful_.blurs()) return Pivoting::singular;

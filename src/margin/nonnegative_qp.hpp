@@ -9,12 +9,14 @@
 #pragma once
 
 #include "margin/active_set_qp.hpp"
+#include "margin/bordered_factor.hpp"
 #include "margin/cholesky.hpp"
 #include <attmirror/base/aligned.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace attmirror {
 
@@ -27,8 +29,11 @@ struct QpResult {
 // Keeps its memory: a Newton method calls it once an iteration with much the same active set.
 class NonnegativeQp {
  public:
+  // Whether solve_passive() is called: then solve() ends with a factorization of its own for the last set.
+  enum class Factor { of_the_solution, not_needed };
+
   // For problems of at most this size.
-  explicit NonnegativeQp(std::ptrdiff_t largest_size);
+  explicit NonnegativeQp(std::ptrdiff_t largest_size, Factor factor = Factor::of_the_solution);
 
   // `M` is size x size, lower triangle. `x` holds a start on entry (its positive entries guess the active set; zeros are
   // fine) and the solution on return. `is_free` has a nonzero entry where x_k is free; empty: nowhere. M is not changed.
@@ -45,7 +50,10 @@ class NonnegativeQp {
   Pivoting exchange_blocks(const QpProblem<double>& problem, QpResult& result, int most_factorizations,
                            ThreadPool* pool);
 
+  Factor factor_;
   ActiveSetQp<double> careful_;
+  BorderedFactor bordered_;
+  std::vector<std::ptrdiff_t> factored_;  // the indices of the last factorization
   ConstMatrixView last_factor_;
 };
 

@@ -72,7 +72,7 @@ template <class T>
 using TileOf = typename Referred<T>::type;
 
 // Calls f(tile, row, lane) for tiles that cover rows 0..rows-1 and lanes 0..cols-1, cols a multiple of four: full tiles, then
-// those that are lower and narrower. The tiles' sums are not set.
+// one that is lower, and narrower ones. The tiles' sums are not set.
 template <int Rows, class F>
 [[gnu::always_inline]] inline void cover_lanes(std::ptrdiff_t row, std::ptrdiff_t cols, const F& f) {
   std::ptrdiff_t lane = 0;
@@ -89,14 +89,22 @@ template <int Rows, class F>
     f(tile, row, lane);
   }
 }
+// The last rows, fewer than a full tile, in a tile of their own height: several lower ones would wait for their few sums.
+template <int Rows, class F>
+[[gnu::always_inline]] inline void cover_rest(std::ptrdiff_t row, std::ptrdiff_t rows, std::ptrdiff_t cols,
+                                              const F& f) {
+  if constexpr (Rows > 0) {
+    if (rows - row == Rows)
+      cover_lanes<Rows>(row, cols, f);
+    else
+      cover_rest<Rows - 1>(row, rows, cols, f);
+  }
+}
 template <class F>
 [[gnu::always_inline]] inline void cover(std::ptrdiff_t rows, std::ptrdiff_t cols, const F& f) {
   std::ptrdiff_t row = 0;
   for (; row + tile_rows <= rows; row += tile_rows) cover_lanes<tile_rows>(row, cols, f);
-  if constexpr (tile_rows > 4)
-    for (; row + 4 <= rows; row += 4) cover_lanes<4>(row, cols, f);
-  for (; row + 2 <= rows; row += 2) cover_lanes<2>(row, cols, f);
-  if (row < rows) cover_lanes<1>(row, cols, f);
+  cover_rest<tile_rows - 1>(row, rows, cols, f);
 }
 
 // Copies `count` <= 16 rows of `depth` numbers into a strip; the lanes of missing rows are zero.

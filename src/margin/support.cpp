@@ -12,6 +12,7 @@ namespace attmirror {
 namespace {
 
 using LongVector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
+using LongMatrix = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 
 void check_decoder(const Dataset& data, const Vector& v) {
   if (v.size() != data.dim())
@@ -43,6 +44,16 @@ double score(const std::vector<Vector>& scores, std::ptrdiff_t query, std::int64
   return value;
 }
 
+// Whether constraint k holds with equality, up to the tolerance.
+bool is_met(const MarginConstraints& constraints, std::ptrdiff_t k, const LongMatrix& W, double tolerance) {
+  const auto left = constraints.left().eigen(), right = constraints.right().eigen();
+  const LongVector a = left.row(k).transpose().cast<long double>();
+  const LongVector z = right.row(constraints.group_of(k)).transpose().cast<long double>();
+  const long double bound = constraints.bounds()[static_cast<std::size_t>(k)];
+  const long double scale = bound > 0 ? bound : a.cwiseAbs().dot(LongVector(W.cwiseAbs() * z.cwiseAbs()));
+  return a.dot(LongVector(W * z)) - bound <= tolerance * scale;
+}
+
 }  // namespace
 
 std::vector<std::ptrdiff_t> support(const MarginConstraints& constraints, const Matrix& W, double tolerance) {
@@ -51,19 +62,29 @@ std::vector<std::ptrdiff_t> support(const MarginConstraints& constraints, const 
                                 constraints.rows(), constraints.cols()));
   if (!(tolerance >= 0)) throw bad_input(fmt::format("tolerance is {}: expected a number >= 0", tolerance));
   std::vector<std::ptrdiff_t> result;
-  // In long double, whose range no product of three doubles leaves.
-  const Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic> weights = W.cast<long double>();
+  LongMatrix weights;  // when it is needed
+  const double size = W.norm();
+  const auto left = constraints.left().eigen();
   for (std::ptrdiff_t g = 0; g < constraints.groups(); ++g) {
     if (constraints.first(g) == constraints.first(g + 1)) continue;
-    const LongVector z = constraints.right().eigen().row(g).transpose().cast<long double>();
-    const LongVector product = weights * z;
+    const auto z = constraints.right().eigen().row(g).transpose();
+    const Vector product = W * z;
+    const double z_length = z.norm();
     for (std::ptrdiff_t k = constraints.first(g); k < constraints.first(g + 1); ++k) {
-      const auto left = constraints.left().eigen();
-      const auto a = left.row(k).transpose().cast<long double>();
-      const long double bound = constraints.bounds()[static_cast<std::size_t>(k)];
-      const long double scale =
-          bound > 0 ? bound : a.cwiseAbs().dot(LongVector(weights.cwiseAbs() * z.cwiseAbs()));
-      if (constraints.is_equality(k) || a.dot(product) - bound <= tolerance * scale) result.push_back(k);
+      const double bound = constraints.bounds()[static_cast<std::size_t>(k)];
+      bool holds = constraints.is_equality(k);
+      if (!holds) {
+        // In double precision where that decides, otherwise in long double, whose range no product of three doubles leaves.
+        const double scale = size * z_length * left.row(k).norm();
+        const double beyond = left.row(k).dot(product) - (1 + tolerance) * bound;
+        if (bound > 0 && scale > 1e-250 && scale < 1e250 && std::fabs(beyond) > 1e-10 * (scale + bound)) {
+          holds = beyond < 0;
+        } else {
+          if (weights.size() == 0) weights = W.cast<long double>();
+          holds = is_met(constraints, k, weights, tolerance);
+        }
+      }
+      if (holds) result.push_back(k);
     }
   }
   return result;
