@@ -22,7 +22,7 @@ namespace attmirror {
 
 class BorderedFactor {
  public:
-  // Borders so wide, and no factor smaller than this: beyond them a new factorization costs as much.
+  // No wider borders and no smaller factors: there a new factorization is not the larger part of the work.
   static constexpr std::ptrdiff_t widest = 48, smallest_factor = 96;
 
   // P is where `is_passive`; `factor` belongs to the indices `factored`, ascending. False: the border is too wide, or its

@@ -1,6 +1,5 @@
-// Memory for the large matrices of one call, kept by the thread for the next. The system hands out megabytes as fresh pages,
-// and to touch them for the first time takes longer than to fill them with products: a quarter of the time of a problem with
-// a thousand constraints.
+// Memory for the large matrices of one call, kept by the thread for the next: otherwise the system hands out their megabytes
+// as fresh pages each time, and each page is a fault and a clearing when it is first touched.
 #pragma once
 
 #include <attmirror/base/aligned.hpp>
