@@ -98,8 +98,8 @@ TEST(Generation, ProvesInfeasibilityFromAPart) {
       1e9);
 }
 
-// One token in each query asks for the opposite of what it could have. Working sets would each be solved nearly to the end before the
-// next; ascent by groups sees it at once, and goes on until the verifier sees it, too, in every norm.
+// One token of each query asks for the opposite. Working sets would each be solved nearly to the end before the next;
+// ascent by groups sees it at once, and goes on until the verifier sees it, too, in every norm.
 TEST(Generation, AscentProvesInfeasibilityInEveryNorm) {
   ConstraintArrays arrays = planted_constraints(200, 17, 16, 5);
   for (std::ptrdiff_t k = 0; k < arrays.left.rows(); k += 16) arrays.left.row(k) *= -1;
