@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -231,7 +232,18 @@ MarginOptions solver_options(const CLI::App& app, const MarginCommand& options, 
   return result;
 }
 
+// The answer must not replace what it is about. (It may replace an older one, that of --select or --start.)
+void check_output(const MarginCommand& options) {
+  for (const std::filesystem::path& input : {options.data, options.key_weights}) {
+    std::error_code none;  // one of them is not there, hence they are not the same
+    if (!options.output.empty() && std::filesystem::equivalent(options.output, input, none))
+      throw bad_input(
+          fmt::format("output is {}, the input itself: expected another file", options.output.string()));
+  }
+}
+
 void check_combination(const CLI::App& app, const MarginCommand& options) {
+  check_output(options);
   if (app.count("--select") > 0 && options.select.starts_with("run:") && app.count("--mask") > 0)
     throw bad_input("mask is given with a run: the run's own mask is in force");
   if (app.count("--keep-threshold") > 0 && options.problem != "general" && options.check.empty())

@@ -107,11 +107,11 @@ Reals singular_values(const Reals& values, std::ptrdiff_t rows, std::ptrdiff_t c
   return result;
 }
 
-Real norm_of(const Reals& values, std::ptrdiff_t rows, std::ptrdiff_t cols, bool entrywise, Real p) {
-  if (!entrywise) return entrywise_norm(singular_values(values, rows, cols), p);
+Real norm_of(const Reals& values, std::ptrdiff_t rows, std::ptrdiff_t cols, const Norm& norm) {
+  if (!norm.is_entrywise()) return entrywise_norm(singular_values(values, rows, cols), norm.p());
   Reals sizes(values.size());
   std::transform(values.begin(), values.end(), sizes.begin(), [](Real v) { return std::fabs(v); });
-  return entrywise_norm(sizes, p);
+  return entrywise_norm(sizes, norm.p());
 }
 
 // Of the exponent that the double p is, not of the decimal number it was written as.
@@ -298,7 +298,7 @@ class Verifier {
     // A matrix of errors has a Schatten norm of at most its Frobenius norm, times a power of its rank for q < 2.
     const auto rank = static_cast<Real>(std::min(rows_, cols_));
     const Real errors = error * length(sum_sizes_.data(), rows_ * cols_) * (q < 2 ? std::sqrt(rank) : 1);
-    return norm_of(sum_, rows_, cols_, false, q) * (1 + 8 * rank * double_rounding) + errors;
+    return entrywise_norm(singular_values(sum_, rows_, cols_), q) * (1 + 8 * rank * double_rounding) + errors;
   }
   // In the longest chain of additions and products.
   Real roundings() const { return static_cast<Real>(longest_group_ + source_.groups() + 6); }
@@ -320,7 +320,7 @@ class Verifier {
       result_.worst_constraint = has_weights_ && first_ > 0 ? 0 : -1;
       return;
     }
-    norm = norm_of(weights_, rows_, cols_, norm_.is_entrywise(), norm_.p());
+    norm = norm_of(weights_, rows_, cols_, norm_);
     result_.norm = static_cast<double>(norm);
     result_.worst_margin = static_cast<double>(worst_margin_);
     result_.worst_violation = static_cast<double>(worst_violation_);

@@ -339,6 +339,8 @@ TEST_F(Margin, RefusesBadOptions) {
   refuse({"--key-weights", data}, {"key-weights is given, but problem is attention"});
   refuse({"--as-is"}, {"--check"});
   refuse({"--check", svm}, {"--output is given with --check"});
+  expect_refusal({"margin", data, "-o", (folder / "." / "data.npz").string()}, 2, {"the input itself"});
+  EXPECT_NO_THROW(load_dataset(data));  // it is still the dataset
   EXPECT_EQ(folder.names().size(), 1u);
 }
 

@@ -98,5 +98,23 @@ TEST(Generation, ProvesInfeasibilityFromAPart) {
       1e9);
 }
 
+// One token of each query asks for the opposite. Working sets would each be solved nearly to the end before the next;
+// ascent by groups sees it at once, and goes on until the verifier sees it, too, in every norm.
+TEST(Generation, AscentProvesInfeasibilityInEveryNorm) {
+  ConstraintArrays arrays = planted_constraints(200, 17, 16, 5);
+  for (std::ptrdiff_t k = 0; k < arrays.left.rows(); k += 16) arrays.left.row(k) *= -1;
+  const MarginConstraints constraints(arrays);
+  const ScaledConstraints scaled(constraints);
+  Recorder recorder{generous_limits(1e-10)};
+  for (const Norm& norm : {Norm::l(1.5), Norm::l(3), Norm::l(1), Norm::nuclear(), Norm::spectral()}) {
+    const GeneratedAnswer found = solve_by_generation(scaled, norm, recorder.limits, {}, recorder.solver());
+    EXPECT_EQ(found.answer.outcome, Outcome::infeasible);
+    EXPECT_EQ(found.rounds, 0) << to_string(norm);
+    EXPECT_TRUE(certify(constraints, norm, Matrix(), scaled.unscale_multipliers(found.answer.lambda))
+                    .proves_norm_above(recorder.limits.max_norm))
+        << to_string(norm);
+  }
+}
+
 }  // namespace
 }  // namespace attmirror

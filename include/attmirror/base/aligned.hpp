@@ -11,6 +11,10 @@
 
 #include <Eigen/Core>
 
+// Eigen's matrices are handed back and forth; a program that aligns them otherwise would free what it cannot. The CMake
+// target attmirror::attmirror brings the definition along.
+static_assert(EIGEN_MAX_ALIGN_BYTES == 64, "compile with -DEIGEN_MAX_ALIGN_BYTES=64, as the library was");
+
 namespace attmirror {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
