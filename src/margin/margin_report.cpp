@@ -14,6 +14,8 @@ std::string MarginSolution::brief() const {
     case Status::stopped:
       break;
   }
+  if (!certificate.feasible())
+    return fmt::format("stopped without a solution, whose norm is at least {:.3g}: {}", dual, reason);
   return fmt::format("stopped with gap {:.1e}: {}", gap, reason);
 }
 

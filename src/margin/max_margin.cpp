@@ -46,14 +46,15 @@ class Solve {
         begin_(Clock::now()),
         scaled_(constraints) {
     if (options.threads != 1) pool_ = std::make_unique<ThreadPool>(options.threads);
-    limits_ = {.tolerance = options.tolerance(norm),
-               // The verifier measures in what the hardest constraint demands, at most 4 at the solvers' scale, and in the
-               // norm at hand, of which the Frobenius norm is at most sqrt(rows cols) times another.
-               .max_norm = 4 * std::sqrt(static_cast<double>(constraints.rows() * constraints.cols())) *
-                           options.max_norm,
-               .iterations_left = options.max_iterations,
-               .deadline = deadline(options.max_seconds),
-               .pool = pool_.get()};
+    limits_ = {
+        .tolerance = options.tolerance(norm),
+        // The verifier measures in what the hardest constraint demands, at most 4 at the solvers' scale, and in the
+        // norm at hand, of which the Frobenius norm is at most sqrt(rows cols) times another.
+        .max_norm =
+            4 * std::sqrt(static_cast<double>(constraints.rows() * constraints.cols())) * options.max_norm,
+        .iterations_left = options.max_iterations,
+        .deadline = deadline(options.max_seconds),
+        .pool = pool_.get()};
   }
 
   MarginSolution run(const WarmStart& warm) {
@@ -189,9 +190,12 @@ class Solve {
   Judged judge(Matrix W, Vector lambda) const {
     Judged result{std::move(W), std::move(lambda), {}};
     result.certificate = certify_(result.W, result.lambda);
-    const double worst = result.certificate.worst_margin;
-    if (!has_nonzero_equalities() && worst > 0 && std::isfinite(worst) &&
-        std::fabs(worst - 1) > rounding_of_margins) {
+    // Once is enough, unless margins all but cancel: then the division itself rounds them.
+    for (int round = 0; round < 3 && !has_nonzero_equalities(); ++round) {
+      const double worst = result.certificate.worst_margin;
+      const bool loose = round == 0 ? std::fabs(worst - 1) > rounding_of_margins
+                                    : worst < 1 && !result.certificate.feasible();
+      if (!(worst > 0) || !std::isfinite(worst) || !loose) break;
       result.W /= worst;
       result.certificate = certify_(result.W, result.lambda);
     }
