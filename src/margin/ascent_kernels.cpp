@@ -4,29 +4,13 @@
 // a multiple of one vector) run along whole rows.
 #include "margin/ascent_kernels.hpp"
 
-#include "base/simd.hpp"
+#include "base/dot_inline.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 
 using namespace kernels;
 
 namespace {
-
-inline double dot(const double* a, const double* b, std::ptrdiff_t size) {
-  Wide even{}, odd{};
-  std::ptrdiff_t j = 0;
-  for (; j + 2 * lanes<Wide> <= size; j += 2 * lanes<Wide>) {
-    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
-    odd = mul_add(load<Wide>(a + j + lanes<Wide>), load<Wide>(b + j + lanes<Wide>), odd);
-  }
-  if (j + lanes<Wide> <= size) {
-    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
-    j += lanes<Wide>;
-  }
-  double sum = reduce_add(even + odd);
-  for (; j < size; j += lanes<Narrow>) sum += reduce_add(load<Narrow>(a + j) * load<Narrow>(b + j));
-  return sum;
-}
 
 // out = sum_j factor(j) rows_j for `Vectors` vectors of columns.
 template <class V, int Vectors, class Factor>

@@ -1,6 +1,7 @@
 // Margins, adjoints and normal matrices of rank-one constraints. Compiled once per instruction set.
 #include "margin/constraint_kernels.hpp"
 
+#include "base/dot_inline.hpp"
 #include "margin/strip_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
@@ -10,22 +11,6 @@ using namespace kernels;
 namespace {
 
 static_assert(strip == constraint_strip);
-
-inline double dot(const double* a, const double* b, std::ptrdiff_t size) {
-  Wide even{}, odd{};  // two sums side by side; their order depends on the size only
-  std::ptrdiff_t j = 0;
-  for (; j + 2 * lanes<Wide> <= size; j += 2 * lanes<Wide>) {
-    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
-    odd = mul_add(load<Wide>(a + j + lanes<Wide>), load<Wide>(b + j + lanes<Wide>), odd);
-  }
-  if (j + lanes<Wide> <= size) {
-    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
-    j += lanes<Wide>;
-  }
-  double sum = reduce_add(even + odd);
-  for (; j < size; j += lanes<Narrow>) sum += reduce_add(load<Narrow>(a + j) * load<Narrow>(b + j));
-  return sum;
-}
 
 // out (rows x cols) = A B with `at(i, k)` the entries of A and B row-major; cols is a multiple of four.
 template <class V, int Rows, int Vectors, class At>

@@ -1,29 +1,13 @@
 // Dot products, plane rotations and products of small matrices on padded rows. Compiled once per instruction set.
 #include "mirror/dense_kernels.hpp"
 
-#include "base/simd.hpp"
+#include "base/dot_inline.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 
 using namespace kernels;
 
 namespace {
-
-double dot(const double* a, const double* b, std::ptrdiff_t size) {
-  Wide even{}, odd{};  // two sums side by side; their order depends on the size only
-  std::ptrdiff_t j = 0;
-  for (; j + 2 * lanes<Wide> <= size; j += 2 * lanes<Wide>) {
-    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
-    odd = mul_add(load<Wide>(a + j + lanes<Wide>), load<Wide>(b + j + lanes<Wide>), odd);
-  }
-  if (j + lanes<Wide> <= size) {
-    even = mul_add(load<Wide>(a + j), load<Wide>(b + j), even);
-    j += lanes<Wide>;
-  }
-  double sum = reduce_add(even + odd);
-  for (; j < size; j += lanes<Narrow>) sum += reduce_add(load<Narrow>(a + j) * load<Narrow>(b + j));
-  return sum;
-}
 
 PairProducts products(const double* a, const double* b, std::ptrdiff_t size) {
   Wide aa{}, bb{}, ab{};

@@ -1,6 +1,6 @@
 #include "margin/group_ascent.hpp"
 
-#include "margin/large_problems.hpp"
+#include "margin/judge.hpp"
 #include "margin/planted.hpp"
 #include "margin/random_constraints.hpp"
 

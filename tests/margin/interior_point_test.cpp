@@ -1,3 +1,4 @@
+#include "margin/judge.hpp"
 #include "margin/known_solution.hpp"
 #include "margin/norm_barrier.hpp"
 #include "margin/normal_matrix.hpp"
@@ -28,12 +29,7 @@ using test::random_matrix;
 bool is_smooth(const Norm& norm) { return norm.p() > 1 && std::isfinite(norm.p()); }
 double tolerance(const Norm& norm) { return is_smooth(norm) ? 1e-10 : 1e-8; }
 
-SolverLimits limits(const Norm& norm) {
-  return {.tolerance = tolerance(norm),
-          .max_norm = 1e10,
-          .iterations_left = 2000,
-          .deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60)};
-}
+SolverLimits limits(const Norm& norm) { return test::generous_limits(tolerance(norm)); }
 
 struct Solved {
   SolverAnswer answer;

@@ -1,4 +1,4 @@
-// What the tests of the large-scale methods share: judging an answer by the verifier, which knows nothing of them.
+// What the tests of the solvers share: limits, and judging an answer by the verifier, which knows nothing of them.
 #pragma once
 
 #include "margin/solver.hpp"
