@@ -1,6 +1,7 @@
 # cmake -D SOURCE_DIR=... -D COMPILER=... -D EIGEN_DIR=... -P headers.cmake
 #
-# Each public header compiles on its own, without warnings, with nothing but Eigen and the standard library in sight.
+# Each public header compiles on its own, without warnings, with nothing but Eigen and the standard library in sight, and
+# with the definition that the target attmirror::attmirror brings along (base/aligned.hpp asks for it).
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE "${SOURCE_DIR}/include" "${SOURCE_DIR}/include/attmirror/*.hpp")
 list(LENGTH headers count)
@@ -11,7 +12,7 @@ set(broken "")
 foreach(header IN LISTS headers)
   # -include instead of the header as the main file, where g++ would warn of #pragma once.
   execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Werror
-                          "-I${SOURCE_DIR}/include" -isystem "${EIGEN_DIR}" -include "${header}" -x c++ /dev/null
+                          -DEIGEN_MAX_ALIGN_BYTES=64 "-I${SOURCE_DIR}/include" -isystem "${EIGEN_DIR}" -include "${header}" -x c++ /dev/null
                   RESULT_VARIABLE status ERROR_VARIABLE error)
   if(NOT status EQUAL 0)
     string(APPEND broken "\n${header}:\n${error}")
