@@ -366,7 +366,7 @@ SolverAnswer LpNewton::solve(double p) {
     answer.lambda = pair_.lambda;
     return finish(Outcome::infeasible);
   }
-  const double target = limits_.tolerance / 100;
+  const double target = limits_.tolerance / 20;
   End end = End::enough;
   new_p(p);
   if (!(pair_.gap <= direct_gap)) {

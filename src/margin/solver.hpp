@@ -15,7 +15,7 @@ namespace attmirror {
 // Limits that all solvers of one call share.
 struct SolverLimits {
   double
-      tolerance;  // the relative gap asked for; solvers aim at a hundredth of it, so that rounding does not decide
+      tolerance;  // the relative gap asked for; solvers aim at a tenth of it or less, so that rounding does not decide
   double max_norm;  // stop when c^T lambda / ||B^T lambda||_* exceeds it: infeasible
   int iterations_left;
   std::chrono::steady_clock::time_point deadline;
