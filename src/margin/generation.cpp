@@ -3,7 +3,6 @@
 #include "margin/group_ascent.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -159,12 +158,7 @@ GeneratedAnswer solve_by_generation(const ScaledConstraints& constraints, const 
   if (!by_groups && (start.has_multipliers() || start.has_weights()))
     return Generation(constraints, limits).solve(start, solve);
   SolverLimits first = limits;
-  // Infeasible is what the verifier calls so. It measures in what the hardest constraint demands, at most 4 when the
-  // largest entries of every a, z and c lie in [1/2, 1), and in the norm at hand, of which the Frobenius norm is at most
-  // sqrt(rows cols) times another.
-  first.max_norm = 4 * limits.max_norm;
   if (!by_groups) {
-    first.max_norm *= std::sqrt(static_cast<double>(constraints.rows() * constraints.cols()));
     first.tolerance = 1;  // a gap of one percent, within few models unless there is no solution
     first.iterations_left = std::min(limits.iterations_left, 20);
   }

@@ -46,15 +46,11 @@ class Solve {
         begin_(Clock::now()),
         scaled_(constraints) {
     if (options.threads != 1) pool_ = std::make_unique<ThreadPool>(options.threads);
-    limits_ = {
-        .tolerance = options.tolerance(norm),
-        // The verifier measures in what the hardest constraint demands, at most 4 at the solvers' scale, and in the
-        // norm at hand, of which the Frobenius norm is at most sqrt(rows cols) times another.
-        .max_norm =
-            4 * std::sqrt(static_cast<double>(constraints.rows() * constraints.cols())) * options.max_norm,
-        .iterations_left = options.max_iterations,
-        .deadline = deadline(options.max_seconds),
-        .pool = pool_.get()};
+    limits_ = {.tolerance = options.tolerance(norm),
+               .max_norm = solver_max_norm(constraints.rows(), constraints.cols(), options.max_norm),
+               .iterations_left = options.max_iterations,
+               .deadline = deadline(options.max_seconds),
+               .pool = pool_.get()};
   }
 
   MarginSolution run(const WarmStart& warm) {
@@ -138,7 +134,7 @@ class Solve {
         scaled_, solved_norm_, limits_, start,
         [this](const ScaledConstraints& part, const SolverStart& from) { return solve(part, from); });
     if (result.rounds == 0) return count(result.answer, "ascent by groups");
-    method_ += fmt::format(", {} rounds of constraints", result.rounds);
+    method_ += fmt::format(", {} round{} of constraints", result.rounds, result.rounds == 1 ? "" : "s");
     limits_.iterations_left = before - result.answer.iterations;  // those of all rounds
     last_outcome_ = result.answer.outcome;
     return result.answer;

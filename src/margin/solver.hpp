@@ -8,6 +8,8 @@
 #include <attmirror/mirror/norm.hpp>
 
 #include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <string>
 
 namespace attmirror {
@@ -23,6 +25,13 @@ struct SolverLimits {
 
   bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline; }
 };
+
+// The bound at which a solver may call a problem infeasible so that the verifier agrees for `max_norm`. The verifier measures
+// in what the hardest constraint demands, at most 4 where the largest entries of every a, z and c lie in [1/2, 1), and in
+// the norm at hand, of which the Frobenius norm is at most sqrt(rows cols) times another.
+inline double solver_max_norm(std::ptrdiff_t rows, std::ptrdiff_t cols, double max_norm) {
+  return 4 * std::sqrt(static_cast<double>(rows * cols)) * max_norm;
+}
 
 enum class Outcome {
   solved,      // to the tolerance, as far as the solver can tell
