@@ -58,3 +58,8 @@
 #include <attmirror/mirror/schatten_map.hpp>
 #include <attmirror/mirror/spectral.hpp>
 #include <attmirror/mirror/steepest.hpp>
+#include <attmirror/sweep/database.hpp>
+#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/plan.hpp>
+#include <attmirror/sweep/row.hpp>
+#include <attmirror/sweep/sweep.hpp>

@@ -1,0 +1,52 @@
+// Several small trainings side by side, one in each lane of a vector register.
+//
+// A run of the papers' size has vectors of ten numbers: too short to fill a register, and each step waits for the one
+// before. Eight such runs are eight independent columns of the same program. Here the k-th number of all of them makes
+// one vector, and every line of the step is done for all at once; data, start and step size differ from lane to lane.
+//
+// The arithmetic of a lane is that of descend(), operation by operation and in the same order, so each run has the same
+// bits as descend() would give it alone, whatever its neighbours are and however wide the vectors are.
+#pragma once
+
+#include <attmirror/descent/descend.hpp>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace attmirror {
+
+struct LaneTask {
+  const Attention* model = nullptr;  // not owned
+  Optimizer optimizer;
+  DescentOptions options{};  // `threads` does not matter here
+};
+
+// Empty if the task can run in a lane, or a reason: "momentum", "a mask", "sequences of different lengths". Such a task is
+// one for descend().
+std::string why_not_in_lanes(const LaneTask& task);
+
+// Tasks with equal texts may run in the same vector: same shapes, parameterization, loss, head, geometry and policies.
+// What may differ is data, starts, lr, steps, saturation and records. Throws Error (bad input) where why_not_in_lanes()
+// has a reason.
+std::string lane_group(const LaneTask& task);
+
+// How many runs fit into a vector of the active instruction set: 8, 4 or 2.
+std::ptrdiff_t lane_width();
+
+struct LaneOptions {
+  std::ptrdiff_t width =
+      0;  // 0: the narrowest that holds the tasks; 1, 2, 4, 8 to compare (if the set has it)
+  // Called about ten times a second with the steps taken so far in all lanes together. `stop` ends all runs as
+  // interrupted.
+  std::function<Command(std::int64_t steps)> on_pulse{};
+
+  void validate() const;
+};
+
+// Trains all tasks, at most lane_width() of them, in one thread. They must have equal lane_group(). Results are in order
+// and equal those of descend() to the bit, but for `seconds`, which is the share of each in the time of all.
+std::vector<Run> descend_in_lanes(std::span<const LaneTask> tasks, const LaneOptions& options = {});
+
+}  // namespace attmirror

@@ -1,0 +1,107 @@
+// A sweep as its file describes it: which runs, and what to record of each.
+//
+//   [data]                     what all runs have in common, by the names of `attmirror generate`
+//   generator = "sphere"       or file = "reviews.npz"
+//   samples = 6
+//
+//   [train]                    the same by the names of `attmirror train`
+//   optimizer = "md"
+//   normalized = true
+//
+//   [grid]                     axes: every combination
+//   seed = "1:100"
+//   p = [1.75, 2, 3]
+//
+//   [[zip]]                    axes that go together: first with first, second with second
+//   p = [1.75, 2, 3]
+//   steps = [1500, 2000, 20000]
+//
+//   [[list]]                   single runs: each table replaces what it names
+//   p = 1.1
+//   lr = 0.01
+//
+//   [record]
+//   steps = "log"
+//   ...
+//
+// A setting is one thing with one name wherever it stands. docs/sweep.md has all of them.
+#pragma once
+
+#include <attmirror/descent/descend.hpp>
+#include <attmirror/mirror/norm.hpp>
+#include <attmirror/sweep/row.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+// A max-margin solution to hold a run against.
+struct SolutionPlan {
+  enum class Tokens {
+    selected,  // those that the run selects at its end
+    optimal,   // those with the best scores
+  };
+  enum class Problem {
+    attention,  // for W and (K,Q), or for the prompt
+    decoder,    // for a trained v
+  };
+  std::string name;            // prefix of its columns
+  std::optional<Norm> norm{};  // empty ("own"): geometry_norm() of the run's optimizer
+  Tokens tokens = Tokens::selected;
+  Problem problem = Problem::attention;
+};
+
+struct RecordPlan {
+  RecordSchedule schedule = RecordSchedule::none();  // of the curves
+  std::vector<std::string> curves;  // "loss", "max_softmax", "norm", "NAME.bregman", "NAME.correlation",
+                                    // "margin.NORM", for solutions NAME and norms NORM below
+  std::vector<Norm> margins;  // normalised margins of the selected tokens: min (x_alpha - x_t)^T W z / ||W||
+  std::vector<SolutionPlan> solutions;
+  double saturated =
+      0.99;  // a run below this mean largest probability at its end is "unsaturated"; 0: none is
+  double rank_tolerance = 1e-3;  // singular values above this share of the largest count in a rank
+  bool keep_weights = false;     // final blocks, as arrays "W", "K", "Q", "p", "v"
+  bool keep_solutions = false;   // W of each solution, as arrays "NAME.W"
+  bool keep_path = false;        // recorded blocks, as arrays "path.W" with the record as first axis
+};
+
+// One run: its settings as the columns of the table say.
+struct RunSettings {
+  std::string key;
+  std::vector<Cell> cells;
+};
+
+// The objects of a run. The model views the data.
+struct PreparedRun {
+  std::shared_ptr<const Dataset> data;
+  std::unique_ptr<const Attention> model;
+  Optimizer optimizer;
+  DescentOptions descent;
+  std::string config;  // everything resolved, as JSON: the config.json of the same run by `attmirror train`
+};
+
+struct SweepPlan {
+  std::string name, description;
+  std::string text;                // of the file
+  std::filesystem::path folder;    // what relative paths are relative to
+  std::vector<RowColumn> columns;  // the settings that any run of this sweep has, in the order of the schema
+  std::vector<std::string> axes;   // those that vary
+  std::vector<RunSettings> runs;
+  RecordPlan record;
+  std::string record_text;  // equal texts mean equal records; part of each run's key
+
+  // Throws Error (bad input) naming the run and the setting that does not work for it.
+  PreparedRun prepare(std::size_t run) const;
+};
+
+// Throws Error (bad input) naming the file, the table and the key: `sweep.toml: axis "p": 0.9 is not > 1`.
+SweepPlan parse_sweep(std::string_view text, const std::string& name, const std::filesystem::path& folder);
+SweepPlan load_sweep(const std::filesystem::path& path);
+
+}  // namespace attmirror

@@ -1,0 +1,88 @@
+// Runs a sweep: thousands of small trainings, each followed by its max-margin problems, over lanes, threads and
+// processes, into a database.
+//
+//   const SweepPlan plan = load_sweep("sweep.toml");
+//   SweepDatabase results("results.db", SweepDatabase::Mode::create, header_of(plan));
+//   SweepOutcome outcome = run_sweep(plan, results);
+//
+// A row depends on the run's own settings only: its bits are the same for any number of lanes, threads and processes, and
+// after any resume (on one instruction set).
+#pragma once
+
+#include <attmirror/sweep/database.hpp>
+#include <attmirror/sweep/plan.hpp>
+#include <attmirror/sweep/row.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace attmirror {
+
+// The columns that the records of this plan fill.
+std::vector<RowColumn> metric_columns(const RecordPlan& record);
+SweepHeader header_of(const SweepPlan& plan);
+
+struct SweepOptions {
+  int threads = 0;  // 0: as many as the machine runs at once
+  enum class Engine {
+    automatic,
+    single
+  } engine = Engine::automatic;  // single: every run by descend(), to compare
+
+  void validate() const;
+};
+
+struct SweepProgress {
+  std::int64_t done = 0, total = 0;  // runs, those of an earlier part included in both
+  std::int64_t failed = 0;           // of those done now
+  double seconds = 0;
+};
+
+struct SweepCallbacks {
+  // Called from the thread that called run_sweep(), about ten times a second. `stop` finishes what has been computed,
+  // writes it and returns.
+  std::function<Command(const SweepProgress&)> on_pulse{};
+};
+
+struct SweepOutcome {
+  std::int64_t total = 0;                         // runs of the sweep
+  std::int64_t computed = 0;                      // now; the others were there
+  std::map<std::string, std::int64_t> by_status;  // of those computed now
+  bool interrupted = false;
+  double seconds = 0, database_seconds = 0;
+};
+
+// Other processes that compute batches for this one. The command's MPI ranks implement it; a team of one needs none.
+// All calls come from one thread.
+class SweepTeam {
+ public:
+  virtual ~SweepTeam() = default;
+  virtual int helpers() const = 0;  // processes beside this one
+  // Gives helper h the runs of a batch to compute; it is idle, see take().
+  virtual void give(int helper, std::span<const std::int64_t> runs) = 0;
+  struct Result {
+    int helper = -1;
+    std::vector<RunRow> rows;
+  };
+  // The next batch that has come back, if one has; its helper is idle then.
+  virtual std::vector<Result> take() = 0;
+  // Tells all helpers that there is nothing left.
+  virtual void dismiss() = 0;
+};
+
+SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const SweepOptions& options = {},
+                       const SweepCallbacks& callbacks = {}, SweepTeam* team = nullptr);
+
+// The rows of some runs of the plan, in their order, computed with options.threads threads: what a helper does with a
+// batch. A run that fails in any way is a row that says so.
+std::vector<RunRow> compute_rows(const SweepPlan& plan, std::span<const std::int64_t> runs,
+                                 const SweepOptions& options = {});
+
+// Seconds of processor time that the missing runs will take, measured by a few steps of each kind of run.
+double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs);
+
+}  // namespace attmirror
