@@ -32,6 +32,7 @@
 #include <attmirror/data/torch_random.hpp>
 #include <attmirror/data/visualization_data.hpp>
 #include <attmirror/descent/checkpoint.hpp>
+#include <attmirror/descent/comparison.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/initialization.hpp>
 #include <attmirror/descent/optimizer.hpp>
