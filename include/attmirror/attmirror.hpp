@@ -60,6 +60,7 @@
 #include <attmirror/mirror/spectral.hpp>
 #include <attmirror/mirror/steepest.hpp>
 #include <attmirror/sweep/database.hpp>
+#include <attmirror/sweep/export.hpp>
 #include <attmirror/sweep/lanes.hpp>
 #include <attmirror/sweep/plan.hpp>
 #include <attmirror/sweep/row.hpp>

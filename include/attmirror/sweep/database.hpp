@@ -7,15 +7,18 @@
 //   runs     one row per run: key, run, the settings, config, status, reason, the metrics, seconds, engine, ...
 //   arrays   key, name, shape, data: curves and weights as little-endian doubles
 //   meta     format_version, the sweep file, which columns are settings, axes and metrics
+//
+// An object is for one thread at a time. Several objects may read and one may write the same file, in one process or in
+// many. The file must lie on a disk of this machine: the log is shared through memory, which network file systems lack.
 #pragma once
 
-#include <attmirror/base/table.hpp>
 #include <attmirror/sweep/row.hpp>
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,37 +30,74 @@ struct SweepHeader {
   std::string name, description, file_text, record_text;
   std::vector<RowColumn> settings, metrics;
   std::vector<std::string> axes;
+
+  friend bool operator==(const SweepHeader&, const SweepHeader&) = default;
+
+  // Throws Error (bad input) where a setting or metric has no name, or has that of another column: names of SQL are the
+  // same in capitals and small letters.
+  void validate() const;
 };
 
 class SweepDatabase {
  public:
   enum class Mode {
     create,  // the file must not be there, or be empty
-    resume,  // goes on with a file of the same settings, metrics and records; new runs may have joined the sweep
-    overwrite,  // replaces what is there, if that is a sweep of ours
+    resume,  // goes on with a file of the same settings, metrics and records; new runs may have joined the sweep, and what
+    // the header says of axes and file text replaces what was there
+    overwrite,  // replaces what is there, if that is a sweep of ours; killed in between it is the old or the new
   };
 
   // To write. Throws Error: bad input where the file is there (create), is none of ours or of another sweep (naming what
   // differs); environment where it is in use by another writer, read-only, or the disk is full.
   SweepDatabase(const std::filesystem::path& path, Mode mode, const SweepHeader& header);
-  // To read.
+  // To read, also while another writes. Throws Error (bad input) where there is no such file, or it is damaged or none of
+  // ours.
   explicit SweepDatabase(const std::filesystem::path& path);
+  // Brings the log into the file, so that a sweep that is done is one file (unless somebody is reading: then the last
+  // reader does it).
   ~SweepDatabase();
   SweepDatabase(SweepDatabase&&) noexcept;
   SweepDatabase& operator=(SweepDatabase&&) noexcept;
 
   const SweepHeader& header() const;
+  const std::filesystem::path& path() const;
   std::vector<std::string> finished_keys() const;  // sorted
   std::int64_t count() const;
 
   // One transaction: all rows or none. A key that is there already is left as it is. Throws Error (environment), after
-  // which the object can still be used (a disk that was full may have room again).
+  // which the object can still be used (a disk that was full may have room again); bad input for a row that does not fit
+  // the columns.
   void write(std::span<const RunRow> rows);
 
   // In the order of `run`, then of key. Without the arrays unless asked for.
   enum class Arrays { leave, load };
   std::vector<RunRow> rows(Arrays arrays = Arrays::leave) const;
   std::vector<RowArray> arrays(const std::string& key) const;
+
+  // The same piece by piece, for sweeps that do not fit into memory. All of these go by `run`, then by key.
+  void for_each_row(const std::function<void(const RunRow&)>& visit, Arrays arrays = Arrays::leave) const;
+  // Some columns of table runs; see columns(). Throws Error (bad input) for names that are none, with the nearest that is.
+  void for_each_run(std::span<const std::string> columns,
+                    const std::function<void(std::span<const Cell>)>& visit) const;
+  // The array of this name of every run; nothing for a run without.
+  void for_each_array(const std::string& name,
+                      const std::function<void(const std::optional<RowArray>&)>& visit) const;
+
+  // All columns of table runs, in order.
+  std::vector<RowColumn> columns() const;
+  std::vector<std::string> array_names() const;  // that any run has, sorted
+
+  // While it lives, everything that this object reads is the state of one moment, though others write on.
+  class Snapshot {
+   public:
+    explicit Snapshot(const SweepDatabase& database);
+    ~Snapshot();
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+
+   private:
+    const SweepDatabase& database_;
+  };
 
   // PRAGMA integrity_check: empty if all is well.
   std::string integrity() const;
@@ -66,20 +106,5 @@ class SweepDatabase {
   struct Connection;
   std::unique_ptr<Connection> connection_;
 };
-
-// One line per run: run, settings, status, reason, metrics, seconds, engine, ... Numbers with as many digits as they need.
-void export_csv(const SweepDatabase& database, const std::filesystem::path& path);
-// One array per column (numbers as doubles or int64, texts as fixed-width strings), and the curves stacked as
-// "curve.NAME" (runs, records), short ones filled up with NaN, with "curve.step".
-void export_npz(const SweepDatabase& database, const std::filesystem::path& path);
-
-struct SummaryOptions {
-  std::vector<std::string> group_by;  // setting columns; empty: the axes other than seeds
-  std::vector<std::string> metrics;   // empty: all that are numbers
-  std::vector<double> quantiles{0.1, 0.5, 0.9};
-};
-// One table per metric, or one in all with rows (group, metric): count, mean, standard deviation, standard error,
-// quantiles; and how many runs of each group have which status.
-Table summarize(const SweepDatabase& database, const SummaryOptions& options = {});
 
 }  // namespace attmirror

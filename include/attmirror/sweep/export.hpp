@@ -1,0 +1,46 @@
+// What leaves the database of a sweep: a table for a spreadsheet, arrays for numpy, a summary for the eye.
+//
+// All three read the state of one moment, so they may be taken while the sweep runs, and row by row or column by column,
+// so that a million runs need no more memory than one column of them.
+#pragma once
+
+#include <attmirror/base/table.hpp>
+#include <attmirror/sweep/database.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace attmirror {
+
+// One line per run, after one of names: run, key, settings, status, reason, metrics, seconds, engine, isa, version, commit,
+// finished. RFC 4180: lines end with CR LF, texts with commas, quotes or line ends are in quotes. Numbers have as many
+// digits as they need to come back; what is not there is empty; infinities are "inf" and "-inf". Written atomically.
+void export_csv(const SweepDatabase& database, const std::filesystem::path& path);
+
+// One array per column: real numbers as float64 (NaN where there is none), whole numbers as int64 (as float64 if one is
+// missing), texts as fixed-width strings (numpy's "<U12"; empty where there is none). Curves, the arrays along the
+// records, are stacked as "curve.NAME" (runs, records) with "curve.step"; weights and all other arrays as "array.NAME"
+// (runs, ...). Short ones are filled up with NaN at the end of each axis, missing ones are all NaN. Written atomically.
+//
+// numpy.load() reads all of it; load_npz() does not, as an Array holds numbers only.
+void export_npz(const SweepDatabase& database, const std::filesystem::path& path);
+
+struct SummaryOptions {
+  // Setting columns, or "status"; empty: the axes other than seeds, which a study averages over.
+  std::vector<std::string> group_by{};
+  // Columns with numbers; empty: all metrics that are numbers.
+  std::vector<std::string> metrics{};
+  // The median and the range that four runs of five lie in, by linear interpolation as numpy.quantile().
+  std::vector<double> quantiles{0.1, 0.5, 0.9};
+
+  // Throws Error (bad input) for a quantile outside [0, 1].
+  void validate() const;
+};
+
+// One line per group and metric, groups in ascending order: the group's values, the metric, over how many runs (count)
+// and how many lack it (missing), mean, standard deviation (n - 1), standard error of the mean, quantiles; and how many
+// runs of the group ended how ("ok 97, diverged 3"), on the first line of each group.
+Table summarize(const SweepDatabase& database, const SummaryOptions& options = {});
+
+}  // namespace attmirror

@@ -1,0 +1,224 @@
+#include "sweep/database_schema.hpp"
+
+#include "base/json.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+namespace {
+
+constexpr std::string_view format_name = "attmirror sweep";
+
+std::string lowered(std::string_view name) {
+  std::string result(name);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+std::string_view to_string(CellType type) {
+  switch (type) {
+    case CellType::integer:
+      return "integer";
+    case CellType::real:
+      return "real";
+    case CellType::text:
+      return "text";
+  }
+  return "unknown";
+}
+
+Error damaged(const Sqlite& database, std::string_view what) {
+  return bad_input(fmt::format("{} is damaged: {}", database.name(), what));
+}
+
+Json to_json(const std::vector<RowColumn>& columns) {
+  Json json = Json::array();
+  for (const auto& column : columns)
+    json.push_back({{"name", column.name}, {"type", std::string(to_string(column.type))}});
+  return json;
+}
+
+std::vector<RowColumn> columns_of(const Json& json) {
+  std::vector<RowColumn> columns;
+  for (const Json& item : json) {
+    const auto type = item.at("type").get<std::string>();
+    if (type != "integer" && type != "real" && type != "text") throw bad_input("unknown type of a column");
+    columns.push_back({item.at("name").get<std::string>(), type == "integer" ? CellType::integer
+                                                           : type == "real"  ? CellType::real
+                                                                             : CellType::text});
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::vector<RowColumn> run_columns(const SweepHeader& header) {
+  std::vector<RowColumn> columns{{"key", CellType::text}, {"run", CellType::integer}};
+  columns.insert(columns.end(), header.settings.begin(), header.settings.end());
+  for (const char* name : {"config", "status", "reason"}) columns.push_back({name, CellType::text});
+  columns.insert(columns.end(), header.metrics.begin(), header.metrics.end());
+  columns.push_back({"seconds", CellType::real});
+  for (const char* name : {"engine", "isa", "version", "commit", "finished"})
+    columns.push_back({name, CellType::text});
+  return columns;
+}
+
+std::string column_list(const std::vector<RowColumn>& columns) {
+  std::string list;
+  for (const auto& column : columns) list += (list.empty() ? "" : ", ") + sql_name(column.name);
+  return list;
+}
+
+void make_tables(const Sqlite& database, const SweepHeader& header) {
+  const std::vector<RowColumn> columns = run_columns(header);
+  const int most = std::min(sqlite3_limit(database.get(), SQLITE_LIMIT_COLUMN, -1),
+                            sqlite3_limit(database.get(), SQLITE_LIMIT_VARIABLE_NUMBER, -1));
+  if (columns.size() > static_cast<std::size_t>(most))
+    throw bad_input(
+        fmt::format("{}: the sweep has {} columns ({} settings, {} metrics): SQLite holds at most {}",
+                    database.name(), columns.size(), header.settings.size(), header.metrics.size(), most));
+  std::string definitions;
+  for (const auto& column : columns) {
+    definitions += (definitions.empty() ? "" : ", ") + sql_name(column.name);
+    if (column.type == CellType::integer) definitions += " INTEGER";
+    if (column.type == CellType::text) definitions += " TEXT";
+    if (column.name == "key") definitions += " NOT NULL PRIMARY KEY";
+    if (column.name == "run") definitions += " NOT NULL";
+  }
+  database.execute("CREATE TABLE runs (" + definitions + ")");
+  // Readers go by run; without an index SQLite would sort all rows first.
+  database.execute("CREATE INDEX runs_in_order ON runs (run, key)");
+  database.execute(
+      "CREATE TABLE arrays (key TEXT NOT NULL, name TEXT NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL, "
+      "PRIMARY KEY (key, name))");
+  database.execute("CREATE TABLE meta (name TEXT NOT NULL PRIMARY KEY, value)");
+  database.execute(fmt::format("INSERT INTO meta VALUES ('format', '{}'), ('format_version', {})",
+                               format_name, sweep_format_version));
+  store_header(database, header);
+  database.execute(fmt::format("PRAGMA application_id = {}", sweep_application_id));
+  database.execute(fmt::format("PRAGMA user_version = {}", sweep_format_version));
+}
+
+void drop_tables(const Sqlite& database) {
+  for (const char* table : {"runs", "arrays", "meta"})
+    database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
+}
+
+void store_header(const Sqlite& database, const SweepHeader& header) {
+  const std::string text = dump(Json{{"name", header.name},
+                                     {"description", header.description},
+                                     {"file", header.file_text},
+                                     {"record", header.record_text},
+                                     {"axes", header.axes},
+                                     {"settings", to_json(header.settings)},
+                                     {"metrics", to_json(header.metrics)}});
+  SqliteStatement insert = database.prepare("INSERT OR REPLACE INTO meta VALUES ('header', ?)");
+  insert.bind(1, text);
+  insert.run();
+}
+
+SweepHeader load_header(const Sqlite& database) {
+  const auto foreign = [&] {
+    return bad_input(
+        fmt::format("{} is no file of attmirror's sweeps: SQLite has it as a database of another program",
+                    database.name()));
+  };
+  if (database.query_integer("PRAGMA application_id") != sweep_application_id) throw foreign();
+  const std::int64_t version = database.query_integer("PRAGMA user_version");
+  if (version > sweep_format_version)
+    throw bad_input(fmt::format("{} has format version {}: this attmirror reads up to {}", database.name(),
+                                version, sweep_format_version));
+  if (version < 1) throw damaged(database, fmt::format("its format version is {}", version));
+
+  SweepHeader header;
+  try {
+    const Json json = Json::parse(database.query_text("SELECT value FROM meta WHERE name = 'header'"));
+    header.name = json.at("name").get<std::string>();
+    header.description = json.at("description").get<std::string>();
+    header.file_text = json.at("file").get<std::string>();
+    header.record_text = json.at("record").get<std::string>();
+    header.axes = json.at("axes").get<std::vector<std::string>>();
+    header.settings = columns_of(json.at("settings"));
+    header.metrics = columns_of(json.at("metrics"));
+    header.validate();
+  } catch (const nlohmann::json::exception&) {
+    throw damaged(database, "its header is no JSON of a sweep");
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment) throw;
+    const std::string_view what = error.what();
+    throw what.starts_with(database.name()) ? error
+                                            : damaged(database, fmt::format("its header says: {}", what));
+  }
+
+  // Statements name columns; that they are there is known from here on.
+  std::vector<std::string> found;
+  SqliteStatement info = database.prepare("SELECT name FROM pragma_table_info('runs') ORDER BY cid");
+  while (info.step()) found.push_back(info.text(0));
+  const std::vector<RowColumn> expected = run_columns(header);
+  if (!std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                  [](const std::string& name, const RowColumn& column) { return name == column.name; }))
+    throw damaged(database, "the columns of table runs are not those that its header names");
+  return header;
+}
+
+void require_same_sweep(const SweepHeader& stored, const SweepHeader& wanted, const std::string& name) {
+  const auto compare = [&](const char* what, const std::vector<RowColumn>& there,
+                           const std::vector<RowColumn>& here) {
+    for (std::size_t i = 0; i < std::max(there.size(), here.size()); ++i) {
+      if (i < there.size() && i < here.size() && there[i] == here[i]) continue;
+      const auto say = [&](const std::vector<RowColumn>& columns) {
+        return i < columns.size() ? fmt::format("\"{}\" ({})", columns[i].name, to_string(columns[i].type))
+                                  : std::string("nothing");
+      };
+      throw bad_input(fmt::format("{} holds another sweep: its {} {} is {}, here it is {}", name, what, i,
+                                  say(there), say(here)));
+    }
+  };
+  compare("setting", stored.settings, wanted.settings);
+  compare("metric", stored.metrics, wanted.metrics);
+  if (stored.record_text != wanted.record_text)
+    throw bad_input(fmt::format("{} holds another sweep: it records \"{}\", here it is \"{}\"", name,
+                                stored.record_text, wanted.record_text));
+}
+
+std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names) {
+  // Levenshtein's distance, one row of the table at a time.
+  const auto distance = [&](std::string_view name) {
+    std::vector<std::size_t> row(name.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i + 1;
+      for (std::size_t j = 0; j < name.size(); ++j) {
+        const std::size_t replaced = diagonal + (wanted[i] == name[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+      }
+    }
+    return row.back();
+  };
+  const std::string* best = nullptr;
+  std::size_t least = wanted.size() / 2 + 2;  // further away it is another word
+  for (const std::string& name : names)
+    if (const std::size_t d = distance(name); d < least) least = d, best = &name;
+  return best ? fmt::format("; did you mean \"{}\"?", *best) : std::string();
+}
+
+void SweepHeader::validate() const {
+  std::set<std::string> names;
+  for (const auto& column : run_columns(*this)) {
+    if (column.name.empty()) throw bad_input("a setting or metric has no name");
+    if (column.name.find('\0') != std::string::npos)
+      throw bad_input("the name of a setting or metric has a NUL byte");
+    if (!names.insert(lowered(column.name)).second)
+      throw bad_input(fmt::format(
+          "two columns are named \"{}\" (SQL does not tell capitals from small letters)", column.name));
+  }
+}
+
+}  // namespace attmirror
