@@ -1,0 +1,99 @@
+// The l_p mirror step, its norms and the penalty's gradient on blocks of parameters, one run per lane: the loops of
+// mirror/power_kernels.cpp, whose powers are shared and whose order of sums is repeated.
+#pragma once
+
+#include "mirror/power_inline.hpp"
+#include "sweep/lane_kernels.hpp"
+#include "sweep/lane_products.hpp"
+
+namespace attmirror::ATTMIRROR_ISA {
+namespace {
+
+// Calls body(j) for the entries of a block, not for its padding.
+template <class Body>
+[[gnu::always_inline]] inline void for_entries(const LaneShape& shape, Body body) {
+  for (std::ptrdiff_t r = 0; r < shape.rows; ++r)
+    for (std::ptrdiff_t j = r * shape.stride; j < r * shape.stride + shape.cols; ++j) body(j);
+}
+
+// The sum of all terms of a flat, padded block in the order of sum_power(): even and odd vectors Wide apart, then what
+// is left, a Narrow at a time.
+template <class V>
+[[gnu::always_inline]] inline V sum_flat(const double* terms, std::ptrdiff_t size) {
+  constexpr int P = partial_sums, N = lanes<Narrow>;
+  V even[P] = {}, odd[P] = {};
+  std::ptrdiff_t j = 0;
+  for (; j + 2 * P <= size; j += 2 * P)
+    for (int k = 0; k < P; ++k) {
+      even[k] = even[k] + at<V>(terms, j + k);
+      odd[k] = odd[k] + at<V>(terms, j + P + k);
+    }
+  if (j + P <= size) {
+    for (int k = 0; k < P; ++k) even[k] = even[k] + at<V>(terms, j + k);
+    j += P;
+  }
+  for (int k = 0; k < P; ++k) even[k] = even[k] + odd[k];
+  V sum = fold(even);
+  for (; j < size; j += N) {
+    V rest[N];
+    for (int k = 0; k < N; ++k) rest[k] = at<V>(terms, j + k);
+    sum = sum + fold(rest);
+  }
+  return sum;
+}
+
+template <Power power, class V>
+void sum_power(const double* x, const LaneShape& shape, const double* scale, Exponent r, double* terms,
+               double* out) {
+  if (scale == nullptr) {
+    for_entries(shape, [=](std::ptrdiff_t j) { put(terms, j, raise<power>(abs(at<V>(x, j)), r)); });
+  } else {
+    const V factor = at<V>(scale, 0);
+    for_entries(shape, [=](std::ptrdiff_t j) { put(terms, j, raise<power>(abs(at<V>(x, j)) * factor, r)); });
+  }
+  put(out, 0, sum_flat<V>(terms, shape.rows * shape.stride));
+}
+
+template <Power power, class V>
+void mirror_step(const double* g, const double* scale, double* y, double* w, const LaneShape& shape,
+                 Exponent r) {
+  const V minus = -at<V>(scale, 0);
+  for_entries(shape, [=](std::ptrdiff_t j) {
+    const V dual = mul_add(at<V>(g, j), minus, at<V>(y, j));
+    put(y, j, dual);
+    put(w, j, power == Power::one ? dual : copy_sign(raise<power>(abs(dual), r), dual));
+  });
+}
+
+template <class V>
+void max_abs(const double* x, const LaneShape& shape, double* out) {
+  V largest{}, nan{};
+  for_entries(shape, [&](std::ptrdiff_t j) {
+    const V value = at<V>(x, j);
+    nan = value != value ? value : nan;
+    largest = max(abs(value), largest);
+  });
+  put(out, 0, nan != nan ? nan : largest);
+}
+
+template <class V>
+void add_multiple(const double* keep, double* g, const double* add, const double* w, const LaneShape& shape) {
+  const V of_g = at<V>(keep, 0), of_w = at<V>(add, 0);
+  for_entries(shape, [=](std::ptrdiff_t j) { put(g, j, of_g * at<V>(g, j) + of_w * at<V>(w, j)); });
+}
+
+template <Power power, class V>
+constexpr LanePowerKernels power_kernels{sum_power<power, V>, mirror_step<power, V>};
+
+template <class V>
+constexpr LanePowerKernels lane_powers[]{
+    power_kernels<Power::general, V>,        power_kernels<Power::one, V>,
+    power_kernels<Power::two, V>,            power_kernels<Power::three, V>,
+    power_kernels<Power::four, V>,           power_kernels<Power::ten, V>,
+    power_kernels<Power::eleven, V>,         power_kernels<Power::half, V>,
+    power_kernels<Power::third, V>,          power_kernels<Power::three_quarters, V>,
+    power_kernels<Power::three_halves, V>,   power_kernels<Power::four_thirds, V>,
+    power_kernels<Power::seven_quarters, V>, power_kernels<Power::seven_thirds, V>};
+
+}  // namespace
+}  // namespace attmirror::ATTMIRROR_ISA

@@ -1,0 +1,196 @@
+// From the logits of a query to the coefficients of its gradient, one run per lane: the steps of
+// attention/attention_steps.hpp (which has the formulas and the reasons for them), operation by operation in the same
+// order. What is a decision there (a query without a rival, a block without a gradient) is a choice per lane here.
+#pragma once
+
+#include "base/vector_math_inline.hpp"
+#include "sweep/lane_kernels.hpp"
+#include "sweep/lane_products.hpp"
+
+namespace attmirror::ATTMIRROR_ISA {
+
+using namespace kernels;
+
+namespace {
+
+template <class V>
+[[gnu::always_inline]] inline V max_of(const double* values, std::ptrdiff_t count) {
+  V result = broadcast<V>(-infinity);
+  for (std::ptrdiff_t t = 0; t < count; ++t) result = max(at<V>(values, t), result);
+  return result;
+}
+
+// sum_t values[t], in partial sums
+template <class V>
+[[gnu::always_inline]] inline V sum_of(const double* values, std::ptrdiff_t count) {
+  V sums[partial_sums] = {};
+  for_partial_sums<partial_sums>(count,
+                                 [&](std::ptrdiff_t t, int k) { sums[k] = sums[k] + at<V>(values, t); });
+  return fold(sums);
+}
+
+// The safe form for query i. Afterwards `exps` holds e_t and `logits` holds h_t.
+template <class V>
+void safe_attend(const LaneScratch& per, std::ptrdiff_t i, double* logits, double* exps, const double* scores,
+                 std::ptrdiff_t length) {
+  const V lowest = broadcast<V>(-infinity);
+  const V max_logit = max_of<V>(logits, length);
+  V reference = lowest, max_rival = lowest;
+  for (std::ptrdiff_t t = 0; t < length; ++t)
+    reference = max(at<V>(logits, t) == max_logit ? at<V>(scores, t) : lowest, reference);
+  for (std::ptrdiff_t t = 0; t < length; ++t)
+    max_rival = max(at<V>(scores, t) != reference ? at<V>(logits, t) : lowest, max_rival);
+  put(per.reference, i, reference);
+  put(per.gap, i, max_rival - max_logit);  // -inf when all scores are equal: no gradient
+
+  const V pivot = max_rival == lowest ? max_logit : max_rival;
+  for (std::ptrdiff_t t = 0; t < length; ++t) {
+    const V logit = at<V>(logits, t);
+    put(exps, t, exp(logit - max_logit));
+    put(logits, t, exp(min(logit - pivot, V{})));
+  }
+  const V sum = sum_of<V>(exps, length);
+  V deltas[partial_sums] = {};
+  for_partial_sums<partial_sums>(length, [&](std::ptrdiff_t t, int k) {
+    deltas[k] = mul_add(at<V>(logits, t), reference - at<V>(scores, t), deltas[k]);
+  });
+  put(per.sum, i, sum);
+  put(per.delta, i, fold(deltas) / sum);
+}
+
+// weight [ h_t (gamma_t - gamma_r) + e_t delta ] for query i.
+template <class V>
+void safe_coefficients(const LaneScratch& per, std::ptrdiff_t i, const double* logits, const double* exps,
+                       const double* scores, double* coefficients, std::ptrdiff_t length) {
+  const V weight = at<V>(per.weight, i), delta = at<V>(per.delta, i), reference = at<V>(per.reference, i);
+  for (std::ptrdiff_t t = 0; t < length; ++t) {
+    const V inner = mul_add(at<V>(logits, t), at<V>(scores, t) - reference, at<V>(exps, t) * delta);
+    put(coefficients, t, weight * inner);
+  }
+}
+
+// m = gamma_r - e^E delta; a head that is not linear has given its own.
+template <class V>
+void safe_margins(const LaneProblem& problem, const LaneScratch& per) {
+  for (std::ptrdiff_t i = 0; i < problem.samples; ++i)
+    put(per.margin, i,
+        problem.head == HeadForm::linear
+            ? at<V>(per.reference, i) - at<V>(per.delta, i) * exp(at<V>(per.gap, i))
+            : at<V>(per.head, i));
+}
+
+// The mean loss and the mean largest probability; log|ell'| of each query.
+template <class V>
+void form_losses(const LaneProblem& problem, const LaneScratch& per, const LaneSums& sums) {
+  const V zero{};
+  V total{}, max_softmax{};
+  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
+    const V margin = at<V>(per.margin, i);
+    V loss{}, log_slope{};
+    switch (problem.loss) {
+      case LossForm::logistic: {
+        const V tail = log1p(exp(-abs(margin)));
+        // The comparison with NaN must leave NaN: a diverged run is recognised by its loss.
+        loss = tail + max(zero, -margin);
+        log_slope = -(tail + max(zero, margin));
+        break;
+      }
+      case LossForm::exponential:
+        loss = exp(-margin);
+        log_slope = -margin;
+        break;
+      case LossForm::linear:
+      case LossForm::custom:  // never comes here
+        loss = -margin;
+        break;
+    }
+    put(per.log_slope, i, log_slope);
+    total = total + loss;
+    max_softmax = max_softmax + 1.0 / at<V>(per.sum, i);  // the largest e_t is 1
+  }
+  const V count = broadcast<V>(static_cast<double>(problem.samples));
+  put(sums.loss, 0, total / count);
+  put(sums.max_softmax, 0, max_softmax / count);
+}
+
+// What exponent_i = log|ell'| (+ E for the attention) is relative to: its largest. In a lane where that is -inf the
+// attention has no gradient.
+enum class Weights { attention, decoder };
+
+template <Weights of, class V>
+[[gnu::always_inline]] inline V exponent(const LaneScratch& per, std::ptrdiff_t i) {
+  const V log_slope = at<V>(per.log_slope, i);
+  return of == Weights::attention ? log_slope + at<V>(per.gap, i) : log_slope;
+}
+
+// weight_i = -(1/N) e^{exponent_i - log_scale} / S_i. Returns log_scale.
+template <Weights of, class V>
+V form_weights(const LaneProblem& problem, const LaneScratch& per) {
+  const V lowest = broadcast<V>(-infinity);
+  const double inverse_count = 1.0 / static_cast<double>(problem.samples);
+  V log_scale = lowest;
+  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) log_scale = max(exponent<of, V>(per, i), log_scale);
+  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
+    const V weight =
+        exp(exponent<of, V>(per, i) - log_scale) * broadcast<V>(-inverse_count) / at<V>(per.sum, i);
+    put(per.weight, i, of == Weights::attention && log_scale == lowest ? V{} : weight);
+  }
+  return log_scale;
+}
+
+// ---- the textbook form
+// ---------------------------------------------------------------------------------------------
+
+// Four running sums (t mod 4), added from the first to the last: the order of PyTorch's kernels.
+template <class V>
+[[gnu::always_inline]] inline V sum_in_order(const V (&sums)[4]) {
+  return ((sums[0] + sums[1]) + sums[2]) + sums[3];
+}
+
+// Afterwards `exps` holds s_t.
+template <class V>
+void textbook_attend(const LaneScratch& per, std::ptrdiff_t i, const double* logits, double* exps,
+                     const double* scores, std::ptrdiff_t length) {
+  const V max_logit = max_of<V>(logits, length);
+  for (std::ptrdiff_t t = 0; t < length; ++t) put(exps, t, exp(at<V>(logits, t) - max_logit));
+  V sums[4] = {};
+  for_partial_sums<4>(length, [&](std::ptrdiff_t t, int k) { sums[k] = sums[k] + at<V>(exps, t); });
+  const V total = sum_in_order(sums);
+  put(per.sum, i, total);
+  V margins[partial_sums] = {};
+  for_partial_sums<partial_sums>(length, [&](std::ptrdiff_t t, int k) {
+    const V s = at<V>(exps, t) / total;
+    margins[k] = mul_add(s, at<V>(scores, t), margins[k]);
+    put(exps, t, s);
+  });
+  put(per.margin, i, fold(margins));
+}
+
+// weight_i = (1/N) ell'(m_i)
+template <class V>
+void textbook_weights(const LaneProblem& problem, const LaneScratch& per) {
+  const V one = broadcast<V>(1.0), inverse_count = broadcast<V>(1.0 / static_cast<double>(problem.samples));
+  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
+    const V margin = at<V>(per.margin, i);
+    V slope = -one;
+    if (problem.loss == LossForm::logistic) slope = -one / (one + exp(margin));
+    if (problem.loss == LossForm::exponential) slope = -exp(-margin);
+    put(per.weight, i, slope * inverse_count);
+  }
+}
+
+template <class V>
+void textbook_coefficients(const LaneScratch& per, std::ptrdiff_t i, const double* probabilities,
+                           const double* scores, double* coefficients, std::ptrdiff_t length) {
+  const V weight = at<V>(per.weight, i);
+  V sums[4] = {};
+  for_partial_sums<4>(length, [&](std::ptrdiff_t t, int k) {
+    sums[k] = mul_add(weight * at<V>(scores, t), at<V>(probabilities, t), sums[k]);
+  });
+  const V mean = sum_in_order(sums);
+  for (std::ptrdiff_t t = 0; t < length; ++t)
+    put(coefficients, t, (weight * at<V>(scores, t) - mean) * at<V>(probabilities, t));
+}
+
+}  // namespace
+}  // namespace attmirror::ATTMIRROR_ISA
