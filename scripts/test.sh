@@ -100,8 +100,9 @@ stage_tsan() {
   if setarch "$machine" -R true 2>/dev/null; then wrapper=(setarch "$machine" -R); fi
   if configure tsan build/test-tsan "${sanitizer_options[@]}" &&
     attempt "building build/test-tsan" "${wrapper[@]}" cmake --build build/test-tsan \
-      --target attmirror_test_base attmirror_test_attention attmirror_test_descent attmirror_test_margin; then
-    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|descent|margin' -LE 'isa|slow'
+      --target attmirror_test_base attmirror_test_attention attmirror_test_descent attmirror_test_margin \
+      attmirror_test_sweep; then
+    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|descent|margin|sweep' -LE 'isa|slow'
   fi
   wrapper=()
 }

@@ -28,7 +28,8 @@ void form_prompt_direction(const LaneProblem& problem, const double* p, double* 
   for (std::ptrdiff_t c = 0; c < d; ++c) {
     V value = problem.key_weights == nullptr ? at<V>(p, c) : V{};
     if (problem.key_weights != nullptr)
-      for (std::ptrdiff_t r = 0; r < d; ++r) value = value + at<V>(p, r) * at<V>(problem.key_weights, r * d + c);
+      for (std::ptrdiff_t r = 0; r < d; ++r)
+        value = value + at<V>(p, r) * at<V>(problem.key_weights, r * d + c);
     put(u, c, value * broadcast<V>(problem.logit_scale));
   }
 }
@@ -67,8 +68,8 @@ void form_logits(const LaneProblem& problem, const LanePoint& point, const LaneS
   }
   if (problem.form != LogitForm::prompt) scale_entries<V>(problem.logit_scale, scratch.u, n * d);
   for (std::ptrdiff_t i = 0; i < n; ++i)
-    row_dots<V>(problem.tokens + i * T * d * lanes<V>, u + i * step * lanes<V>, scratch.logits + i * T * lanes<V>,
-                d, T);
+    row_dots<V>(problem.tokens + i * T * d * lanes<V>, u + i * step * lanes<V>,
+                scratch.logits + i * T * lanes<V>, d, T);
 }
 
 // Scores under a v that is trained.
@@ -96,8 +97,7 @@ void form_attention_gradient(const LaneProblem& problem, const LanePoint& point,
     combine_rows<V>(problem.tokens + i * T * d * lanes<V>, scratch.coefficients + i * T * lanes<V>,
                     scratch.r + i * d * lanes<V>, d, T);
   scale_entries<V>(problem.logit_scale, scratch.r, n * d);
-  if (sums.W != nullptr)
-    product<V>({problem.queries, 1, d}, scratch.r, d, sums.W, problem.stride, d, d, n);
+  if (sums.W != nullptr) product<V>({problem.queries, 1, d}, scratch.r, d, sums.W, problem.stride, d, d, n);
   if (sums.K != nullptr) product<V>({scratch.low, 1, m}, scratch.r, d, sums.K, problem.stride, m, d, n);
   if (sums.Q != nullptr) {
     for (std::ptrdiff_t i = 0; i < n; ++i)
@@ -180,7 +180,8 @@ constexpr LaneKernels lane_kernels{lanes<V>, evaluate<V>, max_abs<V>, add_multip
 }  // namespace
 
 #if defined(ATTMIRROR_ISA_avx512)
-const LaneTable lane_table{{lane_kernels<double>, lane_kernels<F64x2>, lane_kernels<F64x4>, lane_kernels<F64x8>}};
+const LaneTable lane_table{
+    {lane_kernels<double>, lane_kernels<F64x2>, lane_kernels<F64x4>, lane_kernels<F64x8>}};
 #elif defined(ATTMIRROR_ISA_avx2)
 const LaneTable lane_table{{lane_kernels<double>, lane_kernels<F64x2>, lane_kernels<F64x4>, {}}};
 #else

@@ -86,14 +86,20 @@ template <Power power, class V>
 constexpr LanePowerKernels power_kernels{sum_power<power, V>, mirror_step<power, V>};
 
 template <class V>
-constexpr LanePowerKernels lane_powers[]{
-    power_kernels<Power::general, V>,        power_kernels<Power::one, V>,
-    power_kernels<Power::two, V>,            power_kernels<Power::three, V>,
-    power_kernels<Power::four, V>,           power_kernels<Power::ten, V>,
-    power_kernels<Power::eleven, V>,         power_kernels<Power::half, V>,
-    power_kernels<Power::third, V>,          power_kernels<Power::three_quarters, V>,
-    power_kernels<Power::three_halves, V>,   power_kernels<Power::four_thirds, V>,
-    power_kernels<Power::seven_quarters, V>, power_kernels<Power::seven_thirds, V>};
+constexpr LanePowerKernels lane_powers[]{power_kernels<Power::general, V>,
+                                         power_kernels<Power::one, V>,
+                                         power_kernels<Power::two, V>,
+                                         power_kernels<Power::three, V>,
+                                         power_kernels<Power::four, V>,
+                                         power_kernels<Power::ten, V>,
+                                         power_kernels<Power::eleven, V>,
+                                         power_kernels<Power::half, V>,
+                                         power_kernels<Power::third, V>,
+                                         power_kernels<Power::three_quarters, V>,
+                                         power_kernels<Power::three_halves, V>,
+                                         power_kernels<Power::four_thirds, V>,
+                                         power_kernels<Power::seven_quarters, V>,
+                                         power_kernels<Power::seven_thirds, V>};
 
 }  // namespace
 }  // namespace attmirror::ATTMIRROR_ISA

@@ -105,10 +105,8 @@ void combine_rows(const double* x, const double* weights, double* out, std::ptrd
                   std::ptrdiff_t rows) {
   const Left A{weights, 0, 1};
   std::ptrdiff_t k = 0;
-  for (; k + 8 <= dim; k += 8)
-    product_tile<V, 1, 8>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
-  for (; k + 2 <= dim; k += 2)
-    product_tile<V, 1, 2>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
+  for (; k + 8 <= dim; k += 8) product_tile<V, 1, 8>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
+  for (; k + 2 <= dim; k += 2) product_tile<V, 1, 2>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
   if (k < dim) product_tile<V, 1, 1>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
 }
 
@@ -119,9 +117,8 @@ template <class V>
   V sums[partial_sums] = {};
 #if defined(ATTMIRROR_ISA_avx512)
   const std::ptrdiff_t folded = (dim + 3) / 8 * 8;  // up to here whole Wide vectors reach
-  for_partial_sums<8>(folded < dim ? folded : dim, [&](std::ptrdiff_t j, int k) {
-    sums[k] = mul_add(at<V>(x, j), at<V>(u, j), sums[k]);
-  });
+  for_partial_sums<8>(folded < dim ? folded : dim,
+                      [&](std::ptrdiff_t j, int k) { sums[k] = mul_add(at<V>(x, j), at<V>(u, j), sums[k]); });
   for (int k = 0; k < 4; ++k) sums[k] = sums[k] + sums[k + 4];
   for (int k = 0; k < 4; ++k)
     if (folded + k < dim) sums[k] = mul_add(at<V>(x, folded + k), at<V>(u, folded + k), sums[k]);
