@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <random>
 #include <stdexcept>
@@ -106,6 +107,7 @@ class TemporaryName {
   ~TemporaryName() {
     if (!kept_) ::unlink(path_.c_str());
   }
+  const fs::path& path() const { return path_; }
   const char* c_str() const { return path_.c_str(); }
   void keep() { kept_ = true; }
 
@@ -172,34 +174,72 @@ Target examine(const fs::path& path) {
   return target;
 }
 
-void write_directly(const fs::path& path, std::span<const std::byte> content) {
-  Descriptor file(open_retrying(path.c_str(), O_WRONLY));
-  if (file.get() < 0) throw write_error(path, errno);
-  if (const int error = write_all(file.get(), content)) throw write_error(path, error);
-  if (const int error = file.close()) throw write_error(path, error);
+// A new file beside the target, under a name that nobody has.
+struct NewFile {
+  NewFile(int fd, fs::path path) : file(fd), name(std::move(path)) {}
+  Descriptor file;
+  TemporaryName name;
+};
+std::unique_ptr<NewFile> make_temporary(const fs::path& target, const fs::path& path) {
+  fs::path candidate;
+  int fd = -1;
+  do {
+    candidate = temporary_path(target);
+    fd = open_retrying(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+  } while (fd < 0 && errno == EEXIST);
+  if (fd < 0) throw write_error(path, errno);
+  return std::make_unique<NewFile>(fd, std::move(candidate));
 }
 
 }  // namespace
 
-void write_file_atomically(const fs::path& path, std::span<const std::byte> content) {
-  const Target target = examine(path);
-  if (target.exists && !S_ISREG(target.status.st_mode)) return write_directly(path, content);
+struct AtomicFile::State {
+  explicit State(const fs::path& file) : path(file), target(examine(file)) {
+    if (target.exists && !S_ISREG(target.status.st_mode)) {
+      direct = std::make_unique<Descriptor>(open_retrying(path.c_str(), O_WRONLY));
+      if (direct->get() < 0) throw write_error(path, errno);
+    } else {
+      made = make_temporary(target.path, path);
+    }
+  }
+  Descriptor& file() { return made ? made->file : *direct; }
 
-  fs::path candidate;
-  int fd = -1;
-  do {
-    candidate = temporary_path(target.path);
-    fd = open_retrying(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
-  } while (fd < 0 && errno == EEXIST);
-  if (fd < 0) throw write_error(path, errno);
-  Descriptor file(fd);
-  TemporaryName temporary(std::move(candidate));
+  fs::path path;
+  Target target;
+  std::unique_ptr<Descriptor> direct;  // what cannot be replaced
+  std::unique_ptr<NewFile> made;
+};
 
-  if (const int error = write_all(file.get(), content)) throw write_error(path, error);
+AtomicFile::AtomicFile(const fs::path& path) : state_(std::make_unique<State>(path)) {}
+AtomicFile::~AtomicFile() = default;
+
+bool AtomicFile::is_replaced() const { return state_->made != nullptr; }
+const fs::path& AtomicFile::temporary() const {
+  return state_->made ? state_->made->name.path() : state_->path;
+}
+
+void AtomicFile::write(std::span<const std::byte> piece) {
+  if (const int error = write_all(state_->file().get(), piece)) throw write_error(state_->path, error);
+}
+void AtomicFile::write(std::string_view piece) { write(std::as_bytes(std::span(piece))); }
+
+void AtomicFile::commit() {
+  const fs::path& path = state_->path;
+  Descriptor& written = state_->file();
+  if (!state_->made) {
+    if (const int error = written.close()) throw write_error(path, error);
+    return;
+  }
+  TemporaryName& temporary = state_->made->name;
+  // A library that was given the name may have put another file there.
+  Descriptor file(open_retrying(temporary.c_str(), O_WRONLY));
+  if (file.get() < 0) throw write_error(path, errno);
+  const Target& target = state_->target;
   if (target.exists && ::fchmod(file.get(), target.status.st_mode & 07777) != 0)
     throw write_error(path, errno);
   if (fsync_retrying(file.get()) != 0) throw write_error(path, errno);
   if (const int error = file.close()) throw write_error(path, error);
+  if (const int error = written.close()) throw write_error(path, error);
   if (::rename(temporary.c_str(), target.path.c_str()) != 0) throw write_error(path, errno);
   temporary.keep();
 
@@ -209,6 +249,12 @@ void write_file_atomically(const fs::path& path, std::span<const std::byte> cont
   if (folder.get() < 0) return;
   if (fsync_retrying(folder.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
     throw write_error(path, errno);
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::byte> content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {

@@ -223,9 +223,13 @@ std::string format_npy_header(const Array& array, MemoryOrder order) {
   if (code.empty())
     throw bad_input(
         fmt::format("array is {}: the .npy format has no {}", array.describe(), to_string(array.dtype())));
-  std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': {}, 'shape': {}, }}",
-                                 item_size(array.dtype()) == 1 ? '|' : '<', code,
-                                 order == MemoryOrder::fortran ? "True" : "False", to_string(array.shape()));
+  return format_npy_header(fmt::format("{}{}", item_size(array.dtype()) == 1 ? '|' : '<', code),
+                           array.shape(), order);
+}
+
+std::string format_npy_header(std::string_view descr, const Shape& shape, MemoryOrder order) {
+  std::string dict = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", descr,
+                                 order == MemoryOrder::fortran ? "True" : "False", to_string(shape));
   constexpr std::size_t alignment = 64, before = magic.size() + 4;
   const std::size_t length = (before + dict.size() + 1 + alignment - 1) / alignment * alignment - before;
   dict.resize(length - 1, ' ');

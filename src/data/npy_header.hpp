@@ -24,6 +24,8 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view nam
 
 // Everything that stands before the numbers, version 1.0; the numbers then start at a multiple of 64 bytes.
 std::string format_npy_header(const Array& array, MemoryOrder order);
+// The same for any type of numpy's, "<f8" or "<U12".
+std::string format_npy_header(std::string_view descr, const Shape& shape, MemoryOrder order);
 
 // parse_npy() for a buffer that is no longer needed: the numbers stay in it instead of being copied.
 Array take_npy(std::vector<std::byte> file, std::string_view name);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,33 @@ namespace attmirror {
 // behind, named ".NAME.tmp-PID-RANDOM".
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> content);
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+// The same for content that is made piece by piece, or by a library that writes files itself.
+//
+//   AtomicFile file("results.csv");
+//   for (...) file.write(line);
+//   file.commit();
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::filesystem::path& path);
+  ~AtomicFile();  // without commit() everything stays as it was
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> piece);
+  void write(std::string_view piece);
+
+  // Where the new content lies until commit(), for a library that wants a name; it may replace the file of this name. What
+  // is no regular file has no such place: then it is the path itself, see is_replaced().
+  const std::filesystem::path& temporary() const;
+  bool is_replaced() const;
+
+  void commit();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // For commands: fail before an hour of computing, not after. Throws what write_file_atomically() would throw
 // now if the folder is missing or not writable, or if `path` is a folder or a write-protected file.

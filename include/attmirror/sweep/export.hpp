@@ -40,7 +40,8 @@ struct SummaryOptions {
 
 // One line per group and metric, groups in ascending order: the group's values, the metric, over how many runs (count)
 // and how many lack it (missing), mean, standard deviation (n - 1), standard error of the mean, quantiles; and how many
-// runs of the group ended how ("ok 97, diverged 3"), on the first line of each group.
+// runs of the group ended how ("ok 97, diverged 3"). Throws Error (bad input) for names that are no columns, with the
+// nearest that is, and for metrics that are texts.
 Table summarize(const SweepDatabase& database, const SummaryOptions& options = {});
 
 }  // namespace attmirror

@@ -1,0 +1,163 @@
+// Groups of runs and what their metrics have in common.
+#include "sweep/database_schema.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/sweep/export.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+namespace {
+
+struct Group {
+  std::map<std::string, std::int64_t> statuses;
+  std::int64_t runs = 0;
+  std::vector<std::vector<double>> values;  // one list per metric
+};
+
+// A column has one type, so the order of variants is that of their values: nothing first, then by number or by letter.
+using Groups = std::map<std::vector<Cell>, Group>;
+
+std::string to_text(const Cell& cell) {
+  return std::visit(
+      [](const auto& value) -> std::string {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::monostate>)
+          return "-";
+        else
+          return fmt::format("{}", value);
+      },
+      cell);
+}
+
+std::string to_text(double value) { return fmt::format("{:.6g}", value); }
+
+// As numpy.quantile(): position q (n - 1) among the sorted values, between two of them on the line.
+double quantile(const std::vector<double>& sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const double share = position - static_cast<double>(below);
+  const double low = sorted[below];
+  if (share == 0 || sorted[below + 1] == low) return low;  // infinities have no line between them
+  const double high = sorted[below + 1], step = high - low;
+  return share < 0.5 ? low + step * share : high - step * (1 - share);
+}
+
+std::string status_text(const std::map<std::string, std::int64_t>& statuses) {
+  std::string text;
+  const auto add = [&](const std::string& status, std::int64_t count) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", status, count);
+  };
+  if (const auto ok = statuses.find("ok"); ok != statuses.end()) add("ok", ok->second);
+  for (const auto& [status, count] : statuses)
+    if (status != "ok") add(status, count);
+  return text;
+}
+
+std::vector<std::string> numbers_of(std::vector<double> values, const std::vector<double>& quantiles) {
+  const std::size_t count = values.size();
+  std::vector<std::string> cells(3 + quantiles.size());
+  if (count == 0) return cells;
+  const auto n = static_cast<double>(count);
+  // Added in ascending order, so that the sums do not depend on the order of the runs in the file.
+  std::sort(values.begin(), values.end());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  cells[0] = to_text(mean);
+  if (count > 1) {
+    double squares = 0;
+    for (const double value : values) squares += (value - mean) * (value - mean);
+    const double deviation = std::sqrt(squares / (n - 1));
+    cells[1] = to_text(deviation);
+    cells[2] = to_text(deviation / std::sqrt(n));
+  }
+  for (std::size_t i = 0; i < quantiles.size(); ++i) cells[3 + i] = to_text(quantile(values, quantiles[i]));
+  return cells;
+}
+
+const RowColumn& find_column(const std::vector<RowColumn>& columns, const std::string& name,
+                             const char* what) {
+  std::vector<std::string> known;
+  for (const auto& column : columns) {
+    if (column.name == name) return column;
+    known.push_back(column.name);
+  }
+  throw bad_input(
+      fmt::format("{} \"{}\" is no column of the sweep{}", what, name, nearest_name(name, known)));
+}
+
+}  // namespace
+
+void SummaryOptions::validate() const {
+  for (std::size_t i = 0; i < quantiles.size(); ++i)
+    if (!(quantiles[i] >= 0 && quantiles[i] <= 1))
+      throw bad_input(fmt::format("quantiles[{}] is {}: expected a number from 0 to 1", i, quantiles[i]));
+}
+
+Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
+  options.validate();
+  const std::vector<RowColumn> columns = database.columns();
+  std::vector<std::string> group_by = options.group_by, metrics = options.metrics;
+  if (group_by.empty())
+    for (const auto& axis : database.header().axes)
+      if (!axis.ends_with("seed")) group_by.push_back(axis);
+  if (metrics.empty())
+    for (const auto& metric : database.header().metrics)
+      if (metric.type != CellType::text) metrics.push_back(metric.name);
+
+  Table table;
+  table.title = database.header().name;
+  for (const auto& name : group_by) {
+    const RowColumn& column = find_column(columns, name, "group");
+    table.columns.push_back({name, column.type == CellType::text ? Align::left : Align::right});
+  }
+  for (const auto& name : metrics)
+    if (find_column(columns, name, "metric").type == CellType::text)
+      throw bad_input(fmt::format("metric \"{}\" is a text: expected numbers", name));
+
+  std::vector<std::string> needed = group_by;
+  needed.push_back("status");
+  needed.insert(needed.end(), metrics.begin(), metrics.end());
+  Groups groups;
+  database.for_each_run(needed, [&](std::span<const Cell> cells) {
+    const auto key = cells.first(group_by.size());
+    Group& group = groups[{key.begin(), key.end()}];
+    group.values.resize(metrics.size());
+    ++group.runs;
+    const auto* status = std::get_if<std::string>(&cells[group_by.size()]);
+    ++group.statuses[status ? *status : "-"];
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      const Cell& cell = cells[group_by.size() + 1 + i];
+      if (const auto* real = std::get_if<double>(&cell)) group.values[i].push_back(*real);
+      if (const auto* whole = std::get_if<std::int64_t>(&cell))
+        group.values[i].push_back(static_cast<double>(*whole));
+    }
+  });
+
+  table.columns.push_back({"metric", Align::left});
+  for (const char* name : {"count", "missing", "mean", "std", "sem"}) table.columns.push_back({name});
+  for (const double q : options.quantiles) table.columns.push_back({fmt::format("q{}", q)});
+  table.columns.push_back({"status", Align::left});
+  for (const auto& [key, group] : groups) {
+    // A sweep that measures nothing still says how its runs ended.
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, metrics.size()); ++i) {
+      std::vector<std::string> line;
+      for (const Cell& cell : key) line.push_back(to_text(cell));
+      const std::vector<double> values = metrics.empty() ? std::vector<double>() : group.values[i];
+      const auto count = static_cast<std::int64_t>(values.size());
+      line.push_back(metrics.empty() ? "-" : metrics[i]);
+      line.push_back(fmt::format("{}", count));
+      line.push_back(fmt::format("{}", group.runs - count));
+      for (auto& cell : numbers_of(values, options.quantiles)) line.push_back(std::move(cell));
+      line.push_back(status_text(group.statuses));
+      table.rows.push_back(std::move(line));
+    }
+  }
+  return table;
+}
+
+}  // namespace attmirror
