@@ -105,10 +105,9 @@ void refuse_options_of_other_kinds(const CLI::App& app, const GeneratorKind& kin
   for (const GeneratorKind& other : generator_kinds()) {
     for (const std::string& name : options_of(other)) {
       if (std::ranges::find(taken, name) != taken.end() || app.count(name) == 0) continue;
-      throw bad_input(
-          fmt::format("{} is given, but the {} data {}", name, kind.name,
-                      taken.empty() ? "have fixed sizes and no seed"
-                                    : fmt::format("take {} only", fmt::join(taken, ", "))));
+      throw bad_input(fmt::format("{} is given, but the {} data {}", name, kind.name,
+                                  taken.empty() ? "have fixed sizes and no seed"
+                                                : fmt::format("take {} only", fmt::join(taken, ", "))));
     }
   }
 }

@@ -28,10 +28,9 @@ struct Choice {
   T value;
 };
 
-constexpr std::array query_from_words{Choice{"draw", SphereData::QueryFrom::draw},
-                                      Choice{"first", SphereData::QueryFrom::first_token},
-                                      Choice{"last", SphereData::QueryFrom::last_token},
-                                      Choice{"all", SphereData::QueryFrom::all_tokens}};
+constexpr std::array query_from_words{
+    Choice{"draw", SphereData::QueryFrom::draw}, Choice{"first", SphereData::QueryFrom::first_token},
+    Choice{"last", SphereData::QueryFrom::last_token}, Choice{"all", SphereData::QueryFrom::all_tokens}};
 constexpr std::array scores_words{Choice{"equal", SingleInputData::Scores::equal},
                                   Choice{"unequal", SingleInputData::Scores::unequal}};
 constexpr std::array label_margin_words{Choice{"tight", JointPromptData::LabelMargin::tight},
@@ -165,10 +164,10 @@ const std::vector<GeneratorKind>& generator_kinds() {
           "joint-prompt", "three sequences for training a prompt and v together (P2)", {"label_margin"}),
       kind<LossComparisonData, 3>("loss-comparison",
                                   "two sequences on which losses differ, for a prompt (P2)", {"score"}),
-      kind<Visualization1Data, 2>(
-          "visualization1", "two sequences in the plane, nuclear solution of rank 1 (P3)", {"seed"}),
-      kind<Visualization2Data, 2>(
-          "visualization2", "two sequences in the plane, nuclear solution of rank 2 (P3)", {"seed"}),
+      kind<Visualization1Data, 2>("visualization1",
+                                  "two sequences in the plane, nuclear solution of rank 1 (P3)", {"seed"}),
+      kind<Visualization2Data, 2>("visualization2",
+                                  "two sequences in the plane, nuclear solution of rank 2 (P3)", {"seed"}),
       kind<ReluHeadData, 1, false>("relu", "unit tokens with the weights V of a ReLU head (P3)",
                                    {"samples", "tokens", "dim", "seed"}),
       kind<OrthonormalData>("orthonormal", "orthonormal tokens, for a quadratic head (P3)",

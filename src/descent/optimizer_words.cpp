@@ -72,8 +72,7 @@ void Reader::check_words() const {
   allow_if(md, words_.entropy_beta, "entropy-beta", "only md with --geometry entropy has one");
   allow_if(md, words_.powers, "powers", "only md takes powers");
   if (gd && words_.p && *words_.p != 2)
-    throw bad_input(
-        fmt::format("p is {}, but gradient descent has p = 2: use --optimizer md", *words_.p));
+    throw bad_input(fmt::format("p is {}, but gradient descent has p = 2: use --optimizer md", *words_.p));
   allow_if(md || gd, words_.p, "p", any_norm ? "give --norm" : "only md has one; steepest takes --norm");
   allow_if(any_norm, words_.norm, "norm",
            md || gd || adam ? "only steepest takes one" : "it has its own; steepest takes any");

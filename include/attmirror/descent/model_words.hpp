@@ -20,16 +20,16 @@ namespace attmirror {
 
 // A word that is empty was not given.
 struct ModelWords {
-  std::optional<std::string> params{};             // W, KQ or prompt; W
-  std::optional<std::int64_t> rank{};              // of KQ; 0: the dimension of the tokens
+  std::optional<std::string> params{};                 // W, KQ or prompt; W
+  std::optional<std::int64_t> rank{};                  // of KQ; 0: the dimension of the tokens
   std::optional<std::filesystem::path> key_weights{};  // of a prompt: .npy; the identity
-  std::optional<std::string> loss{};               // logistic
-  std::optional<std::string> head{};               // linear
-  std::optional<std::string> mask{};               // none or causal; none
-  std::optional<bool> scaled{};                    // false
-  std::optional<double> penalty{};                 // 0
-  std::optional<std::string> train{};              // "W,v"; all blocks of the attention
-  std::optional<std::string> init{};  // zero, uniform, normal:STD or file:PATH; zero, uniform for KQ
+  std::optional<std::string> loss{};                   // logistic
+  std::optional<std::string> head{};                   // linear
+  std::optional<std::string> mask{};                   // none or causal; none
+  std::optional<bool> scaled{};                        // false
+  std::optional<double> penalty{};                     // 0
+  std::optional<std::string> train{};                  // "W,v"; all blocks of the attention
+  std::optional<std::string> init{};         // zero, uniform, normal:STD or file:PATH; zero, uniform for KQ
   std::optional<std::uint64_t> init_seed{};  // of uniform and normal; 0
 
   friend bool operator==(const ModelWords&, const ModelWords&) = default;

@@ -16,16 +16,16 @@
 namespace attmirror {
 
 struct OptimizerWords {
-  std::optional<std::string> optimizer{};  // one of optimizer_methods(); md
-  std::optional<std::string> geometry{};   // of md: lp, schatten or entropy; lp
-  std::optional<double> p{};               // of md with lp and schatten; 2
-  std::optional<double> entropy_beta{};    // of md with entropy; 1
-  std::optional<std::string> norm{};       // of steepest, which needs one
-  std::optional<double> lr{};              // 0.1
-  std::optional<bool> normalized{};        // not of adam; false for md and gd, true for the others
-  std::optional<std::string> momentum{};   // not of adam; none, and that of signum and muon
-  std::optional<std::string> schedule{};   // constant
-  std::optional<double> beta1{}, beta2{};  // of adam; 0.9, 0.999
+  std::optional<std::string> optimizer{};          // one of optimizer_methods(); md
+  std::optional<std::string> geometry{};           // of md: lp, schatten or entropy; lp
+  std::optional<double> p{};                       // of md with lp and schatten; 2
+  std::optional<double> entropy_beta{};            // of md with entropy; 1
+  std::optional<std::string> norm{};               // of steepest, which needs one
+  std::optional<double> lr{};                      // 0.1
+  std::optional<bool> normalized{};                // not of adam; false for md and gd, true for the others
+  std::optional<std::string> momentum{};           // not of adam; none, and that of signum and muon
+  std::optional<std::string> schedule{};           // constant
+  std::optional<double> beta1{}, beta2{};          // of adam; 0.9, 0.999
   std::optional<std::string> orthogonalization{};  // of spectral directions; exact, newton-schulz for muon
   std::optional<std::string> eps{};                // exact or paper; exact
   std::optional<double> eps_value{};               // of normalized steps with eps paper
