@@ -3,8 +3,8 @@
 #include "base/json.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -128,6 +128,9 @@ SweepHeader load_header(const Sqlite& database) {
         fmt::format("{} is no file of attmirror's sweeps: SQLite has it as a database of another program",
                     database.name()));
   };
+  // One whose tables were never finished is rolled back by SQLite to nothing.
+  if (database.query_integer("PRAGMA page_count") == 0)
+    throw bad_input(fmt::format("{} is empty: expected the results of a sweep", database.name()));
   if (database.query_integer("PRAGMA application_id") != sweep_application_id) throw foreign();
   const std::int64_t version = database.query_integer("PRAGMA user_version");
   if (version > sweep_format_version)
@@ -210,14 +213,16 @@ std::string nearest_name(std::string_view wanted, const std::vector<std::string>
 }
 
 void SweepHeader::validate() const {
-  std::set<std::string> names;
+  std::map<std::string, std::string> names;
   for (const auto& column : run_columns(*this)) {
     if (column.name.empty()) throw bad_input("a setting or metric has no name");
     if (column.name.find('\0') != std::string::npos)
       throw bad_input("the name of a setting or metric has a NUL byte");
-    if (!names.insert(lowered(column.name)).second)
+    const auto [other, is_new] = names.emplace(lowered(column.name), column.name);
+    if (!is_new)
       throw bad_input(fmt::format(
-          "two columns are named \"{}\" (SQL does not tell capitals from small letters)", column.name));
+          "the columns \"{}\" and \"{}\" have one name: SQL does not tell capitals from small letters",
+          other->second, column.name));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "sweep/sqlite.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -17,11 +18,22 @@ std::string on_one_line(const char* message) {
   return text;
 }
 
+// Why a disk refused, if it is known. SQLite keeps the number for errors of statements but not for those of COMMIT; then the
+// last call that failed said it, if what it said is of this kind.
+std::string disk_problem(sqlite3* connection, const std::string& otherwise) {
+  const int last = errno;
+  if (const int kept = connection ? sqlite3_system_errno(connection) : 0)
+    return std::generic_category().message(kept);
+  for (const int known : {ENOSPC, EDQUOT, EFBIG, EIO, EROFS})
+    if (last == known) return std::generic_category().message(last);
+  return otherwise;
+}
+
 }  // namespace
 
 Error sqlite_error(sqlite3* connection, int code, const std::string& name) {
+  const std::string problem = disk_problem(connection, sqlite3_errstr(code));
   const std::string message = on_one_line(connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code));
-  const int system = connection ? sqlite3_system_errno(connection) : 0;
   switch (code & 0xff) {  // the lower byte is the kind, the others the case
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
@@ -35,8 +47,8 @@ Error sqlite_error(sqlite3* connection, int code, const std::string& name) {
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS)
         return bad_input(fmt::format("{} is damaged: {}", name, message));
-      return environment_error(fmt::format("cannot {} {}: {}", code == SQLITE_IOERR_READ ? "read" : "write",
-                                           name, system ? std::generic_category().message(system) : message));
+      return environment_error(
+          fmt::format("cannot {} {}: {}", code == SQLITE_IOERR_READ ? "read" : "write", name, problem));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return environment_error(fmt::format("{} is in use by another process: {}", name, message));
@@ -179,6 +191,7 @@ SqliteTransaction::~SqliteTransaction() {
 }
 
 void SqliteTransaction::commit() {
+  errno = 0;  // see disk_problem()
   database_.execute("COMMIT");
   done_ = true;
 }
