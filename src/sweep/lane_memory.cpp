@@ -24,7 +24,8 @@ struct Lane {
   // The rows of a matrix without their padding.
   void take_rows(ConstMatrixView from) const {
     for (std::ptrdiff_t i = 0; i < from.rows; ++i)
-      for (std::ptrdiff_t j = 0; j < from.cols; ++j) (*this)[i * from.cols + j] = from.data[i * from.stride + j];
+      for (std::ptrdiff_t j = 0; j < from.cols; ++j)
+        (*this)[i * from.cols + j] = from.data[i * from.stride + j];
   }
   // All of it, padding included.
   void take_flat(ConstMatrixView from) const {
@@ -77,7 +78,8 @@ LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobi
     want(block.log_scale, 1);
     want(block.terms, size);
   }
-  double *tokens = nullptr, *queries = nullptr, *labels = nullptr, *head_weights = nullptr, *key_weights = nullptr;
+  double *tokens = nullptr, *queries = nullptr, *labels = nullptr, *head_weights = nullptr,
+         *key_weights = nullptr;
   want(tokens, n * T * d);
   want(queries, n * d);
   want(labels, n);

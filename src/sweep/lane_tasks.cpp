@@ -71,9 +71,8 @@ std::string lane_group(const LaneTask& task) {
     throw bad_input(fmt::format("a task with {} cannot run in a lane", reason));
   const Attention& model = *task.model;
   const Dataset& data = model.data();
-  std::string text =
-      fmt::format("{}x{}x{}, {} of rank {}", data.samples(), data.max_length(), data.dim(),
-                  to_string(model.parameterization()), model.rank());
+  std::string text = fmt::format("{}x{}x{}, {} of rank {}", data.samples(), data.max_length(), data.dim(),
+                                 to_string(model.parameterization()), model.rank());
   if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
       prompt != nullptr && prompt->key_weights.size() > 0)
     text += " with key weights";

@@ -278,8 +278,8 @@ void check(std::span<const LaneTask> tasks, const LaneOptions& options) {
 
 const LaneKernels& choose_width(std::size_t tasks, std::ptrdiff_t width) {
   for (const LaneKernels& kernels : lane_table().kernels)
-    if (kernels.width > 0 && (width == 0 ? kernels.width >= static_cast<std::ptrdiff_t>(tasks)
-                                         : kernels.width == width))
+    if (kernels.width > 0 &&
+        (width == 0 ? kernels.width >= static_cast<std::ptrdiff_t>(tasks) : kernels.width == width))
       return kernels;
   throw bad_input(fmt::format("width is {}: expected at most {}, the lanes of {}", width, lane_width(),
                               to_string(active_isa())));
@@ -291,8 +291,8 @@ std::vector<Run> descend_in_lanes(std::span<const LaneTask> tasks, const LaneOpt
   check(tasks, options);
   const LaneKernels& kernels = choose_width(tasks.size(), options.width);
   if (kernels.width < static_cast<std::ptrdiff_t>(tasks.size()))
-    throw bad_input(fmt::format("width is {}: expected at least the number of tasks, {}", options.width,
-                                tasks.size()));
+    throw bad_input(
+        fmt::format("width is {}: expected at least the number of tasks, {}", options.width, tasks.size()));
   return LaneDescent(tasks, kernels).run(options);
 }
 

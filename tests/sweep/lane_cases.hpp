@@ -72,7 +72,8 @@ inline Optimizer draw_optimizer(Draw& draw, bool allow_polyak) {
   md.p = draw.one_of({1.05, 1.1, 1.25, 4.0 / 3.0, 1.5, 1.75, 1.9, 2.0, 2.0, 2.5, 3.0, 3.0, 4.0, 7.0});
   if (draw.once_in(8)) md.p = 1.02 + 4 * draw.uniform();
   md.power_path = draw.once_in(4) ? PowerPath::general : PowerPath::fast;
-  if (md.p == 2 && allow_polyak && !normalized && draw.once_in(2)) md.schedule = {.kind = ScheduleKind::polyak};
+  if (md.p == 2 && allow_polyak && !normalized && draw.once_in(2))
+    md.schedule = {.kind = ScheduleKind::polyak};
   return md;
 }
 
