@@ -13,7 +13,8 @@ void form_attended_token(const double* tokens, const double* logits, double* exp
   const V max_logit = max_of<V>(logits, problem.length);
   for (std::ptrdiff_t t = 0; t < problem.length; ++t) put(exps, t, exp(at<V>(logits, t) - max_logit));
   const V total = sum_of<V>(exps, problem.length);
-  combine_rows<V>(tokens, exps, u, problem.dim, problem.length);
+  for_row_length(problem.dim,
+                 [&](auto length) { combine_rows<V>(tokens, exps, u, problem.dim, problem.length, length); });
   for (std::ptrdiff_t c = 0; c < problem.dim; ++c) put(u, c, at<V>(u, c) / total);
 }
 
@@ -56,7 +57,9 @@ void apply_head(const LaneProblem& problem, const LanePoint& point, const LaneSc
     const V value = problem.head == HeadForm::relu ? relu_head<V>(problem, u, gradient)
                                                    : quadratic_head<V>(problem, point.v, u, gradient);
     put(scratch.head, i, value * label);
-    row_dots<V>(tokens, gradient, scores, problem.dim, problem.length);
+    for_row_length(problem.dim, [&](auto length) {
+      row_dots<V>(tokens, gradient, scores, problem.dim, problem.length, length);
+    });
     for (std::ptrdiff_t t = 0; t < problem.length; ++t) put(scores, t, label * at<V>(scores, t));
   }
 }

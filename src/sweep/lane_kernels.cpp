@@ -67,20 +67,28 @@ void form_logits(const LaneProblem& problem, const LanePoint& point, const LaneS
       break;
   }
   if (problem.form != LogitForm::prompt) scale_entries<V>(problem.logit_scale, scratch.u, n * d);
+<<<<<<< HEAD
   for (std::ptrdiff_t i = 0; i < n; ++i)
     row_dots<V>(problem.tokens + i * T * d * lanes<V>, u + i * step * lanes<V>,
                 scratch.logits + i * T * lanes<V>, d, T);
+=======
+  for_row_length(d, [&](auto length) {
+    for (std::ptrdiff_t i = 0; i < n; ++i)
+      row_dots<V>(problem.tokens + i * T * d * lanes<V>, u + i * step * lanes<V>,
+                  scratch.logits + i * T * lanes<V>, d, T, length);
+  });
+>>>>>>> w/lanes
 }
 
 // Scores under a v that is trained.
 template <class V>
 void form_scores(const LaneProblem& problem, const double* v, double* scores) {
-  const std::ptrdiff_t T = problem.length, d = problem.dim;
-  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
-    const V label = at<V>(problem.labels, i);
+  const std::ptrdiff_t n = problem.samples, T = problem.length;
+  for_row_length(problem.dim,
+                 [&](auto length) { row_dots<V>(problem.tokens, v, scores, problem.dim, n * T, length); });
+  for (std::ptrdiff_t i = 0; i < n; ++i)
     for (std::ptrdiff_t t = i * T; t < (i + 1) * T; ++t)
-      put(scores, t, label * row_dot<V>(problem.tokens + t * d * lanes<V>, v, d));
-  }
+      put(scores, t, at<V>(problem.labels, i) * at<V>(scores, t));
 }
 
 // From the coefficients g_j = dL/da_j to the gradients of the attention's parameters, by way of r_j = X^T g_j.
@@ -89,13 +97,17 @@ void form_attention_gradient(const LaneProblem& problem, const LanePoint& point,
                              const LaneSums& sums) {
   const std::ptrdiff_t n = problem.samples, T = problem.length, d = problem.dim, m = problem.rank;
   if (problem.form == LogitForm::prompt) {
-    combine_rows<V>(problem.tokens, scratch.coefficients, scratch.direction_sum, d, n * T);
+    for_row_length(d, [&](auto length) {
+      combine_rows<V>(problem.tokens, scratch.coefficients, scratch.direction_sum, d, n * T, length);
+    });
     finish_prompt<V>(problem, scratch.direction_sum, sums.p);
     return;
   }
-  for (std::ptrdiff_t i = 0; i < n; ++i)
-    combine_rows<V>(problem.tokens + i * T * d * lanes<V>, scratch.coefficients + i * T * lanes<V>,
-                    scratch.r + i * d * lanes<V>, d, T);
+  for_row_length(d, [&](auto length) {
+    for (std::ptrdiff_t i = 0; i < n; ++i)
+      combine_rows<V>(problem.tokens + i * T * d * lanes<V>, scratch.coefficients + i * T * lanes<V>,
+                      scratch.r + i * d * lanes<V>, d, T, length);
+  });
   scale_entries<V>(problem.logit_scale, scratch.r, n * d);
   if (sums.W != nullptr) product<V>({problem.queries, 1, d}, scratch.r, d, sums.W, problem.stride, d, d, n);
   if (sums.K != nullptr) product<V>({scratch.low, 1, m}, scratch.r, d, sums.K, problem.stride, m, d, n);
@@ -117,7 +129,9 @@ void form_decoder_gradient(const LaneProblem& problem, const LaneScratch& scratc
     for (std::ptrdiff_t t = i * T; t < (i + 1) * T; ++t)
       put(scratch.coefficients, t, weight * at<V>(scratch.exps, t));
   }
-  combine_rows<V>(problem.tokens, scratch.coefficients, gradient, problem.dim, problem.samples * T);
+  for_row_length(problem.dim, [&](auto length) {
+    combine_rows<V>(problem.tokens, scratch.coefficients, gradient, problem.dim, problem.samples * T, length);
+  });
 }
 
 template <class V>

@@ -21,6 +21,7 @@ template <class Body>
 template <class V>
 [[gnu::always_inline]] inline V sum_flat(const double* terms, std::ptrdiff_t size) {
   constexpr int P = partial_sums, N = lanes<Narrow>;
+  const std::ptrdiff_t whole = size / P * P;
   V even[P] = {}, odd[P] = {};
   std::ptrdiff_t j = 0;
   for (; j + 2 * P <= size; j += 2 * P)
@@ -28,16 +29,12 @@ template <class V>
       even[k] = even[k] + at<V>(terms, j + k);
       odd[k] = odd[k] + at<V>(terms, j + P + k);
     }
-  if (j + P <= size) {
+  if (j < whole)
     for (int k = 0; k < P; ++k) even[k] = even[k] + at<V>(terms, j + k);
-    j += P;
-  }
-  for (int k = 0; k < P; ++k) even[k] = even[k] + odd[k];
-  V sum = fold(even);
-  for (; j < size; j += N) {
-    V rest[N];
-    for (int k = 0; k < N; ++k) rest[k] = at<V>(terms, j + k);
-    sum = sum + fold(rest);
+  V sum = fold<V>([&](std::ptrdiff_t k) { return even[k] + odd[k]; });
+  for (j = whole; j < size; j += N) {
+    static_assert(P == N || N == 4);
+    sum = sum + ((at<V>(terms, j) + at<V>(terms, j + 2)) + (at<V>(terms, j + 1) + at<V>(terms, j + 3)));
   }
   return sum;
 }

@@ -25,22 +25,24 @@ template <class V>
 // The partial sums of a single run's scalar products and sums over tokens.
 inline constexpr int partial_sums = lanes<Wide>;
 
-// Their sum in the order of reduce_add(): halves are folded onto each other.
-template <class V, int Count>
-[[gnu::always_inline]] inline V fold(V (&sums)[Count]) {
-  for (int half = Count / 2; half > 0; half /= 2)
-    for (int k = 0; k < half; ++k) sums[k] = sums[k] + sums[k + half];
-  return sums[0];
+// Their sum in the order of reduce_add(), halves folded onto each other, where sum(k) gives partial sum k: a function, so
+// that none of them waits in memory.
+template <class V, int First = 0, int Step = 1, class Sum>
+[[gnu::always_inline]] inline V fold(Sum sum) {
+  if constexpr (Step == partial_sums)
+    return sum(First);
+  else
+    return fold<V, First, 2 * Step>(sum) + fold<V, First + Step, 2 * Step>(sum);
 }
 
-// Calls body(t, k) for t = 0 .. count - 1 with k = t mod Count, a constant after unrolling.
-template <int Count, class Body>
-[[gnu::always_inline]] inline void for_partial_sums(std::ptrdiff_t count, Body body) {
-  std::ptrdiff_t t = 0;
-  for (; t + Count <= count; t += Count)
-    for (int k = 0; k < Count; ++k) body(t + k, k);
-  for (int k = 0; k < Count; ++k)
-    if (t + k < count) body(t + k, k);
+// sum_t add(t, sum so far) over t < count in partial sums by t mod partial_sums. The first term of each is add(t, 0).
+template <class V, class Add>
+[[gnu::always_inline]] inline V sum_in_parts(std::ptrdiff_t count, Add add) {
+  return fold<V>([&](std::ptrdiff_t k) {
+    V sum{};
+    for (std::ptrdiff_t t = k; t < count; t += partial_sums) sum = add(t, sum);
+    return sum;
+  });
 }
 
 // The left factor of a product: entry (r, c) is number r * row + c * depth of the array.
@@ -99,6 +101,7 @@ void product(const Left& A, const double* B, std::ptrdiff_t b_row, double* C, st
   if (k < cols) product_columns<V, 1>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth);
 }
 
+<<<<<<< HEAD
 // out = sum_t weights[t] x_t: x (rows, dim). Eight columns side by side hide the latency of the multiply-add.
 template <class V>
 void combine_rows(const double* x, const double* weights, double* out, std::ptrdiff_t dim,
@@ -108,34 +111,123 @@ void combine_rows(const double* x, const double* weights, double* out, std::ptrd
   for (; k + 8 <= dim; k += 8) product_tile<V, 1, 8>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
   for (; k + 2 <= dim; k += 2) product_tile<V, 1, 2>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
   if (k < dim) product_tile<V, 1, 1>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
+=======
+// ---- rows of any length, and of the papers' few
+// ---------------------------------------------------------------------
+//
+// The two passes over the tokens are most of a step's loads. Rows of at most twelve entries have loops of their own, in
+// which the number of entries is a constant and a row's sums never leave the registers.
+inline constexpr int longest_short_row = 12;
+
+// Calls body(Constant<dim>{}) for a short row, and body(Constant<0>{}) for any other.
+template <int value>
+struct Constant {};
+template <int Dim = 1, class Body>
+[[gnu::always_inline]] inline void for_row_length(std::ptrdiff_t dim, Body body) {
+  if constexpr (Dim > longest_short_row) {
+    body(Constant<0>{});
+  } else {
+    if (dim == Dim)
+      body(Constant<Dim>{});
+    else
+      for_row_length<Dim + 1>(dim, body);
+  }
+>>>>>>> w/lanes
 }
 
 // x . u in the order of partial_dot() and reduce_pairs(): as many partial sums as a Wide has lanes; on AVX-512 these
 // are folded once, before what is left of a row (a multiple of four) joins.
 template <class V>
 [[gnu::always_inline]] inline V row_dot(const double* x, const double* u, std::ptrdiff_t dim) {
-  V sums[partial_sums] = {};
+  const auto add = [&](std::ptrdiff_t first, std::ptrdiff_t end, V sum) {
+    for (std::ptrdiff_t j = first; j < end; j += partial_sums) sum = mul_add(at<V>(x, j), at<V>(u, j), sum);
+    return sum;
+  };
 #if defined(ATTMIRROR_ISA_avx512)
   const std::ptrdiff_t folded = (dim + 3) / 8 * 8;  // up to here whole Wide vectors reach
+<<<<<<< HEAD
   for_partial_sums<8>(folded < dim ? folded : dim,
                       [&](std::ptrdiff_t j, int k) { sums[k] = mul_add(at<V>(x, j), at<V>(u, j), sums[k]); });
   for (int k = 0; k < 4; ++k) sums[k] = sums[k] + sums[k + 4];
   for (int k = 0; k < 4; ++k)
     if (folded + k < dim) sums[k] = mul_add(at<V>(x, folded + k), at<V>(u, folded + k), sums[k]);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+=======
+  const std::ptrdiff_t end = folded < dim ? folded : dim;
+  const auto sum = [&](std::ptrdiff_t k) {
+    return add(folded + k, dim, add(k, end, V{}) + add(k + 4, end, V{}));
+  };
+>>>>>>> w/lanes
 #else
-  for_partial_sums<partial_sums>(
-      dim, [&](std::ptrdiff_t j, int k) { sums[k] = mul_add(at<V>(x, j), at<V>(u, j), sums[k]); });
-  for (int k = 0; k < partial_sums; k += 2) sums[k] = sums[k] + sums[k + 1];
-  if constexpr (partial_sums == 4) sums[0] = sums[0] + sums[2];
-  return sums[0];
+  const auto sum = [&](std::ptrdiff_t k) { return add(k, dim, V{}); };
 #endif
+  if constexpr (partial_sums == 2)
+    return sum(0) + sum(1);
+  else
+    return (sum(0) + sum(1)) + (sum(2) + sum(3));
 }
 
+// The same for `Tokens` short rows at once, so that each entry of u is loaded once for all.
+template <class V, int Dim, int Tokens>
+[[gnu::always_inline]] inline void dots_tile(const double* x, const double* u, double* out) {
+#if defined(ATTMIRROR_ISA_avx512)
+  constexpr int folded = (Dim + 3) / 8 * 8, sum_count = 4;
+  V sums[Tokens][sum_count] = {};
+  for (int k = 0; k < sum_count; ++k)
+    for (int t = 0; t < Tokens; ++t) {
+      const auto product = [&](int j) { return at<V>(x, t * Dim + j) * at<V>(u, j); };
+      if (folded > 0 && k < Dim) sums[t][k] = product(k);
+      if (folded > 0 && k + 4 < Dim) sums[t][k] = sums[t][k] + product(k + 4);
+      if (folded + k < Dim)
+        sums[t][k] = mul_add(at<V>(x, t * Dim + folded + k), at<V>(u, folded + k), sums[t][k]);
+    }
+#else
+  constexpr int sum_count = partial_sums;
+  V sums[Tokens][sum_count] = {};
+  for (int j = 0; j < Dim; ++j)
+    for (int t = 0; t < Tokens; ++t)
+      sums[t][j % sum_count] = mul_add(at<V>(x, t * Dim + j), at<V>(u, j), sums[t][j % sum_count]);
+#endif
+  for (int t = 0; t < Tokens; ++t) {
+    V sum = sums[t][0] + sums[t][1];
+    if constexpr (sum_count == 4) sum = sum + (sums[t][2] + sums[t][3]);
+    put(out, t, sum);
+  }
+}
+
+// As many as there are registers for.
+#if defined(ATTMIRROR_ISA_avx512)
+inline constexpr int dots_at_once = 4, most_columns = 12;
+#else
+inline constexpr int dots_at_once = 2, most_columns = 8;
+#endif
+
 // out[t] = x_t . u for x (rows, dim)
-template <class V>
-void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t dim, std::ptrdiff_t rows) {
-  for (std::ptrdiff_t t = 0; t < rows; ++t) put(out, t, row_dot<V>(x + t * dim * lanes<V>, u, dim));
+template <class V, int Dim>
+void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t dim, std::ptrdiff_t rows,
+              Constant<Dim>) {
+  std::ptrdiff_t t = 0;
+  if constexpr (Dim > 0)
+    for (; t + dots_at_once <= rows; t += dots_at_once)
+      dots_tile<V, Dim, dots_at_once>(x + t * Dim * lanes<V>, u, out + t * lanes<V>);
+  for (; t < rows; ++t) put(out, t, row_dot<V>(x + t * dim * lanes<V>, u, dim));
+}
+
+// out = sum_t weights[t] x_t: x (rows, dim). Several columns side by side hide the latency of the multiply-add.
+template <class V, int Dim>
+void combine_rows(const double* x, const double* weights, double* out, std::ptrdiff_t dim,
+                  std::ptrdiff_t rows, Constant<Dim>) {
+  const Left A{weights, 0, 1};
+  if constexpr (Dim > 0 && Dim <= most_columns) {
+    product_tile<V, 1, Dim>(A, x, Dim, out, Dim, rows);
+  } else {
+    std::ptrdiff_t k = 0;
+    for (; k + 8 <= dim; k += 8)
+      product_tile<V, 1, 8>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
+    for (; k + 2 <= dim; k += 2)
+      product_tile<V, 1, 2>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
+    if (k < dim) product_tile<V, 1, 1>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
+  }
 }
 
 }  // namespace

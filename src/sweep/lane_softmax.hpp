@@ -23,10 +23,7 @@ template <class V>
 // sum_t values[t], in partial sums
 template <class V>
 [[gnu::always_inline]] inline V sum_of(const double* values, std::ptrdiff_t count) {
-  V sums[partial_sums] = {};
-  for_partial_sums<partial_sums>(count,
-                                 [&](std::ptrdiff_t t, int k) { sums[k] = sums[k] + at<V>(values, t); });
-  return fold(sums);
+  return sum_in_parts<V>(count, [&](std::ptrdiff_t t, V sum) { return sum + at<V>(values, t); });
 }
 
 // The safe form for query i. Afterwards `exps` holds e_t and `logits` holds h_t.
@@ -50,12 +47,11 @@ void safe_attend(const LaneScratch& per, std::ptrdiff_t i, double* logits, doubl
     put(logits, t, exp(min(logit - pivot, V{})));
   }
   const V sum = sum_of<V>(exps, length);
-  V deltas[partial_sums] = {};
-  for_partial_sums<partial_sums>(length, [&](std::ptrdiff_t t, int k) {
-    deltas[k] = mul_add(at<V>(logits, t), reference - at<V>(scores, t), deltas[k]);
+  const V delta = sum_in_parts<V>(length, [&](std::ptrdiff_t t, V so_far) {
+    return mul_add(at<V>(logits, t), reference - at<V>(scores, t), so_far);
   });
   put(per.sum, i, sum);
-  put(per.delta, i, fold(deltas) / sum);
+  put(per.delta, i, delta / sum);
 }
 
 // weight [ h_t (gamma_t - gamma_r) + e_t delta ] for query i.
@@ -142,9 +138,14 @@ V form_weights(const LaneProblem& problem, const LaneScratch& per) {
 // ---------------------------------------------------------------------------------------------
 
 // Four running sums (t mod 4), added from the first to the last: the order of PyTorch's kernels.
-template <class V>
-[[gnu::always_inline]] inline V sum_in_order(const V (&sums)[4]) {
-  return ((sums[0] + sums[1]) + sums[2]) + sums[3];
+template <class V, class Add>
+[[gnu::always_inline]] inline V sum_in_order(std::ptrdiff_t count, Add add) {
+  const auto sum = [&](std::ptrdiff_t k) {
+    V so_far{};
+    for (std::ptrdiff_t t = k; t < count; t += 4) so_far = add(t, so_far);
+    return so_far;
+  };
+  return ((sum(0) + sum(1)) + sum(2)) + sum(3);
 }
 
 // Afterwards `exps` holds s_t.
@@ -153,17 +154,13 @@ void textbook_attend(const LaneScratch& per, std::ptrdiff_t i, const double* log
                      const double* scores, std::ptrdiff_t length) {
   const V max_logit = max_of<V>(logits, length);
   for (std::ptrdiff_t t = 0; t < length; ++t) put(exps, t, exp(at<V>(logits, t) - max_logit));
-  V sums[4] = {};
-  for_partial_sums<4>(length, [&](std::ptrdiff_t t, int k) { sums[k] = sums[k] + at<V>(exps, t); });
-  const V total = sum_in_order(sums);
+  const V total =
+      sum_in_order<V>(length, [&](std::ptrdiff_t t, V so_far) { return so_far + at<V>(exps, t); });
   put(per.sum, i, total);
-  V margins[partial_sums] = {};
-  for_partial_sums<partial_sums>(length, [&](std::ptrdiff_t t, int k) {
-    const V s = at<V>(exps, t) / total;
-    margins[k] = mul_add(s, at<V>(scores, t), margins[k]);
-    put(exps, t, s);
-  });
-  put(per.margin, i, fold(margins));
+  for (std::ptrdiff_t t = 0; t < length; ++t) put(exps, t, at<V>(exps, t) / total);
+  put(per.margin, i, sum_in_parts<V>(length, [&](std::ptrdiff_t t, V so_far) {
+        return mul_add(at<V>(exps, t), at<V>(scores, t), so_far);
+      }));
 }
 
 // weight_i = (1/N) ell'(m_i)
@@ -183,11 +180,9 @@ template <class V>
 void textbook_coefficients(const LaneScratch& per, std::ptrdiff_t i, const double* probabilities,
                            const double* scores, double* coefficients, std::ptrdiff_t length) {
   const V weight = at<V>(per.weight, i);
-  V sums[4] = {};
-  for_partial_sums<4>(length, [&](std::ptrdiff_t t, int k) {
-    sums[k] = mul_add(weight * at<V>(scores, t), at<V>(probabilities, t), sums[k]);
+  const V mean = sum_in_order<V>(length, [&](std::ptrdiff_t t, V so_far) {
+    return mul_add(weight * at<V>(scores, t), at<V>(probabilities, t), so_far);
   });
-  const V mean = sum_in_order(sums);
   for (std::ptrdiff_t t = 0; t < length; ++t)
     put(coefficients, t, (weight * at<V>(scores, t) - mean) * at<V>(probabilities, t));
 }
