@@ -67,17 +67,11 @@ void form_logits(const LaneProblem& problem, const LanePoint& point, const LaneS
       break;
   }
   if (problem.form != LogitForm::prompt) scale_entries<V>(problem.logit_scale, scratch.u, n * d);
-<<<<<<< HEAD
-  for (std::ptrdiff_t i = 0; i < n; ++i)
-    row_dots<V>(problem.tokens + i * T * d * lanes<V>, u + i * step * lanes<V>,
-                scratch.logits + i * T * lanes<V>, d, T);
-=======
   for_row_length(d, [&](auto length) {
     for (std::ptrdiff_t i = 0; i < n; ++i)
       row_dots<V>(problem.tokens + i * T * d * lanes<V>, u + i * step * lanes<V>,
                   scratch.logits + i * T * lanes<V>, d, T, length);
   });
->>>>>>> w/lanes
 }
 
 // Scores under a v that is trained.

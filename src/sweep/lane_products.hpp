@@ -101,17 +101,6 @@ void product(const Left& A, const double* B, std::ptrdiff_t b_row, double* C, st
   if (k < cols) product_columns<V, 1>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth);
 }
 
-<<<<<<< HEAD
-// out = sum_t weights[t] x_t: x (rows, dim). Eight columns side by side hide the latency of the multiply-add.
-template <class V>
-void combine_rows(const double* x, const double* weights, double* out, std::ptrdiff_t dim,
-                  std::ptrdiff_t rows) {
-  const Left A{weights, 0, 1};
-  std::ptrdiff_t k = 0;
-  for (; k + 8 <= dim; k += 8) product_tile<V, 1, 8>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
-  for (; k + 2 <= dim; k += 2) product_tile<V, 1, 2>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
-  if (k < dim) product_tile<V, 1, 1>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
-=======
 // ---- rows of any length, and of the papers' few
 // ---------------------------------------------------------------------
 //
@@ -132,7 +121,6 @@ template <int Dim = 1, class Body>
     else
       for_row_length<Dim + 1>(dim, body);
   }
->>>>>>> w/lanes
 }
 
 // x . u in the order of partial_dot() and reduce_pairs(): as many partial sums as a Wide has lanes; on AVX-512 these
@@ -145,19 +133,10 @@ template <class V>
   };
 #if defined(ATTMIRROR_ISA_avx512)
   const std::ptrdiff_t folded = (dim + 3) / 8 * 8;  // up to here whole Wide vectors reach
-<<<<<<< HEAD
-  for_partial_sums<8>(folded < dim ? folded : dim,
-                      [&](std::ptrdiff_t j, int k) { sums[k] = mul_add(at<V>(x, j), at<V>(u, j), sums[k]); });
-  for (int k = 0; k < 4; ++k) sums[k] = sums[k] + sums[k + 4];
-  for (int k = 0; k < 4; ++k)
-    if (folded + k < dim) sums[k] = mul_add(at<V>(x, folded + k), at<V>(u, folded + k), sums[k]);
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-=======
   const std::ptrdiff_t end = folded < dim ? folded : dim;
   const auto sum = [&](std::ptrdiff_t k) {
     return add(folded + k, dim, add(k, end, V{}) + add(k + 4, end, V{}));
   };
->>>>>>> w/lanes
 #else
   const auto sum = [&](std::ptrdiff_t k) { return add(k, dim, V{}); };
 #endif
