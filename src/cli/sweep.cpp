@@ -8,6 +8,7 @@
 #include <attmirror/base/signals.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/sweep/database.hpp>
+#include <attmirror/sweep/export.hpp>
 #include <attmirror/sweep/plan.hpp>
 #include <attmirror/sweep/sweep.hpp>
 
@@ -263,7 +264,7 @@ Subcommand add_sweep(CLI::App& parent) {
            "what to group by, as in p,lr; by default the axes but the seeds")
       ->group(group);
   add_text(app, "--metrics", options->metrics, "COLUMNS",
-           "what to summarize, as in loss,own.bregman; by default all")
+           "what to summarize, as in final_loss,own.bregman; by default all")
       ->group(group);
   add_text(app, "--export", options->export_as, "csv|npz",
            "write the rows in another form, beside the database")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/json.hpp"
+#include <attmirror/base/table.hpp>
 #include <attmirror/sweep/sweep.hpp>
 
 #include <filesystem>

@@ -28,7 +28,7 @@ namespace {
 const std::vector<RowColumn> run_columns{
     {"run_status", CellType::text},
     {"steps_taken", CellType::integer},
-    {"loss"},
+    {"final_loss"},
     {"max_softmax"},
     {"weight_norm"},
     {"weight_rank", CellType::integer},
@@ -131,7 +131,7 @@ class Measurement {
   void end_of_run() {
     cells_.set("run_status", std::string(to_string(run_.status)));
     cells_.set("steps_taken", run_.steps);
-    cells_.set("loss", run_.loss);
+    cells_.set("final_loss", run_.loss);
     cells_.set("max_softmax", run_.max_softmax);
     cells_.set("weight_norm", run_.norm);
     if (run_.status == RunStatus::diverged) {

@@ -324,7 +324,7 @@ solutions = [{name = "best", norm = "2", tokens = "optimal"}]
 TEST_F(Sweep, LooksAtADatabase) {
   ASSERT_EQ(sweep({"-o", db}).code, 0);
   const Outcome summary =
-      attmirror_command({"sweep", db, "--summary", "--by", "optimizer", "--metrics", "loss"});
+      attmirror_command({"sweep", db, "--summary", "--by", "optimizer", "--metrics", "final_loss"});
   EXPECT_EQ(summary.code, 0) << summary.err;
   EXPECT_NE(summary.out.find("sign"), std::string::npos) << summary.out;
   const Outcome csv = attmirror_command({"sweep", db, "--export", "csv", "--quiet"});
