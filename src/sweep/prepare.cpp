@@ -125,7 +125,7 @@ std::string option_text(const Setting& setting, const Cell& value, const std::fi
               text = to_text(setting, value);
   std::ranges::replace(name, '_', '-');
   if (name == "normalized" && text == "false") return "";  // steepest says so in another way
-  if (setting.kind == ValueKind::flag) return text == "true" ? " --" + name : "";
+  if (setting.kind == ValueKind::flag) return text == "true" ? fmt::format(" --{}", name) : "";
   if (name == "key-weights") text = (folder / text).string();
   if (name == "init" && text.starts_with("file:")) text = "file:" + (folder / text.substr(5)).string();
   return fmt::format(" --{} {}", name, shell_quoted(text));
@@ -157,7 +157,7 @@ PreparedRun SweepPlan::prepare(std::size_t run) const {
 std::vector<std::string> commands_of(const SweepPlan& plan, std::size_t run) {
   const RunWords words = words_of_run(plan, run);
   std::string generate = "attmirror generate", train = "attmirror train";
-  train += " " + (words.file ? shell_quoted((plan.folder / *words.file).string()) : std::string("data.npz"));
+  train += words.file ? fmt::format(" {}", shell_quoted((plan.folder / *words.file).string())) : " data.npz";
   for (const Setting& setting : settings()) {
     const Cell value = setting.get(words);
     if (std::holds_alternative<std::monostate>(value) || setting.info.name == "file") continue;

@@ -248,8 +248,9 @@ class RecordReader {
     for (const Norm& norm : record.margins) known.push_back("margin." + to_string(norm));
     for (const std::string& curve : record.curves)
       if (std::ranges::find(known, curve) == known.end())
-        refuse("curves", fmt::format("{}: expected {} (of the solutions and margins above)",
-                                     in_double_quotes(curve), fmt::join(known, ", ")));
+        refuse("curves",
+               fmt::format("{}: expected one of {}; others need a solution or a margin of that name",
+                           in_double_quotes(curve), fmt::join(known, ", ")));
   }
 
   void check_schedule(RecordPlan& record) const {
@@ -260,7 +261,7 @@ class RecordReader {
     }
     const bool none = record.schedule.to_string() == RecordSchedule::none().to_string();
     if (needed && none) refuse("steps", "\"none\", but curves or the path are asked for");
-    if (!needed && !none) refuse("steps", "is given, but neither curves nor the path are asked for");
+    if (!needed && !none) refuse("steps", "given, but neither curves nor the path are asked for");
   }
 
   const std::string& name_;

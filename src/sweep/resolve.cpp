@@ -27,9 +27,14 @@ void resolve_data(RunWords& words) {
   words.data = resolved(find_generator(*words.generator), words.data);
 }
 
-void resolve_optimizer(RunWords& words) {
+void resolve_training(RunWords& words) {
   const std::string method = words.optimizer.optimizer.value_or("md");
-  words.optimizer = words_of(make_optimizer(words.optimizer), method);
+  const Optimizer optimizer = make_optimizer(words.optimizer);
+  words.optimizer = words_of(optimizer, method);
+  if (words.init_seed) words.model.init_seed = 0;  // so that a start that is not random refuses it
+  const ModelPlan model = plan_model(words.model);
+  validate(optimizer, model.loss);
+  words.model = words_of(model);
 }
 
 void resolve_rest(RunWords& words) {
@@ -65,11 +70,9 @@ Values resolve(const Values& given) {
   RunWords words = to_words(given);
   if (words.file) refuse_generator_settings(given);
   resolve_data(words);
-  resolve_optimizer(words);
+  resolve_training(words);
   resolve_rest(words);
-  const std::optional<std::string> how = words.init_seed;
-  if (how) words.model.init_seed = 0;  // so that a start that is not random refuses it
-  words.model = words_of(plan_model(words.model));
+  const std::optional<std::string>& how = words.init_seed;
   static const std::size_t init_seed = *find_setting("init_seed");
   const bool random = words.model.init_seed.has_value();
   if (random && how == "own") {

@@ -112,8 +112,8 @@ Setting setting(const char* table, Description description, Range range = Range:
 }
 
 template <auto Field>
-Setting data(Description description, Range range = Range::any) {
-  return setting<&RunWords::data, Field>("data", description, range);
+Setting data(Description description, Range range = Range::any, void (*check)(const std::string&) = nullptr) {
+  return setting<&RunWords::data, Field>("data", description, range, check);
 }
 template <auto Field>
 Setting optimizer(Description description, Range range = Range::any,
@@ -177,6 +177,13 @@ void check_file(const std::string& name) {
   if (name.empty()) throw bad_input("file is \"\": expected the path of an .npz file");
 }
 
+// The words of the data, by the kind that takes them.
+void check_query_from(const std::string& word) { find_generator("sphere").resolve({.query_from = word}); }
+void check_scores(const std::string& word) { find_generator("single-input").resolve({.scores = word}); }
+void check_label_margin(const std::string& word) {
+  find_generator("joint-prompt").resolve({.label_margin = word});
+}
+
 void check_params(const std::string& name) { plan_model({.params = name}); }
 void check_mask(const std::string& name) { plan_model({.mask = name}); }
 void check_init(const std::string& name) { plan_model({.init = name}); }
@@ -200,9 +207,11 @@ std::vector<Setting> make_settings() {
       data<&G::min_tokens>({"min_tokens", "0", "lengths random from this to tokens; 0: all equal"},
                            Range::from_zero),
       data<&G::queries>({"queries", "1", "queries drawn for each sequence"}, Range::from_one),
-      data<&G::query_from>({"query_from", "draw", "where queries are from: draw, first, last, all"}),
-      data<&G::scores>({"scores", "equal", "of single-input: equal, unequal"}),
-      data<&G::label_margin>({"label_margin", "tight", "of joint-prompt: tight, slack"}),
+      data<&G::query_from>({"query_from", "draw", "where queries are from: draw, first, last, all"},
+                           Range::any, check_query_from),
+      data<&G::scores>({"scores", "equal", "of single-input: equal, unequal"}, Range::any, check_scores),
+      data<&G::label_margin>({"label_margin", "tight", "of joint-prompt: tight, slack"}, Range::any,
+                             check_label_margin),
       data<&G::score>({"score", "10", "of loss-comparison: score of the first sequence's best token"},
                       Range::above_zero),
 

@@ -43,10 +43,11 @@ void check_range(const Setting& setting, double number, const std::string& shown
 
 [[noreturn]] void wrong_type(const Setting& setting, const TomlValue& value, const std::string& place) {
   const bool list = value.as<TomlArray>() != nullptr;
-  std::string expected = setting.info.type;
-  if (setting.kind == ValueKind::seed) expected = "whole number";
-  if (setting.kind == ValueKind::seed_or_word) expected = "whole number, \"seed\" or \"own\"";
-  throw bad_input(fmt::format("{}: {} is no {}{}", place, to_text(value), expected,
+  std::string expected = fmt::format("no {}", setting.info.type);
+  if (setting.kind == ValueKind::seed) expected = "no whole number";
+  if (setting.kind == ValueKind::seed_or_word) expected = "no whole number, \"seed\" or \"own\"";
+  if (setting.kind == ValueKind::flag) expected = "neither true nor false";
+  throw bad_input(fmt::format("{}: {} is {}{}", place, to_text(value), expected,
                               list ? "; what varies stands under [grid]" : ""));
 }
 
@@ -66,9 +67,10 @@ std::optional<double> any_number(const TomlValue& value) {
 
 Cell read_text(const Setting& setting, const std::string& text, const std::string& place) {
   try {
-    if (text.empty())
+    if (setting.check)
+      setting.check(text);
+    else if (text.empty())
       throw bad_input(fmt::format("{} is \"\": expected {}", setting.info.name, setting.info.meaning));
-    if (setting.check) setting.check(text);
   } catch (const Error& error) {
     // "loss is "x": expected ..." after `axis "loss"` would say the name twice.
     std::string message = in_words_of_sweeps(error.what());

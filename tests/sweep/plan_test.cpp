@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -286,6 +287,27 @@ TEST(SweepFile, IsLoadedFromDisk) {
   EXPECT_EQ(plan.text, "[grid]\nseed = [1, 2]\n");
   expect_bad_input({"b.toml", "no such file"}, [&] { load_sweep(folder / "b.toml"); });
   expect_bad_input({"no such file"}, [&] { load_sweep(folder.path()); });
+}
+
+TEST(SweepFile, TheExamplesAreRead) {
+  const std::filesystem::path folder = std::filesystem::path(ATTMIRROR_FIXTURES) / "../../examples/sweeps";
+  const std::map<std::string, std::size_t> runs{{"p1_setting_a.toml", 300},
+                                                {"p1_setting_a_quick.toml", 15},
+                                                {"p3_global_convergence.toml", 2200},
+                                                {"p3_global_convergence_quick.toml", 60},
+                                                {"step_size.toml", 1080},
+                                                {"p_against_seeds.toml", 500}};
+  std::size_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    ASSERT_TRUE(runs.contains(name)) << name;
+    const SweepPlan plan = load_sweep(entry.path());
+    EXPECT_EQ(plan.runs.size(), runs.at(name)) << name;
+    EXPECT_FALSE(plan.name.empty()) << name;
+    for (const std::size_t run : {std::size_t{0}, plan.runs.size() - 1}) plan.prepare(run);
+    ++found;
+  }
+  EXPECT_EQ(found, runs.size());
 }
 
 // Every setting is documented, with its default.
