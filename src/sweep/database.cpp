@@ -323,7 +323,7 @@ SweepDatabase::Snapshot::~Snapshot() {
 std::string SweepDatabase::integrity() const try {
   std::string problems;
   SqliteStatement statement = connection_->database.prepare("PRAGMA integrity_check(10)");
-  while (statement.step()) problems += (problems.empty() ? "" : "; ") + statement.text(0);
+  while (statement.step()) problems += (problems.empty() ? "" : "; ") + on_one_line(statement.text(0));
   return problems == "ok" ? std::string() : problems;
 } catch (const Error& error) {
   if (error.kind() == ErrorKind::environment) throw;

@@ -64,7 +64,35 @@ void configure(const Sqlite& database) {
   database.execute("PRAGMA cell_size_check = ON");
 }
 
+// The end of a file, as it was before SQLite opened it. SQLite takes part of a page for a whole one and reads zeros for the
+// rest. Only a checkpoint that was broken off leaves such a file, and then the log, which has the whole page, is there.
+class FileEnd {
+ public:
+  explicit FileEnd(const fs::path& file) {
+    std::error_code error;
+    size_ = fs::file_size(file, error);
+    const auto log = fs::file_size(file.string() + "-wal", error);
+    has_log_ = !error && log > 0;
+  }
+  void check(const Sqlite& database) const {
+    const auto page = static_cast<std::uintmax_t>(database.query_integer("PRAGMA page_size"));
+    if (!has_log_ && page > 0 && size_ % page != 0)
+      throw bad_input(
+          fmt::format("{} is damaged: it ends within a page, after {} bytes", database.name(), size_));
+  }
+
+ private:
+  std::uintmax_t size_ = 0;
+  bool has_log_ = false;
+};
+
 void use_log(const Sqlite& database) {
+  // The file was opened to write, so it is its own first page that says no.
+  database.query_integer("SELECT count(*) FROM sqlite_master");
+  if (sqlite3_db_readonly(database.get(), "main") != 0)
+    throw bad_input(
+        fmt::format("{} is damaged: its first page asks for a newer version of SQLite", database.name()));
+
   if (const std::string mode = database.query_text("PRAGMA journal_mode = WAL"); mode != "wal")
     throw environment_error(
         fmt::format("cannot write {}: its file system does not support a write-ahead log", database.name()));
@@ -95,7 +123,7 @@ SweepHeader go_on(const Sqlite& database, const SweepHeader& header) {
   require_same_sweep(stored, header, database.name());
   // Rows written into a damaged file would only be lost, too.
   if (const std::string problem = database.query_text("PRAGMA quick_check(1)"); problem != "ok")
-    throw bad_input(fmt::format("{} is damaged: {}", database.name(), problem));
+    throw bad_input(fmt::format("{} is damaged: {}", database.name(), on_one_line(problem)));
   if (stored != header) {
     SqliteTransaction transaction(database, SqliteTransaction::Kind::write);
     store_header(database, header);
@@ -165,6 +193,7 @@ SweepDatabase::Connection::Connection(const fs::path& file, Mode mode, const Swe
                                    path.string()));
     };
     if (content == Content::foreign) throw refuse_foreign();
+    const FileEnd end(location);
     database = Sqlite(location, SQLITE_OPEN_READWRITE, path.string());
     configure(database);
     // A file whose tables were never finished is empty once SQLite has rolled them back.
@@ -178,6 +207,7 @@ SweepDatabase::Connection::Connection(const fs::path& file, Mode mode, const Swe
                       path.string()));
     } else {
       use_log(database);
+      end.check(database);
       if (mode == Mode::overwrite)
         make_anew(database, wanted);
       else
@@ -204,7 +234,9 @@ SweepDatabase::Connection::Connection(const fs::path& file) : path(file) {
   std::error_code error;
   if (fs::file_size(path, error) == 0 && !error)
     throw bad_input(fmt::format("{} is empty: expected the results of a sweep", path.string()));
+  const FileEnd end(location_of(path));
   database = open_to_read(path);
+  end.check(database);
   header = load_header(database);
 }
 

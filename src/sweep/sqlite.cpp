@@ -10,14 +10,6 @@
 namespace attmirror {
 namespace {
 
-// A damaged file may put anything into a message of SQLite, orders to the terminal included.
-std::string on_one_line(const char* message) {
-  std::string text = message ? message : "unknown error";
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = '?';
-  return text;
-}
-
 // Why a disk refused, if it is known. SQLite keeps the number for errors of statements but not for those of COMMIT; then the
 // last call that failed said it, if what it said is of this kind.
 std::string disk_problem(sqlite3* connection, const std::string& otherwise) {
@@ -30,6 +22,12 @@ std::string disk_problem(sqlite3* connection, const std::string& otherwise) {
 }
 
 }  // namespace
+
+std::string on_one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 32 || c == 127) c = c == '\n' ? ' ' : '?';
+  return text;
+}
 
 Error sqlite_error(sqlite3* connection, int code, const std::string& name) {
   const std::string problem = disk_problem(connection, sqlite3_errstr(code));
