@@ -33,8 +33,7 @@ template <class V, class Term>
   V sum = fold<V>([&](auto k) { return even[k.value] + odd[k.value]; });
   if constexpr (P > lanes<Narrow>) {
     static_assert(lanes<Narrow> == 4);
-    if (whole < size)
-      sum = sum + ((term(whole) + term(whole + 2)) + (term(whole + 1) + term(whole + 3)));
+    if (whole < size) sum = sum + ((term(whole) + term(whole + 2)) + (term(whole + 1) + term(whole + 3)));
   }
   return sum;
 }
