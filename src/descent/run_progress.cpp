@@ -16,8 +16,6 @@ RunProgress::RunProgress(const Attention& model, const Optimizer& optimizer, con
 
 void RunProgress::begin() { next_record_ = options_.record.next(step); }
 
-bool RunProgress::is_event() const { return step == next_record_ || step >= options_.steps || saturated(); }
-
 Decision RunProgress::decide(Request request) {
   if (!std::isfinite(value.loss)) return {Decision::Keep::nothing, RunStatus::diverged};
   Decision decision;

@@ -33,7 +33,7 @@ class RunProgress {
   void begin();
 
   // Whether the schedule, the steps or the saturation make the run want more of these weights than to move on.
-  bool is_event() const;
+  bool is_event() const { return step == next_record_ || step >= options_.steps || saturated(); }
 
   // What to do at `step`, of which `value` has just been set. Once a step.
   Decision decide(Request request);

@@ -97,8 +97,9 @@ void form_attention_gradient(const LaneProblem& problem, const LanePoint& point,
     finish_prompt<V>(problem, scratch.direction_sum, sums.p);
     return;
   }
+  // From the last query to the first: the tokens that the logits were formed of last are still in the nearest cache.
   for_row_length(d, [&](auto length) {
-    for (std::ptrdiff_t i = 0; i < n; ++i)
+    for (std::ptrdiff_t i = n - 1; i >= 0; --i)
       combine_rows<V>(problem.tokens + i * T * d * lanes<V>, scratch.coefficients + i * T * lanes<V>,
                       scratch.r + i * d * lanes<V>, d, T, length);
   });

@@ -16,39 +16,46 @@ template <class Body>
     for (std::ptrdiff_t j = r * shape.stride; j < r * shape.stride + shape.cols; ++j) body(j);
 }
 
-// The sum of all terms of a flat, padded block in the order of sum_power(): even and odd vectors Wide apart, then what
-// is left, a Narrow at a time.
-template <class V>
-[[gnu::always_inline]] inline V sum_flat(const double* terms, std::ptrdiff_t size) {
-  constexpr int P = partial_sums, N = lanes<Narrow>;
+// The sum of term(j) over a flat, padded block in the order of a single run's sum_power(): even and odd vectors Wide apart,
+// then what is left, a Narrow at a time.
+template <class V, class Term>
+[[gnu::always_inline]] inline V sum_flat(std::ptrdiff_t size, Term term) {
+  constexpr int P = partial_sums;
   const std::ptrdiff_t whole = size / P * P;
   V even[P] = {}, odd[P] = {};
   std::ptrdiff_t j = 0;
   for (; j + 2 * P <= size; j += 2 * P)
-    for (int k = 0; k < P; ++k) {
-      even[k] = even[k] + at<V>(terms, j + k);
-      odd[k] = odd[k] + at<V>(terms, j + P + k);
-    }
-  if (j < whole)
-    for (int k = 0; k < P; ++k) even[k] = even[k] + at<V>(terms, j + k);
-  V sum = fold<V>([&](std::ptrdiff_t k) { return even[k] + odd[k]; });
-  for (j = whole; j < size; j += N) {
-    static_assert(P == N || N == 4);
-    sum = sum + ((at<V>(terms, j) + at<V>(terms, j + 2)) + (at<V>(terms, j + 1) + at<V>(terms, j + 3)));
+    unrolled<P>([&](auto k) {
+      even[k.value] = even[k.value] + term(j + k.value);
+      odd[k.value] = odd[k.value] + term(j + P + k.value);
+    });
+  if (j < whole) unrolled<P>([&](auto k) { even[k.value] = even[k.value] + term(j + k.value); });
+  V sum = fold<V>([&](auto k) { return even[k.value] + odd[k.value]; });
+  if constexpr (P > lanes<Narrow>) {
+    static_assert(lanes<Narrow> == 4);
+    if (whole < size) sum = sum + ((term(whole) + term(whole + 2)) + (term(whole + 1) + term(whole + 3)));
   }
   return sum;
+}
+
+// Powers that cost no more than to write a term down and read it again.
+constexpr bool is_product(Power power) {
+  return power == Power::one || power == Power::two || power == Power::three || power == Power::four ||
+         power == Power::ten || power == Power::eleven;
 }
 
 template <Power power, class V>
 void sum_power(const double* x, const LaneShape& shape, const double* scale, Exponent r, double* terms,
                double* out) {
-  if (scale == nullptr) {
-    for_entries(shape, [=](std::ptrdiff_t j) { put(terms, j, raise<power>(abs(at<V>(x, j)), r)); });
-  } else {
-    const V factor = at<V>(scale, 0);
-    for_entries(shape, [=](std::ptrdiff_t j) { put(terms, j, raise<power>(abs(at<V>(x, j)) * factor, r)); });
+  const std::ptrdiff_t size = shape.rows * shape.stride;
+  const V factor = scale != nullptr ? at<V>(scale, 0) : broadcast<V>(1.0);
+  const auto term = [=](std::ptrdiff_t j) { return raise<power>(abs(at<V>(x, j)) * factor, r); };
+  if constexpr (is_product(power)) {
+    put(out, 0, sum_flat<V>(size, term));
+  } else {  // none of these for the padding
+    for_entries(shape, [=](std::ptrdiff_t j) { put(terms, j, term(j)); });
+    put(out, 0, sum_flat<V>(size, [=](std::ptrdiff_t j) { return at<V>(terms, j); }));
   }
-  put(out, 0, sum_flat<V>(terms, shape.rows * shape.stride));
 }
 
 template <Power power, class V>

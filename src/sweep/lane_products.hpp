@@ -22,6 +22,21 @@ template <class V>
   store(array + e * lanes<V>, value);
 }
 
+template <int number>
+struct Constant {
+  static constexpr int value = number;
+};
+
+// Calls body(Constant<k>{}) for k < Count: a loop that is unrolled for certain, so that arrays indexed by k stay in
+// registers.
+template <int Count, int k = 0, class Body>
+[[gnu::always_inline]] inline void unrolled(Body body) {
+  if constexpr (k < Count) {
+    body(Constant<k>{});
+    unrolled<Count, k + 1>(body);
+  }
+}
+
 // The partial sums of a single run's scalar products and sums over tokens.
 inline constexpr int partial_sums = lanes<Wide>;
 
@@ -30,7 +45,7 @@ inline constexpr int partial_sums = lanes<Wide>;
 template <class V, int First = 0, int Step = 1, class Sum>
 [[gnu::always_inline]] inline V fold(Sum sum) {
   if constexpr (Step == partial_sums)
-    return sum(First);
+    return sum(Constant<First>{});
   else
     return fold<V, First, 2 * Step>(sum) + fold<V, First + Step, 2 * Step>(sum);
 }
@@ -38,9 +53,9 @@ template <class V, int First = 0, int Step = 1, class Sum>
 // sum_t add(t, sum so far) over t < count in partial sums by t mod partial_sums. The first term of each is add(t, 0).
 template <class V, class Add>
 [[gnu::always_inline]] inline V sum_in_parts(std::ptrdiff_t count, Add add) {
-  return fold<V>([&](std::ptrdiff_t k) {
+  return fold<V>([&](auto k) {
     V sum{};
-    for (std::ptrdiff_t t = k; t < count; t += partial_sums) sum = add(t, sum);
+    for (std::ptrdiff_t t = k.value; t < count; t += partial_sums) sum = add(t, sum);
     return sum;
   });
 }
@@ -109,8 +124,6 @@ void product(const Left& A, const double* B, std::ptrdiff_t b_row, double* C, st
 inline constexpr int longest_short_row = 12;
 
 // Calls body(Constant<dim>{}) for a short row, and body(Constant<0>{}) for any other.
-template <int value>
-struct Constant {};
 template <int Dim = 1, class Body>
 [[gnu::always_inline]] inline void for_row_length(std::ptrdiff_t dim, Body body) {
   if constexpr (Dim > longest_short_row) {
@@ -152,26 +165,33 @@ template <class V, int Dim, int Tokens>
 #if defined(ATTMIRROR_ISA_avx512)
   constexpr int folded = (Dim + 3) / 8 * 8, sum_count = 4;
   V sums[Tokens][sum_count] = {};
-  for (int k = 0; k < sum_count; ++k)
-    for (int t = 0; t < Tokens; ++t) {
-      const auto product = [&](int j) { return at<V>(x, t * Dim + j) * at<V>(u, j); };
-      if (folded > 0 && k < Dim) sums[t][k] = product(k);
-      if (folded > 0 && k + 4 < Dim) sums[t][k] = sums[t][k] + product(k + 4);
-      if (folded + k < Dim)
-        sums[t][k] = mul_add(at<V>(x, t * Dim + folded + k), at<V>(u, folded + k), sums[t][k]);
-    }
+  unrolled<sum_count>([&](auto constant) {
+    constexpr int k = constant.value;
+    unrolled<Tokens>([&](auto token) {
+      constexpr int row = token.value * Dim;
+      V& sum = sums[token.value][k];
+      if constexpr (folded > 0 && k < Dim) sum = at<V>(x, row + k) * at<V>(u, k);
+      if constexpr (folded > 0 && k + 4 < Dim) sum = sum + at<V>(x, row + k + 4) * at<V>(u, k + 4);
+      if constexpr (folded + k < Dim) sum = mul_add(at<V>(x, row + folded + k), at<V>(u, folded + k), sum);
+    });
+  });
 #else
   constexpr int sum_count = partial_sums;
   V sums[Tokens][sum_count] = {};
-  for (int j = 0; j < Dim; ++j)
-    for (int t = 0; t < Tokens; ++t)
-      sums[t][j % sum_count] = mul_add(at<V>(x, t * Dim + j), at<V>(u, j), sums[t][j % sum_count]);
+  unrolled<Dim>([&](auto column) {
+    constexpr int j = column.value;
+    unrolled<Tokens>([&](auto token) {
+      V& sum = sums[token.value][j % sum_count];
+      sum = mul_add(at<V>(x, token.value * Dim + j), at<V>(u, j), sum);
+    });
+  });
 #endif
-  for (int t = 0; t < Tokens; ++t) {
-    V sum = sums[t][0] + sums[t][1];
-    if constexpr (sum_count == 4) sum = sum + (sums[t][2] + sums[t][3]);
-    put(out, t, sum);
-  }
+  unrolled<Tokens>([&](auto token) {
+    const auto& own = sums[token.value];
+    V sum = own[0] + own[1];
+    if constexpr (sum_count == 4) sum = sum + (own[2] + own[3]);
+    put(out, token.value, sum);
+  });
 }
 
 // As many as there are registers for.

@@ -154,8 +154,8 @@ class LaneDescent {
       memory_.get_weights(here, weights_);
       run.value.loss = run.value.loss + penalty_ * penalized_square(run.model(), weights_);
     }
+    if (std::isfinite(run.value.loss) && request == Request::none && !run.is_event()) return;
     const Decision decision = run.decide(request);
-    if (decision.keep == Decision::Keep::nothing && !decision.status) return;
     memory_.get_weights(here, weights_);
     if (decision.keep != Decision::Keep::nothing) run.record(decision, weights_);
     if (!decision.status) return;
