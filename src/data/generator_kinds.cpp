@@ -28,17 +28,21 @@ struct Choice {
   T value;
 };
 
-constexpr std::array query_from_words{
-    Choice{"draw", SphereData::QueryFrom::draw}, Choice{"first", SphereData::QueryFrom::first_token},
-    Choice{"last", SphereData::QueryFrom::last_token}, Choice{"all", SphereData::QueryFrom::all_tokens}};
-constexpr std::array scores_words{Choice{"equal", SingleInputData::Scores::equal},
-                                  Choice{"unequal", SingleInputData::Scores::unequal}};
-constexpr std::array label_margin_words{Choice{"tight", JointPromptData::LabelMargin::tight},
-                                        Choice{"slack", JointPromptData::LabelMargin::slack}};
+template <class T, std::size_t n>
+using Choices = std::array<Choice<T>, n>;
+
+constexpr Choices<SphereData::QueryFrom, 4> query_from_words{{{"draw", SphereData::QueryFrom::draw},
+                                                              {"first", SphereData::QueryFrom::first_token},
+                                                              {"last", SphereData::QueryFrom::last_token},
+                                                              {"all", SphereData::QueryFrom::all_tokens}}};
+constexpr Choices<SingleInputData::Scores, 2> scores_words{
+    {{"equal", SingleInputData::Scores::equal}, {"unequal", SingleInputData::Scores::unequal}}};
+constexpr Choices<JointPromptData::LabelMargin, 2> label_margin_words{
+    {{"tight", JointPromptData::LabelMargin::tight}, {"slack", JointPromptData::LabelMargin::slack}}};
 
 template <class T, std::size_t n>
 void take_choice(T& field, const char* name, const std::optional<std::string>& given,
-                 const std::array<Choice<T>, n>& choices) {
+                 const Choices<T, n>& choices) {
   if (!given) return;
   std::vector<std::string_view> words;
   for (const auto& [word, value] : choices) {
@@ -52,7 +56,7 @@ void take_choice(T& field, const char* name, const std::optional<std::string>& g
 }
 
 template <class T, std::size_t n>
-std::string word_of(T value, const std::array<Choice<T>, n>& choices) {
+std::string word_of(T value, const Choices<T, n>& choices) {
   return std::string(std::ranges::find(choices, value, &Choice<T>::value)->word);
 }
 

@@ -137,11 +137,11 @@ class AxesReader {
         const std::size_t setting = setting_of(key, "[[zip]]");
         claim(setting, "[[zip]]");
         const std::vector<Cell> values = read_axis(setting, given, "[[zip]]");
-        if (&key == &table->front().first) axis.resize(values.size());
+        if (&key == &table->front().key) axis.resize(values.size());
         if (values.size() != axis.size())
           throw bad_input(
               fmt::format("{}: [[zip]]: axis \"{}\" has {} values and axis \"{}\" {}: expected equally many",
-                          name_, table->front().first, axis.size(), key, values.size()));
+                          name_, table->front().key, axis.size(), key, values.size()));
         for (std::size_t i = 0; i < values.size(); ++i) axis[i].push_back({setting, values[i]});
       }
       add(std::move(axis));

@@ -8,13 +8,12 @@
 #include "sweep/record_plan.hpp"
 #include "sweep/settings.hpp"
 #include "sweep/toml_document.hpp"
+#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/sweep/plan.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -37,10 +36,10 @@ void check_tables(const TomlTable& file, const std::string& name) {
 }
 
 void read_names(const TomlTable& file, const std::string& name, SweepPlan& plan) {
-  const auto found = std::ranges::find(file, "sweep", [](const auto& entry) { return entry.first; });
+  const auto found = std::ranges::find(file, "sweep", &TomlEntry::key);
   if (found == file.end()) return;
-  const auto* table = found->second.as<TomlTable>();
-  if (!table) throw bad_input(fmt::format("{}: sweep is {}: expected a table", name, to_text(found->second)));
+  const auto* table = found->value.as<TomlTable>();
+  if (!table) throw bad_input(fmt::format("{}: sweep is {}: expected a table", name, to_text(found->value)));
   static const std::vector<std::string_view> keys{"name", "description"};
   for (const auto& [key, value] : *table) {
     if (key != "name" && key != "description")
@@ -222,18 +221,9 @@ SweepPlan parse_sweep(std::string_view text, const std::string& name, const std:
 }
 
 SweepPlan load_sweep(const std::filesystem::path& path, const SweepLimits& limits) {
-  constexpr std::uintmax_t largest = 64 << 20;
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    throw bad_input(fmt::format("{}: there is no such file", path.string()));
-  if (const std::uintmax_t size = std::filesystem::file_size(path, error); !error && size > largest)
-    throw bad_input(fmt::format("{} has {} bytes: expected at most {}", path.string(), size, largest));
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream.good() && !stream.eof())
-    throw environment_error(fmt::format("{}: cannot be read", path.string()));
-  return parse_sweep(text.str(), path.filename().string(), path.parent_path(), limits);
+  const std::vector<std::byte> bytes = read_file(path);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return parse_sweep(text, path.filename().string(), path.parent_path(), limits);
 }
 
 }  // namespace attmirror

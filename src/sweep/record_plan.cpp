@@ -18,11 +18,11 @@ namespace {
 class RecordReader {
  public:
   RecordReader(const TomlTable& file, const std::string& name) : name_(name) {
-    const auto found = std::ranges::find(file, "record", [](const auto& entry) { return entry.first; });
+    const auto found = std::ranges::find(file, "record", &TomlEntry::key);
     if (found == file.end()) return;
-    table_ = found->second.as<TomlTable>();
+    table_ = found->value.as<TomlTable>();
     if (!table_)
-      throw bad_input(fmt::format("{}: record is {}: expected a table", name_, to_text(found->second)));
+      throw bad_input(fmt::format("{}: record is {}: expected a table", name_, to_text(found->value)));
   }
 
   RecordPlan read() {
@@ -60,8 +60,8 @@ class RecordReader {
   }
 
   const TomlValue* find(std::string_view key) const {
-    const auto found = std::ranges::find(*table_, key, [](const auto& entry) { return entry.first; });
-    return found == table_->end() ? nullptr : &found->second;
+    const auto found = std::ranges::find(*table_, key, &TomlEntry::key);
+    return found == table_->end() ? nullptr : &found->value;
   }
 
   template <class Parse>

@@ -30,8 +30,8 @@ TomlTable convert_table(const toml::table& table) {
   result.reserve(order.size());
   for (auto& [position, key] : order) {
     const toml::node& node = *table.get(key);
-    result.emplace_back(std::move(key), convert(node));
-    if (result.back().second.line == 0) result.back().second.line = position.line;
+    result.push_back({std::move(key), convert(node)});
+    if (result.back().value.line == 0) result.back().value.line = position.line;
   }
   return result;
 }

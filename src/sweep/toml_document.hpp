@@ -7,15 +7,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 namespace attmirror {
 
 struct TomlValue;
+struct TomlEntry;
 using TomlArray = std::vector<TomlValue>;
-using TomlTable = std::vector<std::pair<std::string, TomlValue>>;
+using TomlTable = std::vector<TomlEntry>;
 
 // A date or a time: a sweep has no use for one.
 struct TomlDate {};
@@ -28,6 +28,11 @@ struct TomlValue {
   const T* as() const {
     return std::get_if<T>(&value);
   }
+};
+
+struct TomlEntry {
+  std::string key;
+  TomlValue value;
 };
 
 // Throws Error (bad input): "name: line 12: ...".

@@ -285,8 +285,8 @@ TEST(SweepFile, IsLoadedFromDisk) {
   EXPECT_EQ(plan.runs.size(), 2u);
   EXPECT_EQ(plan.folder, folder.path());
   EXPECT_EQ(plan.text, "[grid]\nseed = [1, 2]\n");
-  expect_bad_input({"b.toml", "no such file"}, [&] { load_sweep(folder / "b.toml"); });
-  expect_bad_input({"no such file"}, [&] { load_sweep(folder.path()); });
+  expect_bad_input({"b.toml", "No such file"}, [&] { load_sweep(folder / "b.toml"); });
+  expect_bad_input({folder.path().string()}, [&] { load_sweep(folder.path()); });
 }
 
 TEST(SweepFile, TheExamplesAreRead) {
