@@ -40,24 +40,29 @@ std::int64_t volume(const std::vector<std::int64_t>& shape) {
   return product;
 }
 
+Error wrong_shape(const std::string& array, const std::string& file) {
+  return bad_input(
+      fmt::format("{} is damaged: the data of array \"{}\" do not have its shape", file, on_one_line(array)));
+}
+
+std::vector<std::int64_t> parse_shape(const std::string& text, const std::string& array,
+                                      const std::string& file) try {
+  auto shape = Json::parse(text).get<std::vector<std::int64_t>>();
+  if (volume(shape) < 0) throw wrong_shape(array, file);
+  return shape;
+} catch (const nlohmann::json::exception&) {
+  throw wrong_shape(array, file);
+}
+
 RowArray read_array(const SqliteStatement& statement, std::string name, int shape_column,
                     const std::string& file) {
   RowArray array{.name = std::move(name), .shape = {}, .values = {}};
-  const auto damaged = [&] {
-    return bad_input(
-        fmt::format("{} is damaged: the data of array \"{}\" do not have its shape", file, array.name));
-  };
-  try {
-    array.shape = Json::parse(statement.text(shape_column)).get<std::vector<std::int64_t>>();
-  } catch (const nlohmann::json::exception&) {
-    throw damaged();
-  }
+  array.shape = parse_shape(statement.text(shape_column), array.name, file);
   const auto blob = statement.blob(shape_column + 1);
-  const std::int64_t values = volume(array.shape);
-  if (values < 0 || blob.size() % sizeof(double) != 0 ||
-      blob.size() / sizeof(double) != static_cast<std::size_t>(values))
-    throw damaged();
-  array.values.resize(static_cast<std::size_t>(values));
+  const auto values = static_cast<std::size_t>(volume(array.shape));
+  if (blob.size() % sizeof(double) != 0 || blob.size() / sizeof(double) != values)
+    throw wrong_shape(array.name, file);
+  array.values.resize(values);
   if (blob.empty()) return array;
   if constexpr (std::endian::native == std::endian::little)
     std::memcpy(array.values.data(), blob.data(), blob.size());
@@ -224,11 +229,14 @@ std::vector<RowArray> SweepDatabase::arrays(const std::string& key) const {
 
 std::vector<RowColumn> SweepDatabase::columns() const { return run_columns(connection_->header); }
 
-std::vector<std::string> SweepDatabase::array_names() const {
-  std::vector<std::string> names;
-  SqliteStatement statement = connection_->database.prepare("SELECT DISTINCT name FROM arrays ORDER BY name");
-  while (statement.step()) names.push_back(statement.text(0));
-  return names;
+std::map<std::string, std::vector<std::vector<std::int64_t>>> SweepDatabase::array_shapes() const {
+  const Sqlite& database = connection_->database;
+  std::map<std::string, std::vector<std::vector<std::int64_t>>> shapes;
+  SqliteStatement statement =
+      database.prepare("SELECT DISTINCT name, shape FROM arrays ORDER BY name, shape");
+  while (statement.step())
+    shapes[statement.text(0)].push_back(parse_shape(statement.text(1), statement.text(0), database.name()));
+  return shapes;
 }
 
 void SweepDatabase::for_each_row(const std::function<void(const RunRow&)>& visit, Arrays arrays) const {

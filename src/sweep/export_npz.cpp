@@ -1,5 +1,5 @@
 // Two passes over the database: the first finds out how wide, how long and how complete each column and array is, the
-// second, driven by the archive, makes one array at a time.
+// second, driven by the archive, makes a block of columns or one stack of arrays at a time.
 #include "data/npz_stream.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/sweep/export.hpp>
@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -48,80 +49,111 @@ struct ColumnExtent {
   std::size_t letters = 1;  // numpy has no type for texts of none
 };
 
-class ByteSink {
- public:
-  explicit ByteSink(std::size_t bytes) { bytes_.reserve(bytes); }
-  template <class T>
-  void put(const T& value) {
-    const auto raw = std::as_bytes(std::span(&value, 1));
-    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
-  }
-  void fill(std::size_t bytes) { bytes_.resize(bytes_.size() + bytes); }
-  std::vector<std::byte> take() { return std::move(bytes_); }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-NpzEntry column_entry(const SweepDatabase& database, const ColumnExtent& extent, std::int64_t runs) {
-  NpzEntry entry;
-  entry.name = extent.column.name;
-  entry.shape = {runs};
-  const auto scan = [&database, name = extent.column.name](auto visit) {
-    database.for_each_run(std::span(&name, 1), [&](std::span<const Cell> cells) { visit(cells[0]); });
-  };
-  const auto count = static_cast<std::size_t>(runs);
-  if (extent.column.type == CellType::text) {
-    const std::size_t letters = extent.letters;
-    entry.descr = fmt::format("<U{}", letters);
-    entry.item_bytes = letters * sizeof(char32_t);
-    entry.compression = NpzCompression::deflated;
-    entry.make = [=] {
-      ByteSink sink(count * letters * sizeof(char32_t));
-      scan([&](const Cell& cell) {
-        const auto* text = std::get_if<std::string>(&cell);
-        const std::u32string code = text ? letters_of(*text) : std::u32string();
-        for (const char32_t letter : code) sink.put(letter);
-        sink.fill((letters - code.size()) * sizeof(char32_t));
-      });
-      return sink.take();
-    };
-  } else if (extent.column.type == CellType::integer && extent.complete) {
-    entry.descr = "<i8";
-    entry.make = [=] {
-      ByteSink sink(count * sizeof(std::int64_t));
-      scan([&](const Cell& cell) { sink.put(std::get<std::int64_t>(cell)); });
-      return sink.take();
-    };
-  } else {
-    entry.descr = "<f8";
-    entry.make = [=] {
-      ByteSink sink(count * sizeof(double));
-      scan([&](const Cell& cell) {
-        const auto* whole = std::get_if<std::int64_t>(&cell);
-        const auto* real = std::get_if<double>(&cell);
-        sink.put(whole ? static_cast<double>(*whole) : real ? *real : nothing);
-      });
-      return sink.take();
-    };
-  }
-  return entry;
+std::string type_of(const ColumnExtent& extent) {
+  if (extent.column.type == CellType::text) return fmt::format("<U{}", extent.letters);
+  return extent.column.type == CellType::integer && extent.complete ? "<i8" : "<f8";
 }
 
-// The smallest shape that all arrays of this name fit into.
-Shape common_shape(const SweepDatabase& database, const std::string& name) {
-  std::optional<Shape> common;
-  database.for_each_array(name, [&](const std::optional<RowArray>& array) {
-    if (!array) return;
-    if (!common) common = array->shape;
-    if (common->size() != array->shape.size())
+std::size_t item_bytes(const ColumnExtent& extent) {
+  return extent.column.type == CellType::text ? extent.letters * sizeof(char32_t) : sizeof(double);
+}
+
+void append_cell(std::vector<std::byte>& bytes, const Cell& cell, const ColumnExtent& extent) {
+  const auto append = [&bytes](const void* data, std::size_t size) {
+    const auto* begin = static_cast<const std::byte*>(data);
+    bytes.insert(bytes.end(), begin, begin + size);
+  };
+  const auto* whole = std::get_if<std::int64_t>(&cell);
+  if (extent.column.type == CellType::text) {
+    const auto* text = std::get_if<std::string>(&cell);
+    std::u32string letters = text ? letters_of(*text) : std::u32string();
+    letters.resize(extent.letters);
+    append(letters.data(), letters.size() * sizeof(char32_t));
+  } else if (whole && extent.complete && extent.column.type == CellType::integer) {
+    append(whole, sizeof *whole);
+  } else {
+    const auto* real = std::get_if<double>(&cell);
+    const double value = whole ? static_cast<double>(*whole) : real ? *real : nothing;
+    append(&value, sizeof value);
+  }
+}
+
+// Columns that are read together. A pass over the table costs the same for one as for all, so there are as many in a block
+// as fit into memory with ease.
+class ColumnBlock {
+ public:
+  static constexpr std::size_t most_bytes = std::size_t{256} << 20;
+
+  ColumnBlock(const SweepDatabase& database, std::int64_t runs) : database_(database), runs_(runs) {}
+  bool has_room_for(const ColumnExtent& extent) const {
+    return extents_.empty() || bytes_ + bytes_of(extent) <= most_bytes;
+  }
+  std::size_t add(const ColumnExtent& extent) {
+    bytes_ += bytes_of(extent);
+    extents_.push_back(extent);
+    return extents_.size() - 1;
+  }
+  // Hands a column out; it is gone from here then.
+  std::vector<std::byte> take(std::size_t index) {
+    if (columns_.empty()) load();
+    std::vector<std::byte> column = std::move(columns_[index]);
+    if (++taken_ == extents_.size()) columns_.clear();
+    return column;
+  }
+
+ private:
+  std::size_t bytes_of(const ColumnExtent& extent) const {
+    return static_cast<std::size_t>(runs_) * item_bytes(extent);
+  }
+  void load() {
+    std::vector<std::string> names;
+    columns_.resize(extents_.size());
+    for (std::size_t i = 0; i < extents_.size(); ++i) {
+      names.push_back(extents_[i].column.name);
+      columns_[i].reserve(bytes_of(extents_[i]));
+    }
+    database_.for_each_run(names, [&](std::span<const Cell> cells) {
+      for (std::size_t i = 0; i < cells.size(); ++i) append_cell(columns_[i], cells[i], extents_[i]);
+    });
+  }
+
+  const SweepDatabase& database_;
+  std::int64_t runs_;
+  std::vector<ColumnExtent> extents_;
+  std::vector<std::vector<std::byte>> columns_;
+  std::size_t bytes_ = 0, taken_ = 0;
+};
+
+std::vector<NpzEntry> column_entries(const SweepDatabase& database, const std::vector<ColumnExtent>& extents,
+                                     std::int64_t runs) {
+  std::vector<NpzEntry> entries;
+  std::shared_ptr<ColumnBlock> block;
+  for (const ColumnExtent& extent : extents) {
+    if (!block || !block->has_room_for(extent)) block = std::make_shared<ColumnBlock>(database, runs);
+    NpzEntry entry;
+    entry.name = extent.column.name;
+    entry.descr = type_of(extent);
+    entry.item_bytes = item_bytes(extent);
+    entry.shape = {runs};
+    entry.make = [block, index = block->add(extent)] { return block->take(index); };
+    if (extent.column.type == CellType::text) entry.compression = NpzCompression::deflated;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+// The smallest shape that all of them fit into.
+Shape common_shape(const std::string& name, const std::vector<Shape>& shapes) {
+  Shape common = shapes.front();
+  for (const Shape& shape : shapes) {
+    if (common.size() != shape.size())
       throw bad_input(
           fmt::format("array \"{}\" has {} axes in some runs and {} in others: they cannot be stacked", name,
-                      common->size(), array->shape.size()));
-    for (std::size_t axis = 0; axis < common->size(); ++axis)
-      (*common)[axis] = std::max((*common)[axis], array->shape[axis]);
-  });
-  return common.value_or(Shape{});
+                      std::min(common.size(), shape.size()), std::max(common.size(), shape.size())));
+    for (std::size_t axis = 0; axis < common.size(); ++axis)
+      common[axis] = std::max(common[axis], shape[axis]);
+  }
+  return common;
 }
 
 // Copies an array into the corner of a larger one, both row by row.
@@ -153,8 +185,8 @@ bool is_curve(const std::string& name, const Shape& shape) {
   return shape.size() == 1 && !weights.contains(last);
 }
 
-NpzEntry array_entry(const SweepDatabase& database, const std::string& name, std::int64_t runs) {
-  const Shape shape = common_shape(database, name);
+NpzEntry array_entry(const SweepDatabase& database, const std::string& name, const Shape& shape,
+                     std::int64_t runs) {
   NpzEntry entry;
   entry.name = (is_curve(name, shape) ? "curve." : "array.") + name;
   entry.descr = "<f8";
@@ -198,9 +230,9 @@ void export_npz(const SweepDatabase& database, const std::filesystem::path& path
     }
   });
 
-  std::vector<NpzEntry> entries;
-  for (const auto& extent : extents) entries.push_back(column_entry(database, extent, runs));
-  for (const auto& name : database.array_names()) entries.push_back(array_entry(database, name, runs));
+  std::vector<NpzEntry> entries = column_entries(database, extents, runs);
+  for (const auto& [name, shapes] : database.array_shapes())
+    entries.push_back(array_entry(database, name, common_shape(name, shapes), runs));
   save_npz_entries(path, entries);
 }
 

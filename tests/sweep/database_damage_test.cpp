@@ -64,7 +64,8 @@ Verdict use_all_of(const fs::path& path, Use use = Use::read_and_write) {
     attempt([&] { database.finished_keys(); });
     attempt([&] { database.count(); });
     attempt([&] {
-      for (const auto& name : database.array_names()) database.for_each_array(name, [](const auto&) {});
+      for (const auto& [name, shapes] : database.array_shapes())
+        database.for_each_array(name, [](const auto&) {});
     });
     attempt([&] { summarize(database); });
     if (!database.integrity().empty()) verdict.noticed = true;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -85,7 +86,8 @@ class SweepDatabase {
 
   // All columns of table runs, in order.
   std::vector<RowColumn> columns() const;
-  std::vector<std::string> array_names() const;  // that any run has, sorted
+  // The names of the arrays that any run has, each with all shapes in which it occurs.
+  std::map<std::string, std::vector<std::vector<std::int64_t>>> array_shapes() const;
 
   // While it lives, everything that this object reads is the state of one moment, though others write on.
   class Snapshot {

@@ -1,7 +1,7 @@
 // What leaves the database of a sweep: a table for a spreadsheet, arrays for numpy, a summary for the eye.
 //
 // All three read the state of one moment, so they may be taken while the sweep runs, and row by row or column by column,
-// so that a million runs need no more memory than one column of them.
+// so that a million runs need little more memory than one column of them.
 #pragma once
 
 #include <attmirror/base/table.hpp>
