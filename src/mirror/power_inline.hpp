@@ -11,14 +11,19 @@ using namespace kernels;
 
 namespace {
 
-// |x|^(value + rest), like pow_abs() with a longer exponent.
+// e^(r log x) for a logarithm as a pair.
 template <class V>
-[[gnu::always_inline]] inline V general_power(V x, Exponent r) {
-  const Pair<V> logarithm = log_pair(x);
+[[gnu::always_inline]] inline V power_of_log(const Pair<V>& logarithm, Exponent r) {
   const V value = broadcast<V>(r.value);
   const Pair<V> product = two_product(logarithm.hi, value);
   const V low = mul_add(logarithm.hi, broadcast<V>(r.rest), product.lo);
   return exp_of_pair(product.hi, mul_add(logarithm.lo, value, low));
+}
+
+// |x|^(value + rest), like pow_abs() with a longer exponent.
+template <class V>
+[[gnu::always_inline]] inline V general_power(V x, Exponent r) {
+  return power_of_log(log_pair(x), r);
 }
 
 // x^r for x >= 0. Each named exponent is exact up to the roundings of its few factors.

@@ -6,6 +6,15 @@
 namespace attmirror::ATTMIRROR_ISA {
 namespace {
 
+// gamma_t = Y x_t^T direction of query i
+template <class V>
+void form_scores(const LaneProblem& problem, const double* direction, std::ptrdiff_t i, double* scores) {
+  const std::ptrdiff_t T = problem.length, d = problem.dim;
+  row_kernels<V>(d).row_dots(problem.tokens + i * T * d * lanes<V>, direction, scores, d, T);
+  const V label = at<V>(problem.labels, i);
+  for (std::ptrdiff_t t = 0; t < T; ++t) put(scores, t, label * at<V>(scores, t));
+}
+
 // u = X^T s
 template <class V>
 void form_attended_token(const double* tokens, const double* logits, double* exps, double* u,
@@ -13,8 +22,7 @@ void form_attended_token(const double* tokens, const double* logits, double* exp
   const V max_logit = max_of<V>(logits, problem.length);
   for (std::ptrdiff_t t = 0; t < problem.length; ++t) put(exps, t, exp(at<V>(logits, t) - max_logit));
   const V total = sum_of<V>(exps, problem.length);
-  for_row_length(problem.dim,
-                 [&](auto length) { combine_rows<V>(tokens, exps, u, problem.dim, problem.length, length); });
+  row_kernels<V>(problem.dim).combine_rows(tokens, exps, u, problem.dim, problem.length);
   for (std::ptrdiff_t c = 0; c < problem.dim; ++c) put(u, c, at<V>(u, c) / total);
 }
 
@@ -44,24 +52,18 @@ V quadratic_head(const LaneProblem& problem, const double* v, const double* u, d
   return row_dot<V>(v, u, problem.dim) - broadcast<V>(problem.lambda) * row_dot<V>(u, u, problem.dim);
 }
 
-// Margins Y h(u) and scores Y x_t^T grad h(u).
+// The margin Y h(u) of query i and the scores Y x_t^T grad h(u) of its tokens.
 template <class V>
-void apply_head(const LaneProblem& problem, const LanePoint& point, const LaneScratch& scratch) {
-  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
-    const std::ptrdiff_t first = i * problem.length * lanes<V>, row = i * problem.dim * lanes<V>;
-    const double* tokens = problem.tokens + first * problem.dim;
-    double *u = scratch.attended + row, *gradient = scratch.head_gradient + row;
-    double* scores = scratch.scores + first;
-    form_attended_token<V>(tokens, scratch.logits + first, scratch.exps + first, u, problem);
-    const V label = at<V>(problem.labels, i);
-    const V value = problem.head == HeadForm::relu ? relu_head<V>(problem, u, gradient)
-                                                   : quadratic_head<V>(problem, point.v, u, gradient);
-    put(scratch.head, i, value * label);
-    for_row_length(problem.dim, [&](auto length) {
-      row_dots<V>(tokens, gradient, scores, problem.dim, problem.length, length);
-    });
-    for (std::ptrdiff_t t = 0; t < problem.length; ++t) put(scores, t, label * at<V>(scores, t));
-  }
+void apply_head(const LaneProblem& problem, const LanePoint& point, const LaneScratch& scratch,
+                std::ptrdiff_t i) {
+  const std::ptrdiff_t first = i * problem.length * lanes<V>, row = i * problem.dim * lanes<V>;
+  const double* tokens = problem.tokens + first * problem.dim;
+  double *u = scratch.attended + row, *gradient = scratch.head_gradient + row;
+  form_attended_token<V>(tokens, scratch.logits + first, scratch.exps + first, u, problem);
+  const V value = problem.head == HeadForm::relu ? relu_head<V>(problem, u, gradient)
+                                                 : quadratic_head<V>(problem, point.v, u, gradient);
+  put(scratch.head, i, value * at<V>(problem.labels, i));
+  form_scores<V>(problem, gradient, i, scratch.scores + first);
 }
 
 }  // namespace

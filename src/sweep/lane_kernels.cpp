@@ -47,11 +47,16 @@ void finish_prompt(const LaneProblem& problem, const double* sum, double* gradie
   }
 }
 
+// u_j of the queries, `step` apart: 0 for a prompt, whose queries share one.
+struct LaneDirections {
+  const double* u;
+  std::ptrdiff_t step;
+};
+
 template <class V>
-void form_logits(const LaneProblem& problem, const LanePoint& point, const LaneScratch& scratch) {
-  const std::ptrdiff_t n = problem.samples, T = problem.length, d = problem.dim, m = problem.rank;
-  const double* u = scratch.u;
-  std::ptrdiff_t step = d;
+LaneDirections form_directions(const LaneProblem& problem, const LanePoint& point,
+                               const LaneScratch& scratch) {
+  const std::ptrdiff_t n = problem.samples, d = problem.dim, m = problem.rank;
   switch (problem.form) {
     case LogitForm::W:
       product<V>({problem.queries, d, 1}, point.W, problem.stride, scratch.u, d, n, d, d);
@@ -62,47 +67,66 @@ void form_logits(const LaneProblem& problem, const LanePoint& point, const LaneS
       break;
     case LogitForm::prompt:
       form_prompt_direction<V>(problem, point.p, scratch.direction);
-      u = scratch.direction;
-      step = 0;
-      break;
+      return {scratch.direction, 0};
   }
-  if (problem.form != LogitForm::prompt) scale_entries<V>(problem.logit_scale, scratch.u, n * d);
-  for_row_length(d, [&](auto length) {
-    for (std::ptrdiff_t i = 0; i < n; ++i)
-      row_dots<V>(problem.tokens + i * T * d * lanes<V>, u + i * step * lanes<V>,
-                  scratch.logits + i * T * lanes<V>, d, T, length);
-  });
+  scale_entries<V>(problem.logit_scale, scratch.u, n * d);
+  return {scratch.u, d * lanes<V>};
 }
 
-// Scores under a v that is trained.
+// Logits, scores and softmax of all queries, each as soon as its tokens are there. Returns the scores.
 template <class V>
-void form_scores(const LaneProblem& problem, const double* v, double* scores) {
-  const std::ptrdiff_t n = problem.samples, T = problem.length;
-  for_row_length(problem.dim,
-                 [&](auto length) { row_dots<V>(problem.tokens, v, scores, problem.dim, n * T, length); });
-  for (std::ptrdiff_t i = 0; i < n; ++i)
-    for (std::ptrdiff_t t = i * T; t < (i + 1) * T; ++t)
-      put(scores, t, at<V>(problem.labels, i) * at<V>(scores, t));
+const double* attend(const LaneProblem& problem, const LanePoint& point, const LaneScratch& scratch) {
+  const std::ptrdiff_t n = problem.samples, T = problem.length, d = problem.dim;
+  const LaneDirections directions = form_directions<V>(problem, point, scratch);
+  const double* scores = problem.scores != nullptr ? problem.scores : scratch.scores;
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    const std::ptrdiff_t first = i * T * lanes<V>;
+    double *logits = scratch.logits + first, *exps = scratch.exps + first;
+    row_kernels<V>(d).row_dots(problem.tokens + first * d, directions.u + i * directions.step, logits, d, T);
+    if (problem.head != HeadForm::linear)
+      apply_head<V>(problem, point, scratch, i);
+    else if (problem.scores == nullptr)
+      form_scores<V>(problem, point.v, i, scratch.scores + first);
+    const ReadAhead<V> ahead{problem.tokens + (i + 1 < n ? first + T * lanes<V> : first) * d, d};
+    if (problem.jacobian == JacobianForm::safe)
+      safe_attend<V>(scratch, i, logits, exps, scores + first, T, ahead);
+    else
+      textbook_attend<V>(scratch, i, logits, exps, scores + first, T, ahead);
+  }
+  return scores;
 }
 
-// From the coefficients g_j = dL/da_j to the gradients of the attention's parameters, by way of r_j = X^T g_j.
+// g_j = dL/da_j of query i
+template <class V>
+void form_coefficients(const LaneProblem& problem, const LaneScratch& scratch, const double* scores,
+                       std::ptrdiff_t i) {
+  const std::ptrdiff_t T = problem.length, first = i * T * lanes<V>;
+  if (problem.jacobian == JacobianForm::safe)
+    safe_coefficients<V>(scratch, i, scratch.logits + first, scratch.exps + first, scores + first,
+                         scratch.coefficients + first, T);
+  else
+    textbook_coefficients<V>(scratch, i, scratch.exps + first, scores + first, scratch.coefficients + first,
+                             T);
+}
+
+// From the coefficients to the gradients of the attention's parameters, by way of r_j = X^T g_j.
 template <class V>
 void form_attention_gradient(const LaneProblem& problem, const LanePoint& point, const LaneScratch& scratch,
-                             const LaneSums& sums) {
+                             const double* scores, const LaneSums& sums) {
   const std::ptrdiff_t n = problem.samples, T = problem.length, d = problem.dim, m = problem.rank;
+  const RowKernels& rows = row_kernels<V>(d);
   if (problem.form == LogitForm::prompt) {
-    for_row_length(d, [&](auto length) {
-      combine_rows<V>(problem.tokens, scratch.coefficients, scratch.direction_sum, d, n * T, length);
-    });
+    for (std::ptrdiff_t i = 0; i < n; ++i) form_coefficients<V>(problem, scratch, scores, i);
+    rows.combine_rows(problem.tokens, scratch.coefficients, scratch.direction_sum, d, n * T);
     finish_prompt<V>(problem, scratch.direction_sum, sums.p);
     return;
   }
   // From the last query to the first: the tokens that the logits were formed of last are still in the nearest cache.
-  for_row_length(d, [&](auto length) {
-    for (std::ptrdiff_t i = n - 1; i >= 0; --i)
-      combine_rows<V>(problem.tokens + i * T * d * lanes<V>, scratch.coefficients + i * T * lanes<V>,
-                      scratch.r + i * d * lanes<V>, d, T, length);
-  });
+  for (std::ptrdiff_t i = n - 1; i >= 0; --i) {
+    form_coefficients<V>(problem, scratch, scores, i);
+    rows.combine_rows(problem.tokens + i * T * d * lanes<V>, scratch.coefficients + i * T * lanes<V>,
+                      scratch.r + i * d * lanes<V>, d, T);
+  }
   scale_entries<V>(problem.logit_scale, scratch.r, n * d);
   if (sums.W != nullptr) product<V>({problem.queries, 1, d}, scratch.r, d, sums.W, problem.stride, d, d, n);
   if (sums.K != nullptr) product<V>({scratch.low, 1, m}, scratch.r, d, sums.K, problem.stride, m, d, n);
@@ -118,62 +142,30 @@ void form_attention_gradient(const LaneProblem& problem, const LanePoint& point,
 // grad_v = (1/N) sum_i ell'_i Y_i X_i^T s_i
 template <class V>
 void form_decoder_gradient(const LaneProblem& problem, const LaneScratch& scratch, double* gradient) {
-  const std::ptrdiff_t T = problem.length;
+  const std::ptrdiff_t T = problem.length, d = problem.dim;
   for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
     const V weight = at<V>(scratch.weight, i) * at<V>(problem.labels, i);
     for (std::ptrdiff_t t = i * T; t < (i + 1) * T; ++t)
       put(scratch.coefficients, t, weight * at<V>(scratch.exps, t));
   }
-  for_row_length(problem.dim, [&](auto length) {
-    combine_rows<V>(problem.tokens, scratch.coefficients, gradient, problem.dim, problem.samples * T, length);
-  });
+  row_kernels<V>(d).combine_rows(problem.tokens, scratch.coefficients, gradient, d, problem.samples * T);
 }
 
 template <class V>
 void evaluate(const LaneProblem& problem, const LanePoint& point, const LaneScratch& scratch,
               const LaneSums& sums) {
-  const std::ptrdiff_t n = problem.samples, T = problem.length;
   const bool wants_attention =
       sums.W != nullptr || sums.K != nullptr || sums.Q != nullptr || sums.p != nullptr;
   const bool safe = problem.jacobian == JacobianForm::safe;
-  form_logits<V>(problem, point, scratch);
-  if (problem.head != HeadForm::linear)
-    apply_head<V>(problem, point, scratch);
-  else if (problem.scores == nullptr)
-    form_scores<V>(problem, point.v, scratch.scores);
-  const double* scores = problem.scores != nullptr ? problem.scores : scratch.scores;
-
-  // Calls body(i, first entry of its tokens in the arrays of logits).
-  const auto for_queries = [&](auto body) {
-    for (std::ptrdiff_t i = 0; i < n; ++i) body(i, i * T * lanes<V>);
-  };
-  if (safe) {
-    for_queries([&](std::ptrdiff_t i, std::ptrdiff_t at_i) {
-      safe_attend<V>(scratch, i, scratch.logits + at_i, scratch.exps + at_i, scores + at_i, T);
-    });
-    safe_margins<V>(problem, scratch);
-  } else {
-    for_queries([&](std::ptrdiff_t i, std::ptrdiff_t at_i) {
-      textbook_attend<V>(scratch, i, scratch.logits + at_i, scratch.exps + at_i, scores + at_i, T);
-    });
-    if (problem.head != HeadForm::linear)
-      for (std::ptrdiff_t i = 0; i < n; ++i) put(scratch.margin, i, at<V>(scratch.head, i));
-  }
+  const double* scores = attend<V>(problem, point, scratch);
+  form_margins<V>(problem, scratch);
   form_losses<V>(problem, scratch, sums);
 
   V log_scale{}, log_scale_v{};
   if (!safe) textbook_weights<V>(problem, scratch);
   if (wants_attention) {
     if (safe) log_scale = form_weights<Weights::attention, V>(problem, scratch);
-    for_queries([&](std::ptrdiff_t i, std::ptrdiff_t at_i) {
-      if (safe)
-        safe_coefficients<V>(scratch, i, scratch.logits + at_i, scratch.exps + at_i, scores + at_i,
-                             scratch.coefficients + at_i, T);
-      else
-        textbook_coefficients<V>(scratch, i, scratch.exps + at_i, scores + at_i, scratch.coefficients + at_i,
-                                 T);
-    });
-    form_attention_gradient<V>(problem, point, scratch, sums);
+    form_attention_gradient<V>(problem, point, scratch, scores, sums);
   }
   if (sums.v != nullptr) {
     if (safe) log_scale_v = form_weights<Weights::decoder, V>(problem, scratch);

@@ -16,6 +16,43 @@ template <class Body>
     for (std::ptrdiff_t j = r * shape.stride; j < r * shape.stride + shape.cols; ++j) body(j);
 }
 
+// out(j, |x|^r) of the entries of a block, where x = in(j) >= 0. General powers are done in three passes over some
+// entries at a time; see LogStart for why.
+template <Power power, class V, class In, class Out>
+[[gnu::always_inline]] inline void raise_entries(const LaneShape& shape, Exponent r, In in, Out out) {
+  if constexpr (power != Power::general) {
+    for_entries(shape, [&](std::ptrdiff_t j) { out(j, raise<power>(in(j), r)); });
+  } else {
+    constexpr std::ptrdiff_t most = 32;
+    V first[most], second[most], third[most];
+    const std::ptrdiff_t cols = shape.cols < most ? shape.cols : most, rows = most / cols;
+    for (std::ptrdiff_t row = 0; row < shape.rows; row += rows)
+      for (std::ptrdiff_t col = 0; col < shape.cols; col += cols) {
+        // Calls body(j, its number among these entries).
+        const auto pass = [&](auto body) {
+          std::ptrdiff_t k = 0;
+          for (std::ptrdiff_t i = row; i < row + rows && i < shape.rows; ++i)
+            for (std::ptrdiff_t c = col; c < col + cols && c < shape.cols; ++c)
+              body(i * shape.stride + c, k++);
+        };
+        pass([&](std::ptrdiff_t j, std::ptrdiff_t k) {
+          const LogStart<V> start = start_log(in(j));
+          first[k] = start.f;
+          second[k] = start.reciprocal;
+          third[k] = start.exponent;
+        });
+        pass([&](std::ptrdiff_t, std::ptrdiff_t k) {
+          const Pair<V> logarithm = finish_log(LogStart<V>{first[k], second[k], third[k]});
+          first[k] = logarithm.hi;
+          second[k] = logarithm.lo;
+        });
+        pass([&](std::ptrdiff_t j, std::ptrdiff_t k) {
+          out(j, power_of_log(Pair<V>{first[k], second[k]}, r));
+        });
+      }
+  }
+}
+
 // The sum of term(j) over a flat, padded block in the order of a single run's sum_power(): even and odd vectors Wide apart,
 // then what is left, a Narrow at a time.
 template <class V, class Term>
@@ -49,11 +86,11 @@ void sum_power(const double* x, const LaneShape& shape, const double* scale, Exp
                double* out) {
   const std::ptrdiff_t size = shape.rows * shape.stride;
   const V factor = scale != nullptr ? at<V>(scale, 0) : broadcast<V>(1.0);
-  const auto term = [=](std::ptrdiff_t j) { return raise<power>(abs(at<V>(x, j)) * factor, r); };
+  const auto number = [=](std::ptrdiff_t j) { return abs(at<V>(x, j)) * factor; };
   if constexpr (is_product(power)) {
-    put(out, 0, sum_flat<V>(size, term));
+    put(out, 0, sum_flat<V>(size, [=](std::ptrdiff_t j) { return raise<power>(number(j), r); }));
   } else {  // none of these for the padding
-    for_entries(shape, [=](std::ptrdiff_t j) { put(terms, j, term(j)); });
+    raise_entries<power, V>(shape, r, number, [=](std::ptrdiff_t j, V term) { put(terms, j, term); });
     put(out, 0, sum_flat<V>(size, [=](std::ptrdiff_t j) { return at<V>(terms, j); }));
   }
 }
@@ -62,11 +99,17 @@ template <Power power, class V>
 void mirror_step(const double* g, const double* scale, double* y, double* w, const LaneShape& shape,
                  Exponent r) {
   const V minus = -at<V>(scale, 0);
-  for_entries(shape, [=](std::ptrdiff_t j) {
+  const auto move = [=](std::ptrdiff_t j) {
     const V dual = mul_add(at<V>(g, j), minus, at<V>(y, j));
     put(y, j, dual);
-    put(w, j, power == Power::one ? dual : copy_sign(raise<power>(abs(dual), r), dual));
-  });
+    return dual;
+  };
+  if constexpr (power == Power::one)
+    for_entries(shape, [=](std::ptrdiff_t j) { put(w, j, move(j)); });
+  else
+    raise_entries<power, V>(
+        shape, r, [=](std::ptrdiff_t j) { return abs(move(j)); },
+        [=](std::ptrdiff_t j, V size) { put(w, j, copy_sign(size, at<V>(y, j))); });
 }
 
 template <class V>

@@ -123,19 +123,6 @@ void product(const Left& A, const double* B, std::ptrdiff_t b_row, double* C, st
 // which the number of entries is a constant and a row's sums never leave the registers.
 inline constexpr int longest_short_row = 12;
 
-// Calls body(Constant<dim>{}) for a short row, and body(Constant<0>{}) for any other.
-template <int Dim = 1, class Body>
-[[gnu::always_inline]] inline void for_row_length(std::ptrdiff_t dim, Body body) {
-  if constexpr (Dim > longest_short_row) {
-    body(Constant<0>{});
-  } else {
-    if (dim == Dim)
-      body(Constant<Dim>{});
-    else
-      for_row_length<Dim + 1>(dim, body);
-  }
-}
-
 // x . u in the order of partial_dot() and reduce_pairs(): as many partial sums as a Wide has lanes; on AVX-512 these
 // are folded once, before what is left of a row (a multiple of four) joins.
 template <class V>
@@ -203,8 +190,7 @@ inline constexpr int dots_at_once = 2, most_columns = 8;
 
 // out[t] = x_t . u for x (rows, dim)
 template <class V, int Dim>
-void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t dim, std::ptrdiff_t rows,
-              Constant<Dim>) {
+void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t dim, std::ptrdiff_t rows) {
   std::ptrdiff_t t = 0;
   if constexpr (Dim > 0)
     for (; t + dots_at_once <= rows; t += dots_at_once)
@@ -215,7 +201,7 @@ void row_dots(const double* x, const double* u, double* out, std::ptrdiff_t dim,
 // out = sum_t weights[t] x_t: x (rows, dim). Several columns side by side hide the latency of the multiply-add.
 template <class V, int Dim>
 void combine_rows(const double* x, const double* weights, double* out, std::ptrdiff_t dim,
-                  std::ptrdiff_t rows, Constant<Dim>) {
+                  std::ptrdiff_t rows) {
   const Left A{weights, 0, 1};
   if constexpr (Dim > 0 && Dim <= most_columns) {
     product_tile<V, 1, Dim>(A, x, Dim, out, Dim, rows);
@@ -227,6 +213,28 @@ void combine_rows(const double* x, const double* weights, double* out, std::ptrd
       product_tile<V, 1, 2>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
     if (k < dim) product_tile<V, 1, 1>(A, x + k * lanes<V>, dim, out + k * lanes<V>, dim, rows);
   }
+}
+
+// Both for rows of one length: `dim` is still theirs to give, as any length above the short ones shares an entry.
+struct RowKernels {
+  void (*row_dots)(const double* x, const double* u, double* out, std::ptrdiff_t dim, std::ptrdiff_t rows);
+  void (*combine_rows)(const double* x, const double* weights, double* out, std::ptrdiff_t dim,
+                       std::ptrdiff_t rows);
+};
+
+template <class V, int Dim>
+constexpr RowKernels rows_of_length{row_dots<V, Dim>, combine_rows<V, Dim>};
+
+template <class V>
+constexpr RowKernels rows_by_length[longest_short_row + 1]{
+    rows_of_length<V, 0>, rows_of_length<V, 1>, rows_of_length<V, 2>,  rows_of_length<V, 3>,
+    rows_of_length<V, 4>, rows_of_length<V, 5>, rows_of_length<V, 6>,  rows_of_length<V, 7>,
+    rows_of_length<V, 8>, rows_of_length<V, 9>, rows_of_length<V, 10>, rows_of_length<V, 11>,
+    rows_of_length<V, 12>};
+
+template <class V>
+[[gnu::always_inline]] inline const RowKernels& row_kernels(std::ptrdiff_t dim) {
+  return rows_by_length<V>[dim <= longest_short_row ? dim : 0];
 }
 
 }  // namespace

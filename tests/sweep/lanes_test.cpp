@@ -148,6 +148,17 @@ TEST(Lanes, TinyGradientsAreScaledAsInASingleRun) {
                           DescentOptions{.steps = 40}});
   }
   expect_same_bits(runs, {}, 0);
+
+  // Weights so large that attention is one-hot: under the textbook Jacobian the gradient is the losers' probability,
+  // down to denormal numbers.
+  for (const double p : {1.1, 1.9, 2.0, 3.0})
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      LaneCase large = sphere_runs(
+          lane_width(), MirrorDescent{.p = p, .lr = 0.5, .normalized = true, .jacobian = Jacobian::textbook},
+          {.steps = 3, .init = {.kind = InitKind::normal, .std = 500}});
+      for (LaneTask& task : large.tasks) task.options.init.seed = seed++;
+      expect_same_bits(large, {}, seed);
+    }
 }
 
 TEST(Lanes, AStopEndsAllRunsAsInterrupted) {
