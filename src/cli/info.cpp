@@ -165,6 +165,8 @@ Answer describe_sweep(const fs::path& path) {
     for (const RowColumn& column : columns) result.push_back(column.name);
     return result;
   };
+  std::vector<std::string> arrays;
+  for (const auto& [name, shapes] : database.array_shapes()) arrays.push_back(name);
   Answer answer;
   answer.json = {{"kind", "sweep"},
                  {"path", path.string()},
@@ -175,7 +177,7 @@ Answer describe_sweep(const fs::path& path) {
                  {"axes", header.axes},
                  {"settings", names(header.settings)},
                  {"metrics", names(header.metrics)},
-                 {"arrays", database.array_names()},
+                 {"arrays", arrays},
                  {"file", header.file_text}};
   answer.text = fmt::format("{}: {} rows{}\n", path.string(), database.count(),
                             header.name.empty() ? "" : " of " + header.name);
@@ -184,8 +186,7 @@ Answer describe_sweep(const fs::path& path) {
   for (const auto& [word, count] : by_status) answer.text += fmt::format("{:<12}{}\n", word, count);
   answer.text += fmt::format("\naxes        {}\n", fmt::join(header.axes, ", "));
   answer.text += fmt::format("metrics     {}\n", fmt::join(names(header.metrics), ", "));
-  if (const std::vector<std::string> arrays = database.array_names(); !arrays.empty())
-    answer.text += fmt::format("arrays      {}\n", fmt::join(arrays, ", "));
+  if (!arrays.empty()) answer.text += fmt::format("arrays      {}\n", fmt::join(arrays, ", "));
   answer.text += fmt::format("\nattmirror sweep {} --summary shows the numbers.\n", path.string());
   return answer;
 }
