@@ -149,8 +149,8 @@ Sqlite open_to_read(const fs::path& path) {
   const fs::path file = location_of(path);
   const bool may_write = writable(file) && writable(file.parent_path());
   std::error_code ignored;
-  const bool has_log = fs::exists(file.string() + "-wal", ignored);
-  if (may_write || has_log) {
+  const fs::path log = file.string() + "-wal";
+  if (may_write || fs::exists(log, ignored)) {
     try {
       // Opened to write so that the last reader can clear the log away, as long as the file allows it; SQLite opens a
       // file that may only be read accordingly.
@@ -161,11 +161,12 @@ Sqlite open_to_read(const fs::path& path) {
       return database;
     } catch (const Error& error) {
       if (may_write || error.kind() != ErrorKind::environment) throw;
-      throw environment_error(
-          fmt::format("cannot read {}: rows of it are in {}-wal, which can be read only where both may be "
-                      "written; copy the two "
-                      "files to such a folder",
-                      path.string(), path.filename().string()));
+      if (const auto size = fs::file_size(log, ignored); !ignored && size > 0)
+        throw environment_error(
+            fmt::format("cannot read {}: rows of it are in {}-wal, which can be read only where both may be "
+                        "written; copy the two "
+                        "files to such a folder",
+                        path.string(), path.filename().string()));
     }
   }
   std::string uri = "file:";

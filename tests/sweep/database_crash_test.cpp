@@ -341,9 +341,12 @@ TEST(SweepDatabaseCrash, AReadOnlyDiskCanBeRead) {
       fs::copy_file(folder / "r #1.db", folder / "log.db");
       fs::copy_file(folder / "r #1.db-wal", folder / "log.db-wal");
     }
+    fs::copy_file(folder / "r #1.db", folder / "left.db");
+    std::ofstream(folder / "left.db-wal");  // some readers leave an empty log behind
     if (::mount("none", folder.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0)
       return std::string(not_allowed);
     if (SweepDatabase(folder / "r #1.db").rows(SweepDatabase::Arrays::load) != batch(0)) return "rows differ";
+    if (SweepDatabase(folder / "left.db").rows(SweepDatabase::Arrays::load) != batch(0)) return "rows differ";
     for (const Mode mode : {Mode::create, Mode::resume, Mode::overwrite}) {
       const auto message = message_of([&] { SweepDatabase(folder / "r #1.db", mode, example_header()); });
       if (message.find("environment: cannot write") != 0 ||
