@@ -47,12 +47,12 @@ struct LaneSums {
 };
 
 struct LaneScratch {
-  double *u = nullptr, *r = nullptr;                                              // (n, d)
+  double *u = nullptr, *r = nullptr;        // (n, d); r may be where u is
   double *low = nullptr, *low_r = nullptr;                                        // (n, m): Q^T z and K^T r
   double *direction = nullptr, *direction_sum = nullptr;                          // (d): of a prompt
   double *attended = nullptr, *head_gradient = nullptr;                           // (n, d): nonlinear heads
-  double *logits = nullptr, *exps = nullptr;                                      // (n, T)
-  double *scores = nullptr, *coefficients = nullptr;                              // (n, T)
+  double *logits = nullptr, *exps = nullptr;  // (n, T), as the next; coefficients may be where logits are
+  double *scores = nullptr, *coefficients = nullptr;
   double *reference = nullptr, *gap = nullptr, *sum = nullptr, *delta = nullptr;  // (n), as the next
   double *margin = nullptr, *log_slope = nullptr, *weight = nullptr, *head = nullptr;
 };

@@ -88,11 +88,10 @@ LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobi
   want(key_weights, keys);
   for (double** array : {&sums.log_scale, &sums.log_scale_v, &sums.loss, &sums.max_softmax}) want(*array, 1);
   want(scratch.u, n * d);
-  want(scratch.r, n * d);
   for (double** array : {&scratch.low, &scratch.low_r}) want(*array, low_rank ? n * m : 0);
   for (double** array : {&scratch.direction, &scratch.direction_sum}) want(*array, prompt != nullptr ? d : 0);
   for (double** array : {&scratch.attended, &scratch.head_gradient}) want(*array, nonlinear ? n * d : 0);
-  for (double** array : {&scratch.logits, &scratch.exps, &scratch.coefficients}) want(*array, n * T);
+  for (double** array : {&scratch.logits, &scratch.exps}) want(*array, n * T);
   want(scratch.scores, known_scores > 0 ? 0 : n * T);
   for (double** array : {&scratch.reference, &scratch.gap, &scratch.sum, &scratch.delta, &scratch.margin,
                          &scratch.log_slope, &scratch.weight, &scratch.head})
@@ -104,6 +103,10 @@ LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobi
   double* next = memory_.data();
   for (const auto& [array, size] : wanted)
     if (size > 0) *array = std::exchange(next, next + size * width);
+  // By the time the second is written, the first is read for the last time: what is not there is not in the way in the
+  // nearest cache.
+  scratch.r = scratch.u;
+  scratch.coefficients = scratch.logits;
   problem.tokens = tokens;
   problem.queries = queries;
   problem.labels = labels;

@@ -11,7 +11,7 @@ namespace {
 
 // Calls body(j) for the entries of a block, not for its padding.
 template <class Body>
-[[gnu::always_inline]] inline void for_entries(const LaneShape& shape, Body body) {
+[[gnu::always_inline]] inline void for_entries(LaneShape shape, Body body) {
   for (std::ptrdiff_t r = 0; r < shape.rows; ++r)
     for (std::ptrdiff_t j = r * shape.stride; j < r * shape.stride + shape.cols; ++j) body(j);
 }
@@ -19,7 +19,7 @@ template <class Body>
 // out(j, |x|^r) of the entries of a block, where x = in(j) >= 0. General powers are done in three passes over some
 // entries at a time; see LogStart for why.
 template <Power power, class V, class In, class Out>
-[[gnu::always_inline]] inline void raise_entries(const LaneShape& shape, Exponent r, In in, Out out) {
+[[gnu::always_inline]] inline void raise_entries(LaneShape shape, Exponent r, In in, Out out) {
   if constexpr (power != Power::general) {
     for_entries(shape, [&](std::ptrdiff_t j) { out(j, raise<power>(in(j), r)); });
   } else {

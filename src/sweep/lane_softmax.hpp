@@ -93,17 +93,21 @@ void form_margins(const LaneProblem& problem, const LaneScratch& per) {
   }
 }
 
-// The mean loss and the mean largest probability; log|ell'| of each query.
+// The mean loss and the mean largest probability; log|ell'| of each query. The exponentials are formed first, because
+// one and the logarithm that follows it are too long a chain to look beyond.
 template <class V>
 void form_losses(const LaneProblem& problem, const LaneScratch& per, const LaneSums& sums) {
   const V zero{};
   V total{}, max_softmax{};
+  if (problem.loss == LossForm::logistic)
+    for (std::ptrdiff_t i = 0; i < problem.samples; ++i)
+      put(per.log_slope, i, exp(-abs(at<V>(per.margin, i))));
   for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
     const V margin = at<V>(per.margin, i);
     V loss{}, log_slope{};
     switch (problem.loss) {
       case LossForm::logistic: {
-        const V tail = log1p(exp(-abs(margin)));
+        const V tail = log1p(at<V>(per.log_slope, i));
         // The comparison with NaN must leave NaN: a diverged run is recognised by its loss.
         loss = tail + max(zero, -margin);
         log_slope = -(tail + max(zero, margin));

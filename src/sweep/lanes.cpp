@@ -52,14 +52,19 @@ struct MakeNorm {
   }
 };
 
+// p = 2: the dual image of the weights is the weights.
+bool is_own_dual(const LpMap& map) {
+  return map.inverse_exponent().power == static_cast<int>(kernels::Power::one);
+}
+
 class LaneDescent {
  public:
   LaneDescent(std::span<const LaneTask> tasks, const LaneKernels& kernels)
       : kernels_(kernels),
         norm_(std::visit(MakeNorm{}, tasks.front().optimizer)),
         memory_(models_of(tasks, kernels.width), jacobian_for(tasks.front().optimizer),
-                norm_.of == LaneNorm::Of::gradients ? LaneMemory::Rule::with_dual_image
-                                                    : LaneMemory::Rule::weights_only),
+                is_own_dual(norm_.map) ? LaneMemory::Rule::weights_only
+                                       : LaneMemory::Rule::with_dual_image),
         weights_(tasks.front().model->blocks()),
         penalty_(tasks.front().model->penalty()) {
     for (const LaneTask& task : tasks) {
