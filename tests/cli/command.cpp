@@ -63,8 +63,12 @@ Outcome RunningCommand::wait() {
   reaped_ = true;
   Outcome outcome;
   outcome.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
-  if (options_.stdout_to.empty()) outcome.out = file_text(folder_ / "out");
-  outcome.err = file_text(folder_ / "err");
+  // Killed at once, it has not opened them.
+  const auto said = [&](const char* name) {
+    return std::filesystem::exists(folder_ / name) ? file_text(folder_ / name) : std::string();
+  };
+  if (options_.stdout_to.empty()) outcome.out = said("out");
+  outcome.err = said("err");
   return outcome;
 }
 

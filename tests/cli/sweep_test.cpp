@@ -99,6 +99,9 @@ TEST_F(Sweep, WritesARowPerRun) {
   EXPECT_EQ(json["runs"], 40);
   EXPECT_EQ(json["computed"], 40);
   EXPECT_EQ(json["rows"], 40);
+  // One file: nothing of the write-ahead log is left.
+  EXPECT_FALSE(std::filesystem::exists(db + "-wal"));
+  EXPECT_FALSE(std::filesystem::exists(db + "-shm"));
   const SweepDatabase database(db);
   EXPECT_EQ(database.header().name, "a small sweep");
   const std::vector<RunRow> rows = database.rows(SweepDatabase::Arrays::load);
@@ -113,9 +116,6 @@ TEST_F(Sweep, WritesARowPerRun) {
     ASSERT_NE(curve, row.arrays.end());
     EXPECT_EQ(curve->values.size(), 4u);  // 0, 10, 100 and the last
   }
-  // One file: nothing of the write-ahead log is left.
-  EXPECT_FALSE(std::filesystem::exists(db + "-wal"));
-  EXPECT_FALSE(std::filesystem::exists(db + "-shm"));
 }
 
 TEST_F(Sweep, SameBitsForAnyNumberOfThreadsAndForEitherEngine) {
@@ -280,9 +280,10 @@ TEST_F(Sweep, TwoWritersDoNotMeet) {
 }
 
 TEST_F(Sweep, RunsThatCannotBeMadeAreRows) {
+  std::ofstream(folder / "damaged.npz") << "this is no dataset";
   write(R"(
 [data]
-file = "nowhere.npz"
+file = "damaged.npz"
 [grid]
 p = [1.5, 2.0]
 )");
@@ -290,7 +291,7 @@ p = [1.5, 2.0]
   EXPECT_EQ(json["by_status"]["error"], 2);
   for (const RunRow& row : SweepDatabase(db).rows()) {
     EXPECT_EQ(row.status, "error");
-    EXPECT_NE(row.reason.find("nowhere.npz"), std::string::npos) << row.reason;
+    EXPECT_NE(row.reason.find("damaged.npz"), std::string::npos) << row.reason;
   }
 }
 
