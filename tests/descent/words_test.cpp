@@ -79,11 +79,11 @@ TEST(ModelWords, SayEveryModel) {
     const ModelPlan plan = plan_model(given);
     const ModelWords words = words_of(plan);
     EXPECT_EQ(words_of(plan_model(words)), words);
-    if (given.params) EXPECT_EQ(words.params, given.params);
-    if (given.rank) EXPECT_EQ(words.rank, given.rank);
-    if (given.init) EXPECT_EQ(words.init, given.init);
-    if (given.init_seed) EXPECT_EQ(words.init_seed, given.init_seed);
-    if (given.penalty) EXPECT_EQ(words.penalty, given.penalty);
+    EXPECT_EQ(words.params, given.params.has_value() ? given.params : words.params);
+    EXPECT_EQ(words.rank, given.rank.has_value() ? given.rank : words.rank);
+    EXPECT_EQ(words.init, given.init.has_value() ? given.init : words.init);
+    EXPECT_EQ(words.init_seed, given.init_seed.has_value() ? given.init_seed : words.init_seed);
+    EXPECT_EQ(words.penalty, given.penalty.has_value() ? given.penalty : words.penalty);
   }
   EXPECT_EQ(words_of(plan_model({})).train, "W");
   EXPECT_EQ(words_of(plan_model({})).init_seed, std::nullopt);

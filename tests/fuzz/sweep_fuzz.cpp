@@ -16,7 +16,7 @@ struct Sweep {
   friend bool operator==(const Sweep&, const Sweep&) = default;
 };
 
-Sweep read(std::span<const std::byte> file) {
+Sweep read_sweep(std::span<const std::byte> file) {
   using namespace attmirror;
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   // Few runs keep a round short; the folder has no files, so that none is read.
@@ -35,7 +35,7 @@ Sweep read(std::span<const std::byte> file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  attmirror::fuzz::check_parser(attmirror::fuzz::as_file(data, size), read,
+  attmirror::fuzz::check_parser(attmirror::fuzz::as_file(data, size), read_sweep,
                                 [](const Sweep& sweep) { return std::as_bytes(std::span(sweep.text)); });
   return 0;
 }
