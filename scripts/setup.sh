@@ -9,7 +9,7 @@ set -euo pipefail
 packages=(g++ cmake ninja-build libeigen3-dev libcli11-dev nlohmann-json3-dev libfmt-dev libzip-dev zlib1g-dev
   librandom123-dev libsqlite3-dev libtomlplusplus-dev)
 if [[ ${1:-} == --tests ]]; then
-  packages+=(libgtest-dev librapidcheck-dev libmpfr-dev)
+  packages+=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin)
 elif [[ $# -gt 0 ]]; then
   echo "setup.sh: unknown argument $1 (usage: setup.sh [--tests])" >&2
   exit 2

@@ -22,6 +22,7 @@
 #include <attmirror/base/vector_math.hpp>
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
+#include <attmirror/data/generator_kinds.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/data/head_data.hpp>
 #include <attmirror/data/npy.hpp>
@@ -32,9 +33,12 @@
 #include <attmirror/data/torch_random.hpp>
 #include <attmirror/data/visualization_data.hpp>
 #include <attmirror/descent/checkpoint.hpp>
+#include <attmirror/descent/comparison.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/initialization.hpp>
+#include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/optimizer.hpp>
+#include <attmirror/descent/optimizer_words.hpp>
 #include <attmirror/descent/record.hpp>
 #include <attmirror/descent/run_config.hpp>
 #include <attmirror/descent/run_folder.hpp>

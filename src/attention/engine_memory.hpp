@@ -57,4 +57,10 @@ struct GradientEngine::Memory {
   Evaluation run(const ParameterBlocks& parameters, Gradient* gradient);
 };
 
+// v^T x_t: what the scores of a fixed v are made of, whichever engine keeps them.
+double decoder_score(ConstMatrixView token, ConstMatrixView v);
+
+// |w|^2 over the trained blocks of the attention, which the penalty is lambda times of.
+double penalized_square(const Attention& model, const ParameterBlocks& parameters);
+
 }  // namespace attmirror

@@ -15,13 +15,23 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
+double decoder_score(ConstMatrixView token, ConstMatrixView v) {
+  return token.eigen().row(0).dot(v.eigen().row(0));
+}
+
+double penalized_square(const Attention& model, const ParameterBlocks& parameters) {
+  double sum = 0;
+  for (const Block name : model.trained())
+    if (name != Block::v) sum += parameters.view(parameters.find(name)).eigen().squaredNorm();
+  return sum;
+}
+
 // A fixed v stays the same from step to step; then this compares d numbers.
 void GradientEngine::Memory::update_scores(ConstMatrixView v) {
   MatrixView known = scored_decoder.view();
   if (std::equal(v.data, v.data + v.stride, known.data)) return;
   std::copy_n(v.data, v.stride, known.data);
   const Dataset& data = model->data();
-  const auto direction_v = v.eigen().row(0);
   const auto parts = static_cast<std::ptrdiff_t>(workers.size());
   pool->run(parts, [&](std::ptrdiff_t c) {
     MatrixView widened = workers[static_cast<std::size_t>(c)].widened_row.view();
@@ -36,7 +46,7 @@ void GradientEngine::Memory::update_scores(ConstMatrixView v) {
           std::copy_n(float_tokens.data() + (data.offset(i) + t) * token.stride, token.stride, widened.data);
           token = widened;
         }
-        into[t] = label * token.eigen().row(0).dot(direction_v);
+        into[t] = label * decoder_score(token, v);
       }
     }
   });
@@ -154,12 +164,10 @@ void GradientEngine::Memory::finish_prompt(Gradient& gradient) {
 double GradientEngine::Memory::penalty(const ParameterBlocks& parameters, Gradient* gradient) const {
   const double lambda = model->penalty();
   if (lambda == 0) return 0;
-  double sum = 0;
+  if (gradient == nullptr) return lambda * penalized_square(*model, parameters);
   for (const Block name : model->trained()) {
     if (name == Block::v) continue;
     const ConstMatrixView w = parameters.view(parameters.find(name));
-    sum += w.eigen().squaredNorm();
-    if (gradient == nullptr) continue;
     const std::ptrdiff_t b = gradient->blocks.find(name);
     double& scale = gradient->log_scale[static_cast<std::size_t>(b)];
     double own = scale;
@@ -172,7 +180,7 @@ double GradientEngine::Memory::penalty(const ParameterBlocks& parameters, Gradie
     for (std::ptrdiff_t j = 0; j < g.flat_size(); ++j) g.data[j] = keep * g.data[j] + add * w.data[j];
     scale = own;
   }
-  return lambda * sum;
+  return lambda * penalized_square(*model, parameters);
 }
 
 Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradient* gradient) {

@@ -64,6 +64,11 @@ Matrix combined_weights(const Parameters& parameters) {
   throw bad_input("these parameters have no W and no K, Q: a prompt has no combined weights");
 }
 
+Matrix attention_weights(const Parameters& parameters) {
+  if (parameters.p.size() > 0) return parameters.p;
+  return combined_weights(parameters);
+}
+
 ParameterBlocks::ParameterBlocks(std::vector<BlockShape> shapes) : shapes_(std::move(shapes)) {
   std::ptrdiff_t size = 0;
   for (const BlockShape& shape : shapes_) {

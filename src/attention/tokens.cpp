@@ -140,4 +140,10 @@ double selection_margin(const Dataset& data, const Selection& selection, const P
   return smallest_difference(data, selection, [&](std::ptrdiff_t) { return u; });
 }
 
+double selection_margin(const Attention& model, const Selection& selection, const Matrix& weights) {
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()))
+    return selection_margin(model.data(), selection, *prompt, weights.col(0));
+  return selection_margin(model.data(), selection, weights);
+}
+
 }  // namespace attmirror

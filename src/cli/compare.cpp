@@ -1,10 +1,4 @@
-// attmirror compare: did the training go where theory says? The weights of a run against a max-margin
-// solution, in three numbers that do not depend on the size of either:
-//
-//   directional_bregman   D(W_svm / |W_svm|_p, W / |W|_p), 0 only for equal directions
-//   correlation           the cosine between the two
-//   margin_ratio          (margin of W on the svm's tokens / |W|) / (the same of W_svm), in the norm of the run's
-//                         geometry; at most 1 where the solution is that of this norm
+// attmirror compare: the weights of a run against a max-margin solution, in the geometry of the run.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "cli/saved_model.hpp"
@@ -12,9 +6,9 @@
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
+#include <attmirror/descent/comparison.hpp>
 #include <attmirror/descent/run_folder.hpp>
 #include <attmirror/margin/svm_file.hpp>
-#include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 
 #include <cmath>
@@ -63,37 +57,6 @@ Dataset load_data(const SavedRun& run, const CompareOptions& options) {
   }
 }
 
-double margin_of(const Attention& model, const Matrix& weights, const Selection& selection) {
-  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization()))
-    return selection_margin(model.data(), selection, *prompt, weights.col(0));
-  return selection_margin(model.data(), selection, weights);
-}
-
-// In what to compare: the p of the divergence, and the norm that margins are divided by.
-struct Measure {
-  double p;
-  Norm norm;
-};
-
-// The three numbers for one set of weights; not numbers where the weights are 0 or not finite.
-struct Comparison {
-  double directional_bregman = std::numeric_limits<double>::quiet_NaN();
-  double correlation = directional_bregman, margin_ratio = directional_bregman;
-};
-
-Comparison compare(const Attention& model, const Matrix& svm, const Matrix& weights, const Selection& alpha,
-                   const Measure& measure) {
-  Comparison result;
-  if (weights.isZero(0) || !weights.allFinite()) return result;
-  result.directional_bregman = directional_bregman(svm, weights, measure.p);
-  result.correlation = correlation(svm, weights);
-  // Both margins are measured: a solution that was stored at another scale than margin 1 gives the same ratio. One
-  // that does not separate the selected tokens has none.
-  const double best = margin_of(model, svm, alpha) / norm(svm, measure.norm);
-  if (best > 0) result.margin_ratio = margin_of(model, weights, alpha) / norm(weights, measure.norm) / best;
-  return result;
-}
-
 Json to_json(const Comparison& c) {
   return {{"directional_bregman", finite_or_null(c.directional_bregman)},
           {"correlation", finite_or_null(c.correlation)},
@@ -126,7 +89,7 @@ int run_compare(const CompareOptions& options, bool p_given) {
   if (!run.result && !options.common.quiet)
     note(fmt::format("the run in {} has not ended: compared at its checkpoint, step {}", options.run.string(),
                      run.step));
-  const Matrix weights = compared_weights(run.parameters);
+  const Matrix weights = attention_weights(run.parameters);
   if (weights.isZero(0))
     throw bad_input(
         fmt::format("the weights of the run in {} are 0: they have no direction", options.run.string()));
@@ -142,7 +105,7 @@ int run_compare(const CompareOptions& options, bool p_given) {
   if (options.trace)
     for (const Record& record : run.records)
       trace.emplace_back(record.step,
-                         compare(model, svm.weights, compared_weights(record.parameters), alpha, measure));
+                         compare(model, svm.weights, attention_weights(record.parameters), alpha, measure));
 
   if (options.common.json) {
     Json json = {{"status", "done"}, {"p", measure.p}, {"norm", to_string(measure.norm)}};

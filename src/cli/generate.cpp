@@ -1,18 +1,18 @@
 // attmirror generate: the papers' data from their seeds, and data of the same kinds in other sizes.
 //
-// One table says what kinds there are, which options each takes and how it is made; help, messages and the
-// check that an option belongs to the kind all read it.
+// The table of data/generator_kinds.hpp says what kinds there are and which settings each takes; help, messages and
+// the check that an option belongs to the kind all read it.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
+#include <attmirror/data/generator_kinds.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/data/head_data.hpp>
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/prompt_data.hpp>
-#include <attmirror/data/visualization_data.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -26,155 +26,20 @@ namespace attmirror::cli {
 
 namespace {
 
-// What the user said; the kind has defaults for the rest.
-struct Given {
-  std::optional<std::int64_t> samples, tokens, dim, min_tokens, queries;
-  std::optional<std::uint64_t> seed;
-  std::optional<double> score;
-  std::optional<std::string> query_from, scores, label_margin;
-};
-
-// A dataset, and the seed it was made from if it has one.
-struct Made {
-  Dataset data;
-  std::optional<std::uint64_t> seed{};
-};
-
-template <class T>
-void take(T& field, const std::optional<T>& given) {
-  if (given) field = *given;
-}
-
-template <class T>
-void take_choice(T& field, const char* name, const std::optional<std::string>& given,
-                 const std::vector<std::pair<std::string, T>>& choices) {
-  if (!given) return;
-  std::vector<std::string> names;
-  for (const auto& [word, value] : choices) {
-    if (word == *given) {
-      field = value;
-      return;
-    }
-    names.push_back(word);
+// The options of a kind beside --output: one for each of its settings.
+std::vector<std::string> options_of(const GeneratorKind& kind) {
+  std::vector<std::string> options;
+  for (std::string name : kind.settings) {
+    std::ranges::replace(name, '_', '-');
+    options.push_back("--" + name);
   }
-  throw bad_input(fmt::format("{} is \"{}\": expected {}", name, *given, fmt::join(names, ", ")));
-}
-
-Made make_sphere(const Given& given) {
-  SphereData options;
-  take(options.samples, given.samples);
-  take(options.tokens, given.tokens);
-  take(options.dim, given.dim);
-  take(options.seed, given.seed);
-  take(options.queries, given.queries);
-  if (given.min_tokens && *given.min_tokens != 0) options.min_tokens = *given.min_tokens;
-  using enum SphereData::QueryFrom;
-  take_choice(options.query_from, "query-from", given.query_from,
-              {{"draw", draw}, {"first", first_token}, {"last", last_token}, {"all", all_tokens}});
-  return {generate(options), options.seed};
-}
-
-Made make_single_input(const Given& given) {
-  SingleInputData options;
-  using enum SingleInputData::Scores;
-  take_choice(options.scores, "scores", given.scores, {{"equal", equal}, {"unequal", unequal}});
-  return {generate(options)};
-}
-
-Made make_joint_prompt(const Given& given) {
-  JointPromptData options;
-  using enum JointPromptData::LabelMargin;
-  take_choice(options.label_margin, "label-margin", given.label_margin, {{"tight", tight}, {"slack", slack}});
-  return {generate(options)};
-}
-
-Made make_loss_comparison(const Given& given) {
-  LossComparisonData options;
-  take(options.score, given.score);
-  return {generate(options)};
-}
-
-template <class Options>
-Made make_seeded(const Given& given) {
-  Options options;
-  take(options.seed, given.seed);
-  return {generate(options), options.seed};
-}
-
-template <class Options>
-Made make_sized(const Given& given) {
-  Options options;
-  take(options.samples, given.samples);
-  take(options.tokens, given.tokens);
-  take(options.dim, given.dim);
-  take(options.seed, given.seed);
-  return {generate(options), options.seed};
-}
-
-struct Kind {
-  std::string name, description;
-  std::vector<std::string> options;  // those it takes beside --output
-  Made (*make)(const Given&);
-};
-
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all = {
-      {"sphere",
-       "tokens, queries and v on the unit sphere (P1, P3)",
-       {"--samples", "--tokens", "--dim", "--seed", "--min-tokens", "--queries", "--query-from"},
-       make_sphere},
-      {"joint",
-       "two sequences for training W and v together (P1)",
-       {},
-       [](const Given&) -> Made { return {generate(JointData{})}; }},
-      {"single-input",
-       "one sequence, for a prompt (P2)",
-       {"--scores", "--key-weights-output"},
-       make_single_input},
-      {"multi-input",
-       "three sequences of seven tokens, for a prompt (P2)",
-       {"--seed", "--key-weights-output"},
-       make_seeded<MultiInputData>},
-      {"joint-prompt",
-       "three sequences for training a prompt and v together (P2)",
-       {"--label-margin"},
-       make_joint_prompt},
-      {"loss-comparison",
-       "two sequences on which losses differ, for a prompt (P2)",
-       {"--score", "--key-weights-output"},
-       make_loss_comparison},
-      {"visualization1",
-       "two sequences in the plane, nuclear solution of rank 1 (P3)",
-       {"--seed"},
-       make_seeded<Visualization1Data>},
-      {"visualization2",
-       "two sequences in the plane, nuclear solution of rank 2 (P3)",
-       {"--seed"},
-       make_seeded<Visualization2Data>},
-      {"relu",
-       "unit tokens with the weights V of a ReLU head (P3)",
-       {"--samples", "--tokens", "--dim", "--seed"},
-       make_sized<ReluHeadData>},
-      {"orthonormal",
-       "orthonormal tokens, for a quadratic head (P3)",
-       {"--samples", "--tokens", "--dim", "--seed"},
-       make_sized<OrthonormalData>},
-  };
-  return all;
-}
-
-const Kind& find_kind(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Kind& kind : kinds()) {
-    if (kind.name == name) return kind;
-    names.push_back(kind.name);
-  }
-  throw bad_input(fmt::format("kind is \"{}\": expected {}", name, fmt::join(names, ", ")));
+  if (kind.score_blind) options.push_back("--key-weights-output");
+  return options;
 }
 
 struct GenerateOptions {
   CommonOptions common;
-  Given given;
+  GeneratorSettings given;
   std::string kind = "sphere";
   std::filesystem::path output, key_weights_output;
 };
@@ -195,8 +60,9 @@ int run_generate(const GenerateOptions& options) {
                                   options.output.string()));
     check_writable(options.key_weights_output);
   }
-  const Made made = find_kind(options.kind).make(options.given);
-  const Dataset& data = made.data;
+  const GeneratorKind& kind = find_generator(options.kind);
+  const GeneratorSettings settings = kind.resolve(options.given);
+  const Dataset data = kind.make(settings);
   save_dataset(options.output, data);
   if (wants_key_weights) {
     const Matrix A = score_blind_key_weights();
@@ -214,7 +80,7 @@ int run_generate(const GenerateOptions& options) {
              {"total_tokens", data.total_tokens()},
              {"total_queries", data.total_queries()},
              {"dim", data.dim()},
-             {"seed", made.seed ? Json(*made.seed) : Json()},
+             {"seed", settings.seed ? Json(*settings.seed) : Json()},
              {"fingerprint", fmt::format("{:016x}", data.fingerprint())}});
   } else if (!options.common.quiet) {
     print(fmt::format("{}: {}\n", options.output.string(), to_string(data)));
@@ -234,14 +100,14 @@ void add_given(CLI::App& app, const std::string& name, std::optional<T>& value, 
       ->type_name(type);
 }
 
-void refuse_options_of_other_kinds(const CLI::App& app, const Kind& kind) {
-  for (const Kind& other : kinds()) {
-    for (const std::string& name : other.options) {
-      if (std::ranges::find(kind.options, name) != kind.options.end() || app.count(name) == 0) continue;
+void refuse_options_of_other_kinds(const CLI::App& app, const GeneratorKind& kind) {
+  const std::vector<std::string> taken = options_of(kind);
+  for (const GeneratorKind& other : generator_kinds()) {
+    for (const std::string& name : options_of(other)) {
+      if (std::ranges::find(taken, name) != taken.end() || app.count(name) == 0) continue;
       throw bad_input(fmt::format("{} is given, but the {} data {}", name, kind.name,
-                                  kind.options.empty()
-                                      ? "have fixed sizes and no seed"
-                                      : fmt::format("take {} only", fmt::join(kind.options, ", "))));
+                                  taken.empty() ? "have fixed sizes and no seed"
+                                                : fmt::format("take {} only", fmt::join(taken, ", "))));
     }
   }
 }
@@ -250,13 +116,14 @@ void refuse_options_of_other_kinds(const CLI::App& app, const Kind& kind) {
 
 Subcommand add_generate(CLI::App& parent) {
   auto options = std::make_shared<GenerateOptions>();
-  Given& given = options->given;
+  GeneratorSettings& given = options->given;
   CLI::App& app = *parent.add_subcommand("generate", "make a dataset from a seed");
   std::string names, footer = "Kinds, and the options each takes:\n";
-  for (const Kind& kind : kinds()) {
+  for (const GeneratorKind& kind : generator_kinds()) {
     names += (names.empty() ? "" : "|") + kind.name;
     footer += fmt::format("  {:<16} {}\n", kind.name, kind.description);
-    if (!kind.options.empty()) footer += fmt::format("  {:<16} {}\n", "", fmt::join(kind.options, " "));
+    if (const auto taken = options_of(kind); !taken.empty())
+      footer += fmt::format("  {:<16} {}\n", "", fmt::join(taken, " "));
   }
   const auto text = [](const std::string&, const std::string& word) { return word; };
   add_text(app, "--kind", options->kind, names, "what to make; see below");
@@ -299,7 +166,7 @@ Subcommand add_generate(CLI::App& parent) {
              "\nExamples:\n  attmirror generate --samples 6 --tokens 8 --dim 10 --seed 1 -o data.npz\n"
              "  attmirror generate --kind multi-input --key-weights-output A.npy -o data.npz");
   return {&app, &options->common, [options, &app] {
-            refuse_options_of_other_kinds(app, find_kind(options->kind));
+            refuse_options_of_other_kinds(app, find_generator(options->kind));
             return run_generate(*options);
           }};
 }

@@ -10,12 +10,17 @@
 #include <attmirror/data/npz.hpp>
 #include <attmirror/data/safetensors.hpp>
 #include <attmirror/descent/run_folder.hpp>
+#include <attmirror/sweep/database.hpp>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attmirror::cli {
 
@@ -147,6 +152,45 @@ Answer describe_run_folder(const fs::path& path) {
   return answer;
 }
 
+Answer describe_sweep(const fs::path& path) {
+  const SweepDatabase database(path);
+  const SweepHeader& header = database.header();
+  std::map<std::string, std::int64_t> by_status;
+  const std::array<std::string, 1> status{"status"};
+  database.for_each_run(status, [&](std::span<const Cell> cells) {
+    if (const auto* word = std::get_if<std::string>(&cells[0])) ++by_status[*word];
+  });
+  const auto names = [](const std::vector<RowColumn>& columns) {
+    std::vector<std::string> result;
+    for (const RowColumn& column : columns) result.push_back(column.name);
+    return result;
+  };
+  std::vector<std::string> arrays;
+  for (const auto& [name, shapes] : database.array_shapes()) arrays.push_back(name);
+  Answer answer;
+  answer.json = {{"kind", "sweep"},
+                 {"path", path.string()},
+                 {"name", header.name},
+                 {"description", header.description},
+                 {"rows", database.count()},
+                 {"by_status", by_status},
+                 {"axes", header.axes},
+                 {"settings", names(header.settings)},
+                 {"metrics", names(header.metrics)},
+                 {"arrays", arrays},
+                 {"file", header.file_text}};
+  answer.text = fmt::format("{}: {} rows{}\n", path.string(), database.count(),
+                            header.name.empty() ? "" : " of " + header.name);
+  if (!header.description.empty()) answer.text += header.description + "\n";
+  answer.text += "\n";
+  for (const auto& [word, count] : by_status) answer.text += fmt::format("{:<12}{}\n", word, count);
+  answer.text += fmt::format("\naxes        {}\n", fmt::join(header.axes, ", "));
+  answer.text += fmt::format("metrics     {}\n", fmt::join(names(header.metrics), ", "));
+  if (!arrays.empty()) answer.text += fmt::format("arrays      {}\n", fmt::join(arrays, ", "));
+  answer.text += fmt::format("\nattmirror sweep {} --summary shows the numbers.\n", path.string());
+  return answer;
+}
+
 std::string first_bytes(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes(8, '\0');
@@ -164,6 +208,7 @@ Answer describe(const fs::path& path) {
   // The content says what a file is, whatever its name; safetensors have no magic bytes.
   const std::string head = first_bytes(path);
   if (head.starts_with("\x93NUMPY")) return describe_arrays(path, "npy", {{"array", load_npy(path)}});
+  if (head == "SQLite f") return describe_sweep(path);
   if (head.starts_with("PK")) {
     const NamedArrays arrays = load_npz(path);
     const auto has = [&](const char* upper, const char* lower) {
@@ -178,7 +223,8 @@ Answer describe(const fs::path& path) {
   if (extension == ".npz") load_npz(path);  // says what is wrong with it
   if (extension == ".npy") load_npy(path);
   throw bad_input(
-      fmt::format("{} is neither an .npz, .npy or .safetensors file nor a run folder", path.string()));
+      fmt::format("{} is neither an .npz, .npy or .safetensors file, a sweep's database nor a run folder",
+                  path.string()));
 }
 
 }  // namespace
@@ -187,7 +233,7 @@ Subcommand add_info(CLI::App& parent) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App& app = *parent.add_subcommand("info", "say what is in a file or a run folder");
   add_path(app, "file", options->path, "FILE",
-           "a dataset or other .npz, .npy, .safetensors, or the folder of a run")
+           "a dataset or other .npz, .npy, .safetensors, the database of a sweep, or the folder of a run")
       ->required();
   add_common_options(app, options->common);
   app.footer("Example:\n  attmirror info data.npz");

@@ -185,7 +185,7 @@ void choose_tokens(const MarginCommand& options, MarginPlan& plan) {
   std::optional<Attention> model;
   if (plan.run) {
     model.emplace(model_of(*plan.run, plan.data));
-    plan.run_weights = compared_weights(plan.run->parameters);
+    plan.run_weights = attention_weights(plan.run->parameters);
     plan.scores = token_scores(*model, plan.run->parameters);
     if (std::holds_alternative<LinearHead>(model->head())) plan.v = plan.run->parameters.v;
   } else if (plan.data.has_decoder()) {

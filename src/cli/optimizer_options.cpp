@@ -1,168 +1,46 @@
 #include "cli/optimizer_options.hpp"
 
 #include <attmirror/base/error.hpp>
+#include <attmirror/descent/optimizer_words.hpp>
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attmirror::cli {
 
 namespace {
 
-// The methods by name. All but the first two and the last are steepest descent in a norm.
-constexpr std::array methods{"md",       "gd",     "steepest", "sign", "coordinate",
-                             "spectral", "signum", "muon",     "adam"};
-
-std::string all_methods(const char* separator) {
-  std::string text;
-  for (const char* method : methods) text += fmt::format("{}{}", text.empty() ? "" : separator, method);
-  return text;
+// The value of an option, if it was given: for the optimizer a default that was not asked for is no word.
+template <class T>
+std::optional<T> if_given(const CLI::App& app, const char* option, const T& value) {
+  return app.count(option) > 0 ? std::optional(value) : std::nullopt;
 }
 
-// The options as they were given, with the questions that they are asked here.
-class Reader {
- public:
-  Reader(const CLI::App& app, const OptimizerOptions& options) : app_(app), options_(options) {}
-
-  bool is(std::string_view method) const { return options_.optimizer == method; }
-  bool given(const std::string& option) const { return app_.count("--" + option) > 0; }
-
-  // An option that the optimizer takes only sometimes.
-  void allow_if(bool taken, const std::string& option, std::string_view otherwise) const {
-    if (!taken && given(option))
-      throw bad_input(
-          fmt::format("{} is given, but optimizer is {}: {}", option, options_.optimizer, otherwise));
-  }
-
-  // What all optimizers have in common.
-  template <class Options>
-  Options common(Options result) const {
-    result.lr = options_.lr;
-    result.eps = parse_eps_policy(options_.eps);
-    if (given("eps-value")) result.eps_value = options_.eps_value;
-    if (!options_.jacobian.empty()) result.jacobian = parse_jacobian(options_.jacobian);
-    result.schedule = parse_schedule(options_.schedule);
-    if constexpr (requires { result.momentum; })
-      if (!options_.momentum.empty()) result.momentum = parse_momentum(options_.momentum);
-    return result;
-  }
-
-  void check_words() const;
-  MirrorDescent mirror_descent() const;
-  GradientDescent gradient_descent() const;
-  SteepestDescent steepest_descent() const;
-  Adam adam() const;
-
- private:
-  SteepestDescent named_method() const;
-
-  const CLI::App& app_;
-  const OptimizerOptions& options_;
-};
-
-// Which optimizer takes which option.
-void Reader::check_words() const {
-  const bool md = is("md"), gd = is("gd"), adam = is("adam"), any_norm = is("steepest");
-  allow_if(md, "geometry", "only md has one");
-  allow_if(md, "entropy-beta", "only md with --geometry entropy has one");
-  allow_if(md, "powers", "only md takes powers");
-  if (gd && options_.p != 2)
-    throw bad_input(fmt::format("p is {}, but gradient descent has p = 2: use --optimizer md", options_.p));
-  allow_if(md || gd, "p", any_norm ? "give --norm" : "only md has one; steepest takes --norm");
-  allow_if(any_norm, "norm",
-           md || gd || adam ? "only steepest takes one" : "it has its own; steepest takes any");
-  allow_if(!adam, "momentum", "its own is --beta1");
-  allow_if(adam, "beta1", "only adam has one; the others take --momentum");
-  allow_if(adam, "beta2", "only adam has one");
-  allow_if(any_norm || is("spectral") || is("muon"), "orthogonalization",
-           "only spectral, muon and steepest with --norm spectral have one");
-  allow_if(!adam, "normalized", "its steps do not depend on the gradient's size anyway");
-  allow_if(any_norm, "unnormalized",
-           md || gd ? "its steps are not normalized unless --normalized is given"
-           : adam   ? "its steps never depend on the gradient's size"
-                    : "its steps are normalized by definition; steepest takes any norm and --unnormalized");
-  if (options_.normalized && options_.unnormalized)
+// Normalized or not is one thing with two flags.
+std::optional<bool> read_normalized(const OptimizerOptions& options) {
+  const std::string& method = options.optimizer;
+  const bool md = method == "md" || method == "gd", adam = method == "adam";
+  if (options.unnormalized && method != "steepest")
+    throw bad_input(fmt::format(
+        "unnormalized is given, but optimizer is {}: {}", method,
+        md     ? "its steps are not normalized unless --normalized is given"
+        : adam ? "its steps never depend on the gradient's size"
+               : "its steps are normalized by definition; steepest takes any norm and --unnormalized"));
+  if (options.normalized && options.unnormalized)
     throw bad_input("both --normalized and --unnormalized are given: expected one of them");
-  if (parse_eps_policy(options_.eps) == EpsPolicy::exact && given("eps-value"))
-    throw bad_input("eps-value is given, but eps is exact: only --eps paper uses it");
-  if (given("eps-value") && ((md || gd) ? !options_.normalized : options_.unnormalized))
-    throw bad_input(
-        "eps-value is given, but steps are not normalized: only normalized ones divide by |g| + eps");
-}
-
-MirrorDescent Reader::mirror_descent() const {
-  MirrorDescent md = common(MirrorDescent{.normalized = options_.normalized});
-  md.geometry = parse_geometry(options_.geometry);
-  const bool entropy = md.geometry == Geometry::hyperbolic_entropy;
-  if (entropy && given("p"))
-    throw bad_input("p is given, but geometry is entropy: it has --entropy-beta instead");
-  if (!entropy && given("entropy-beta"))
-    throw bad_input(
-        fmt::format("entropy-beta is given, but geometry is {}: only entropy has one", options_.geometry));
-  if (md.geometry != Geometry::lp && given("powers"))
-    throw bad_input(
-        fmt::format("powers is given, but geometry is {}: only lp takes powers", options_.geometry));
-  md.p = options_.p;
-  md.beta = options_.entropy_beta;
-  md.power_path = parse_power_path(options_.powers);
-  return md;
-}
-
-GradientDescent Reader::gradient_descent() const {
-  return common(GradientDescent{.normalized = options_.normalized});
-}
-
-SteepestDescent Reader::named_method() const {
-  if (is("sign")) return sign_descent();
-  if (is("coordinate")) return coordinate_descent();
-  if (is("spectral")) return spectral_descent();
-  if (is("signum")) return signum();
-  return muon();
-}
-
-SteepestDescent Reader::steepest_descent() const {
-  SteepestDescent steepest;
-  if (is("steepest")) {
-    if (options_.norm.empty())
-      throw bad_input(
-          "norm is missing: --optimizer steepest takes --norm 1, 2, inf, any other P, nuclear, spectral or "
-          "schatten:P");
-    steepest.norm = parse_norm(options_.norm);
-    steepest.normalized = !options_.unnormalized;
-  } else {
-    steepest = named_method();
-  }
-  const bool remembers = steepest.momentum.kind != MomentumKind::none;
-  steepest = common(steepest);
-  if (remembers && steepest.momentum.kind == MomentumKind::none)
-    throw bad_input(
-        fmt::format("momentum is none, but optimizer is {}: without momentum it is --optimizer {}",
-                    options_.optimizer, is("signum") ? "sign" : "spectral"));
-  if (!options_.orthogonalization.empty() && steepest.norm != Norm::spectral())
-    throw bad_input(
-        fmt::format("orthogonalization is given, but norm is {}: only spectral directions have one",
-                    to_string(steepest.norm)));
-  if (!options_.orthogonalization.empty())
-    steepest.orthogonalization = parse_orthogonalization(options_.orthogonalization);
-  return steepest;
-}
-
-Adam Reader::adam() const {
-  Adam adam = common(Adam{});
-  adam.beta1 = options_.beta1;
-  adam.beta2 = options_.beta2;
-  return adam;
+  if (options.normalized) return true;
+  if (options.unnormalized) return false;
+  return std::nullopt;
 }
 
 }  // namespace
 
 void add_optimizer_options(CLI::App& app, OptimizerOptions& o) {
   const char* group = "Descent";
-  add_text(app, "--optimizer", o.optimizer, all_methods("|"),
+  add_text(app, "--optimizer", o.optimizer, fmt::format("{}", fmt::join(optimizer_methods(), "|")),
            "mirror descent, gradient descent, steepest descent in a norm, or one of those by name")
       ->group(group);
   add_text(app, "--geometry", o.geometry, "lp|schatten|entropy", "the potential of md")->group(group);
@@ -206,18 +84,26 @@ void add_optimizer_options(CLI::App& app, OptimizerOptions& o) {
       ->group(group);
 }
 
-Optimizer make_optimizer(const CLI::App& app, const OptimizerOptions& options) {
-  const Reader reader(app, options);
-  if (std::ranges::find(methods, std::string_view(options.optimizer)) == methods.end())
-    throw bad_input(
-        fmt::format("optimizer is \"{}\": expected one of {}", options.optimizer, all_methods(", ")));
-  reader.check_words();
-  Optimizer optimizer = reader.is("md")     ? Optimizer(reader.mirror_descent())
-                        : reader.is("gd")   ? Optimizer(reader.gradient_descent())
-                        : reader.is("adam") ? Optimizer(reader.adam())
-                                            : Optimizer(reader.steepest_descent());
-  validate(optimizer);
-  return optimizer;
+Optimizer make_optimizer(const CLI::App& app, const OptimizerOptions& o) {
+  OptimizerWords words;
+  words.optimizer = o.optimizer;
+  words.geometry = if_given(app, "--geometry", o.geometry);
+  words.p = if_given(app, "--p", o.p);
+  words.entropy_beta = if_given(app, "--entropy-beta", o.entropy_beta);
+  words.norm = if_given(app, "--norm", o.norm);
+  words.lr = if_given(app, "--lr", o.lr);
+  words.momentum = if_given(app, "--momentum", o.momentum);
+  words.schedule = if_given(app, "--schedule", o.schedule);
+  words.beta1 = if_given(app, "--beta1", o.beta1);
+  words.beta2 = if_given(app, "--beta2", o.beta2);
+  words.orthogonalization = if_given(app, "--orthogonalization", o.orthogonalization);
+  words.eps = if_given(app, "--eps", o.eps);
+  words.eps_value = if_given(app, "--eps-value", o.eps_value);
+  words.jacobian = if_given(app, "--jacobian", o.jacobian);
+  words.powers = if_given(app, "--powers", o.powers);
+  if (std::ranges::find(optimizer_methods(), o.optimizer) != optimizer_methods().end())
+    words.normalized = read_normalized(o);
+  return make_optimizer(words);
 }
 
 }  // namespace attmirror::cli

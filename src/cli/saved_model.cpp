@@ -28,9 +28,4 @@ Attention model_of(const SavedRun& run, const Dataset& data) {
                    attention_options(run.config));
 }
 
-Matrix compared_weights(const Parameters& parameters) {
-  if (parameters.p.size() > 0) return parameters.p;
-  return combined_weights(parameters);
-}
-
 }  // namespace attmirror::cli

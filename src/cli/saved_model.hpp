@@ -17,7 +17,4 @@ Parameterization parameterization_of(const SavedRun& run);
 // The model that was trained; views `data`, which is that of load_run_data().
 Attention model_of(const SavedRun& run, const Dataset& data);
 
-// What is compared with a max-margin solution: W, K Q^T, or the prompt as one column.
-Matrix compared_weights(const Parameters& parameters);
-
 }  // namespace attmirror::cli

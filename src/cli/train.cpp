@@ -143,7 +143,7 @@ int exit_code(const RunResult& result, const TrainOptions& options, int signal) 
 
 Dataset load_data(const TrainOptions& options, const TrainPlan& plan) {
   Dataset data = load_dataset(options.data);
-  if (plan.mask != Mask::causal) return data;
+  if (plan.model.mask != Mask::causal) return data;
   try {
     return with_causal_mask(std::move(data));
   } catch (const Error& error) {
@@ -164,7 +164,7 @@ void check_start(const Attention& model, const TrainPlan& plan) {
 int run_train(const CLI::App& app, const TrainOptions& options) {
   const TrainPlan plan = make_plan(app, options);
   const Dataset data = load_data(options, plan);
-  const Attention model(data, plan.parameterization, plan.loss, plan.attention);
+  const Attention model = make_attention(data, plan.model);
   check_record_memory(model, plan.descent);
   check_start(model, plan);
   const RunConfig config = describe_run(model, plan.optimizer, plan.descent, plan.sources);

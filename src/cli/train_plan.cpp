@@ -1,14 +1,9 @@
 #include "cli/train_plan.hpp"
 
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/npy.hpp>
-#include <attmirror/data/npz.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -16,105 +11,26 @@ namespace attmirror::cli {
 
 namespace {
 
-void set_block(Parameters& parameters, Block block, const Array& array, const std::string& name) {
-  visit_block(parameters, block, [&](auto& values) {
-    if constexpr (std::is_same_v<decltype(values), Vector&>)
-      values = to_vector(array, name);
-    else
-      values = to_matrix(array, name);
-  });
+// The value of an option, if it was given.
+template <class T>
+std::optional<T> if_given(const CLI::App& app, const char* option, const T& value) {
+  return app.count(option) > 0 ? std::optional(value) : std::nullopt;
 }
 
-// A .npy file is the attention's one block; an .npz file holds blocks by name, as final.npz of a run does.
-Parameters load_initial_blocks(const std::filesystem::path& path, const Parameterization& parameterization) {
-  Parameters given;
-  if (path.extension() == ".npy") {
-    if (std::holds_alternative<KQ>(parameterization))
-      throw bad_input(
-          fmt::format("init is file:{}: parameterization KQ needs an .npz file with K and Q", path.string()));
-    const bool prompt = std::holds_alternative<Prompt>(parameterization);
-    set_block(given, prompt ? Block::p : Block::W, load_npy(path), path.string());
-    return given;
-  }
-  const NamedArrays arrays = load_npz(path);
-  bool found = false;
-  for (const Block block : all_blocks) {
-    const auto array = arrays.find(std::string(to_string(block)));
-    if (array == arrays.end()) continue;
-    set_block(given, block, array->second, fmt::format("{}: {}", path.string(), array->first));
-    found = true;
-  }
-  if (!found) throw bad_input(fmt::format("{} holds none of the blocks W, K, Q, p, v", path.string()));
-  return given;
-}
-
-// A file that lacks what is to be trained (a dataset has a v, too) is a mistake; v may be left to the data.
-void require_attention_blocks(const Parameters& given, const TrainPlan& plan) {
-  std::vector<Block> needed = plan.attention.train;
-  if (needed.empty())
-    needed = std::holds_alternative<W>(plan.parameterization)    ? std::vector{Block::W}
-             : std::holds_alternative<KQ>(plan.parameterization) ? std::vector{Block::K, Block::Q}
-                                                                 : std::vector{Block::p};
-  for (const Block block : needed)
-    if (block != Block::v && visit_block(given, block, [](const auto& values) { return values.size() == 0; }))
-      throw bad_input(fmt::format("init is file:{}: the file has no {}, which is to be trained",
-                                  plan.sources.init.string(), to_string(block)));
-}
-
-Initialization make_init(const CLI::App& app, const TrainOptions& options, TrainPlan& plan) {
-  Initialization init;
-  init.seed = options.init_seed;
-  const bool kq = std::holds_alternative<KQ>(plan.parameterization);
-  const std::string word = options.init.empty() ? (kq ? "uniform" : "zero") : options.init;
-  if (app.count("--init-seed") > 0 && (word == "zero" || word.starts_with("file:")))
-    throw bad_input(
-        fmt::format("init-seed is given, but init is {}: only uniform and normal are random", word));
-  if (word == "zero") return init;
-  if (word == "uniform") {
-    init.kind = InitKind::uniform;
-  } else if (word == "normal" || word.starts_with("normal:")) {
-    init.kind = InitKind::normal;
-    if (word.size() > 7) init.std = parse_number("std of init", word.substr(7));
-    if (word == "normal:") throw bad_input("init is \"normal:\": expected a number after the colon");
-  } else if (word.starts_with("file:")) {
-    plan.sources.init = word.substr(5);
-    init.given = load_initial_blocks(plan.sources.init, plan.parameterization);
-    require_attention_blocks(init.given, plan);
-  } else {
-    throw bad_input(fmt::format(
-        "init is \"{}\": expected zero, normal, normal:STD, uniform, file:W0.npy or file:BLOCKS.npz", word));
-  }
-  return init;
-}
-
-std::vector<Block> parse_blocks(const std::string& text) {
-  std::vector<Block> blocks;
-  if (text.empty()) return blocks;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    blocks.push_back(parse_block(rest.substr(0, comma)));
-    if (comma == std::string_view::npos) return blocks;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-Parameterization make_parameterization(const TrainOptions& options, TrainPlan& plan) {
-  if (options.params != "KQ" && options.rank != 0)
-    throw bad_input(
-        fmt::format("rank is {}, but params is {}: only KQ has a rank", options.rank, options.params));
-  if (options.params != "prompt" && !options.key_weights.empty())
-    throw bad_input(
-        fmt::format("key-weights is given, but params is {}: only a prompt has them", options.params));
-  if (options.params == "W") return W{};
-  if (options.params == "KQ") return KQ{options.rank};
-  if (options.params != "prompt")
-    throw bad_input(fmt::format("params is \"{}\": expected W, KQ or prompt", options.params));
-  Prompt prompt;
-  if (!options.key_weights.empty()) {
-    plan.sources.key_weights = options.key_weights;
-    prompt.key_weights = to_matrix(load_npy(options.key_weights), options.key_weights.string());
-  }
-  return prompt;
+ModelWords model_words(const CLI::App& app, const TrainOptions& options) {
+  ModelWords words;
+  words.params = options.params;
+  words.rank = options.rank;
+  words.key_weights = if_given(app, "--key-weights", options.key_weights);
+  words.loss = options.loss;
+  words.head = options.head;
+  words.mask = options.mask;
+  words.scaled = options.scaled;
+  words.penalty = options.penalty;
+  words.train = if_given(app, "--train", options.train);
+  words.init = if_given(app, "--init", options.init);
+  words.init_seed = if_given(app, "--init-seed", options.init_seed);
+  return words;
 }
 
 void check_files(const CLI::App& app, const TrainOptions& options) {
@@ -198,16 +114,7 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   TrainPlan plan;
   plan.sources.data = options.data;
   plan.optimizer = make_optimizer(app, options.optimizer);
-  plan.loss = parse_loss(options.loss);
-  plan.attention.train = parse_blocks(options.train);
-  plan.attention.head = parse_head(options.head);
-  plan.attention.scaled = options.scaled;
-  plan.attention.penalty = options.penalty;
-  if (options.mask != "none" && options.mask != "causal")
-    throw bad_input(fmt::format(
-        "mask is \"{}\": expected none or causal (a mask of your own is the array mask of the data)",
-        options.mask));
-  if (options.mask == "causal") plan.mask = Mask::causal;
+  plan.model = plan_model(model_words(app, options));
   DescentOptions& descent = plan.descent;
   descent.steps = options.steps;
   descent.saturation = options.saturation;
@@ -224,9 +131,10 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
     throw bad_input(
         fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
   descent.validate();
-  plan.parameterization = make_parameterization(options, plan);
-  descent.init = make_init(app, options, plan);
-  descent.init.validate();
+  plan.model = load_files(std::move(plan.model));
+  descent.init = plan.model.init;
+  plan.sources.key_weights = plan.model.key_weights_path;
+  plan.sources.init = plan.model.init_path;
   return plan;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cli/optimizer_options.hpp"
 #include "cli/options.hpp"
+#include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/run_config.hpp>
 
 #include <filesystem>
@@ -42,10 +43,7 @@ struct TrainOptions {
 void add_train_options(CLI::App& app, TrainOptions& options);
 
 struct TrainPlan {
-  Parameterization parameterization;
-  Loss loss;
-  AttentionOptions attention;
-  Mask mask = Mask::none;  // to put on the data
+  ModelPlan model;
   Optimizer optimizer;
   DescentOptions descent;
   RunSources sources;

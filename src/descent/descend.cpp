@@ -1,4 +1,5 @@
-#include <attmirror/attention/tokens.hpp>
+#include "descent/pulse_timer.hpp"
+#include "descent/run_progress.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/descent/descend.hpp>
@@ -6,9 +7,7 @@
 #include <attmirror/mirror/direction.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,12 +17,6 @@
 namespace attmirror {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A text that is equal for equal models on the same data.
 std::string describe(const Attention& model) {
@@ -63,27 +56,6 @@ void restore(const std::string& name, const Checkpoint& checkpoint, std::span<do
                                   saved->second[i]));
   std::ranges::copy(saved->second, numbers.begin());
 }
-
-// Reading the clock costs as much as a tenth of a small step, so it is read every so many steps: as many as
-// take about a millisecond.
-class PulseTimer {
- public:
-  bool due() {
-    if (--countdown_ > 0) return false;
-    const double elapsed = seconds_since(last_look_);
-    if (elapsed < 0.5e-3)
-      interval_ = std::min<std::int64_t>(2 * interval_, 1 << 16);
-    else if (elapsed > 2e-3)
-      interval_ = std::max<std::int64_t>(interval_ / 2, 1);
-    countdown_ = interval_;
-    last_look_ = Clock::now();
-    return true;
-  }
-
- private:
-  std::int64_t interval_ = 1, countdown_ = 1;
-  Clock::time_point last_look_ = Clock::now();
-};
 
 }  // namespace
 
@@ -132,66 +104,24 @@ double attention_norm(const Parameters& parameters, const Norm& norm) {
 }
 
 struct Descent::State {
-  const Attention* model;
-  Optimizer optimizer;
-  DescentOptions options;
+  RunProgress progress;
   ThreadPool pool;
   GradientEngine engine;
   ParameterBlocks weights;
   std::unique_ptr<UpdateRule> rule;
   Gradient gradient;
-  std::vector<Record> records;
-  std::int64_t step = 0;
-  Evaluation value{std::numeric_limits<double>::quiet_NaN(), 0};
   double seconds_before = 0;
-  Clock::time_point start = Clock::now();
+  PulseTimer::Clock::time_point start = PulseTimer::Clock::now();
 
   State(const Attention& m, const Optimizer& o, const DescentOptions& d)
-      : model(&m),
-        optimizer((attmirror::validate(o), o)),
-        options((d.validate(), d)),
+      : progress(m, (attmirror::validate(o), o), (d.validate(), d)),
         pool(d.threads),
         engine(m, EngineOptions{.jacobian = jacobian_for(o), .path = d.path, .storage = d.storage}, pool),
         weights(m.blocks()),
         gradient(engine.make_gradient()) {}
 
-  double seconds() const { return seconds_before + seconds_since(start); }
-  Record make_record() const;
-  void record(const DescentCallbacks& callbacks, bool scheduled);
-  Run finish(RunStatus status);
+  double seconds() const { return seconds_before + PulseTimer::seconds_since(start); }
 };
-
-Record Descent::State::make_record() const {
-  Record record;
-  record.step = step;
-  record.loss = value.loss;
-  record.max_softmax = value.max_softmax;
-  Parameters now = weights.parameters();
-  record.norm = attention_norm(now, geometry_norm(optimizer));
-  if (options.keep == Keep::parameters) record.parameters = std::move(now);
-  return record;
-}
-
-void Descent::State::record(const DescentCallbacks& callbacks, bool scheduled) {
-  Record record = make_record();
-  record.scheduled = scheduled;
-  records.push_back(std::move(record));
-  if (callbacks.on_record) callbacks.on_record(records.back());
-}
-
-Run Descent::State::finish(RunStatus status) {
-  Run run;
-  run.status = status;
-  run.steps = step;
-  run.loss = value.loss;
-  run.max_softmax = value.max_softmax;
-  run.final_parameters = weights.parameters();
-  run.norm = attention_norm(run.final_parameters, geometry_norm(optimizer));
-  if (status != RunStatus::diverged) run.selected = selected_tokens(*model, run.final_parameters);
-  run.records = records;
-  run.seconds = seconds();
-  return run;
-}
 
 Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options)
     : state_(std::make_unique<State>(model, optimizer, options)) {
@@ -226,68 +156,58 @@ Descent::Descent(const Attention& model, const Optimizer& optimizer, const Desce
     blocks->assign(saved->second);
   }
   for (auto& [name, numbers] : s.rule->numbers()) restore(name, checkpoint, numbers);
-  s.step = checkpoint.step;
+  s.progress.step = checkpoint.step;
   s.seconds_before = checkpoint.seconds;
   // The last record of the earlier part is made again if it is still wanted.
   for (const Record& record : checkpoint.records)
-    if (record.scheduled && record.step < s.step) s.records.push_back(record);
+    if (record.scheduled && record.step < checkpoint.step) s.progress.records.push_back(record);
 }
 
 Descent::~Descent() = default;
 
 Run Descent::run(const DescentCallbacks& callbacks) {
   State& s = *state_;
-  s.start = Clock::now();
+  RunProgress& progress = s.progress;
+  const double limit = progress.options().seconds;
+  s.start = PulseTimer::Clock::now();
   PulseTimer timer;
-  Clock::time_point last_pulse = s.start;
-  std::int64_t next_record = s.options.record.next(s.step);
+  progress.begin();
   for (;;) {
-    bool stop_asked = false, time_over = false;
+    Request request = Request::none;
     if (timer.due()) {
-      time_over = s.options.seconds > 0 && s.seconds() >= s.options.seconds;
-      if (callbacks.on_pulse && seconds_since(last_pulse) >= 0.1) {
-        stop_asked = callbacks.on_pulse(*this) == Command::stop;
-        last_pulse = Clock::now();
-      }
+      if (limit > 0 && s.seconds() >= limit) request = Request::time_over;
+      if (callbacks.on_pulse && timer.pulse() && callbacks.on_pulse(*this) == Command::stop)
+        request = Request::stop;
     }
-    s.value = s.engine.evaluate(s.weights, s.gradient);
-    if (!std::isfinite(s.value.loss)) return s.finish(RunStatus::diverged);
-    const bool scheduled = s.step == next_record;
-    if (scheduled) {
-      s.record(callbacks, true);
-      next_record = s.options.record.next(s.step + 1);
+    progress.value = s.engine.evaluate(s.weights, s.gradient);
+    const Decision decision = progress.decide(request);
+    if (decision.keep != Decision::Keep::nothing) {
+      const Record& record = progress.record(decision, s.weights);
+      if (callbacks.on_record) callbacks.on_record(record);
     }
-    if (stop_asked) return s.finish(RunStatus::interrupted);
-
-    const bool saturated = s.options.saturation > 0 && s.value.max_softmax >= s.options.saturation;
-    if (s.step >= s.options.steps || saturated || time_over) {
-      if (!scheduled) s.record(callbacks, false);
-      return s.finish(saturated                   ? RunStatus::saturated
-                      : s.step >= s.options.steps ? RunStatus::completed
-                                                  : RunStatus::out_of_time);
-    }
-    s.rule->step(s.gradient, {s.step, s.value.loss}, s.weights);
-    ++s.step;
+    if (decision.status) return progress.finish(*decision.status, s.weights, s.seconds());
+    s.rule->step(s.gradient, {progress.step, progress.value.loss}, s.weights);
+    ++progress.step;
   }
 }
 
-std::int64_t Descent::step() const { return state_->step; }
-double Descent::loss() const { return state_->value.loss; }
+std::int64_t Descent::step() const { return state_->progress.step; }
+double Descent::loss() const { return state_->progress.value.loss; }
 double Descent::seconds() const { return state_->seconds(); }
 
 Checkpoint Descent::checkpoint() const {
   const State& s = *state_;
   Checkpoint checkpoint;
-  checkpoint.model = describe(*s.model);
-  checkpoint.rule = attmirror::to_string(s.optimizer);
-  checkpoint.data_fingerprint = s.model->data().fingerprint();
-  checkpoint.step = s.step;
+  checkpoint.model = describe(s.progress.model());
+  checkpoint.rule = attmirror::to_string(s.progress.optimizer());
+  checkpoint.data_fingerprint = s.progress.model().data().fingerprint();
+  checkpoint.step = s.progress.step;
   checkpoint.seconds = s.seconds();
   checkpoint.weights = s.weights.parameters();
   for (const auto& [name, blocks] : s.rule->state()) checkpoint.state[name] = blocks->parameters();
   for (const auto& [name, numbers] : s.rule->numbers())
     checkpoint.numbers[name].assign(numbers.begin(), numbers.end());
-  checkpoint.records = s.records;
+  checkpoint.records = s.progress.records;
   return checkpoint;
 }
 

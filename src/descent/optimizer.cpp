@@ -215,13 +215,17 @@ double geometry_p(const Optimizer& optimizer) {
   return md != nullptr && md->geometry == Geometry::lp ? md->p : 2.0;
 }
 
-std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const Attention& model,
-                                      const ParameterBlocks& weights) {
+void validate(const Optimizer& optimizer, const Loss& loss) {
   validate(optimizer);
   const auto schedule = std::visit([](const auto& options) { return options.schedule.kind; }, optimizer);
-  if (schedule == ScheduleKind::polyak && std::holds_alternative<Linear>(model.loss()))
+  if (schedule == ScheduleKind::polyak && std::holds_alternative<Linear>(loss))
     throw bad_input(
         "schedule is polyak with the linear loss, which has no lower bound for Polyak's step to aim at");
+}
+
+std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const Attention& model,
+                                      const ParameterBlocks& weights) {
+  validate(optimizer, model.loss());
   struct Make {
     const Attention& model;
     const ParameterBlocks& weights;

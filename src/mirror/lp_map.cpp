@@ -1,5 +1,6 @@
 #include "base/dispatch.hpp"
 #include "mirror/lp_bregman.hpp"
+#include "mirror/lp_norm.hpp"
 #include "mirror/power_kernels.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/lp_map.hpp>
@@ -136,18 +137,18 @@ void LpMap::inverse(ConstMatrixView y, MatrixView w) const {
   kernels_for(inverse_).signed_power(y.data, w.data, y.flat_size(), kernel_exponent(inverse_));
 }
 
-namespace {
-
-double root(double sum, const LpMap::Exponent& exponent) {
+double lp_root(double sum, const LpMap::Exponent& exponent) {
   return exponent.value == 2 ? std::sqrt(sum) : std::pow(sum, 1 / exponent.value);
 }
+
+namespace {
 
 // (sum |w_j|^r)^{1/r} = m (sum |w_j / m|^r)^{1/r} with m = max |w_j|: no power exceeds 1, and what underflows is too
 // small to count.
 double scaled_norm(ConstMatrixView w, const LpMap::Exponent& exponent) {
   const double largest = power_table().max_abs(w.data, w.flat_size());
   if (largest == 0 || !std::isfinite(largest)) return largest;
-  if (largest < 0x1p-1000) {  // 1/m would overflow for the smallest: lift them first, some at a time
+  if (largest < smallest_divisor) {  // 1/m would overflow for the smallest: lift them first, some at a time
     alignas(64) std::array<double, 256> lifted;
     double sum = 0;
     for (std::ptrdiff_t first = 0, size = 0; first < w.flat_size(); first += size) {
@@ -157,18 +158,16 @@ double scaled_norm(ConstMatrixView w, const LpMap::Exponent& exponent) {
       sum += kernels_for(exponent).sum_power(lifted.data(), size, 1 / (largest * 0x1p1000),
                                              kernel_exponent(exponent));
     }
-    return largest * root(sum, exponent);
+    return largest * lp_root(sum, exponent);
   }
   const double sum =
       kernels_for(exponent).sum_power(w.data, w.flat_size(), 1 / largest, kernel_exponent(exponent));
-  return largest * root(sum, exponent);
+  return largest * lp_root(sum, exponent);
 }
 
-// The plain sum serves almost always. Far from 1 its root would lose digits to the rounding of 1/r, and in the end
-// overflow: there the scaled one serves.
 double norm_of(ConstMatrixView w, const LpMap::Exponent& exponent) {
   const double sum = kernels_for(exponent).sum_power(w.data, w.flat_size(), 1.0, kernel_exponent(exponent));
-  return sum > 1e-12 && sum < 1e12 ? root(sum, exponent) : scaled_norm(w, exponent);
+  return plain_sum_serves(sum) ? lp_root(sum, exponent) : scaled_norm(w, exponent);
 }
 
 }  // namespace

@@ -78,6 +78,9 @@ void visit_blocks(Parameters& a, const Parameters& b, Visitor visitor) {
 // which has none.
 Matrix combined_weights(const Parameters& parameters);
 
+// What a max-margin solution is compared with: the combined weights, or the prompt p as one column.
+Matrix attention_weights(const Parameters& parameters);
+
 // One block in the memory of the training loop. W and K are stored transposed (`transposed`), so that
 // W z = sum_c z_c W[:,c] walks along rows.
 struct BlockShape {

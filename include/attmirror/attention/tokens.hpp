@@ -31,5 +31,7 @@ Selection selected_tokens(const Attention& model, const Parameters& parameters);
 double selection_margin(const Dataset& data, const Selection& selection, const Matrix& W);
 double selection_margin(const Dataset& data, const Selection& selection, const Prompt& prompt,
                         const Vector& p);
+// The same for the weights of this model's parameterization, as attention_weights() gives them.
+double selection_margin(const Attention& model, const Selection& selection, const Matrix& weights);
 
 }  // namespace attmirror

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <attmirror/attention/gradient.hpp>
+#include <attmirror/attention/loss.hpp>
 #include <attmirror/descent/step_options.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 #include <attmirror/mirror/norm.hpp>
@@ -99,6 +100,7 @@ SteepestDescent muon(double lr = 0.1, double beta = 0.95,
                      Orthogonalization orthogonalization = Orthogonalization::newton_schulz);
 
 void validate(const Optimizer& optimizer);
+void validate(const Optimizer& optimizer, const Loss& loss);  // besides, whether it can minimise such a loss
 
 // "mirror descent, p = 3, lr = 0.1, normalized, eps exact": equal texts mean equal rules, so checkpoints
 // carry it.

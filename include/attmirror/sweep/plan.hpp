@@ -71,6 +71,17 @@ struct RecordPlan {
   bool keep_path = false;        // recorded blocks, as arrays "path.W" with the record as first axis
 };
 
+// A setting that a sweep file may fix or vary. docs/sweep.md lists them from here.
+struct SweepSetting {
+  std::string name;          // p
+  std::string table;         // where it may be fixed: data or train
+  std::string type;          // whole number, seed, number, true or false, text, norm
+  std::string default_text;  // 2; empty: it has none
+  std::string meaning;
+};
+
+const std::vector<SweepSetting>& sweep_settings();
+
 // One run: its settings as the columns of the table say.
 struct RunSettings {
   std::string key;
@@ -86,6 +97,8 @@ struct PreparedRun {
   std::string config;  // everything resolved, as JSON: the config.json of the same run by `attmirror train`
 };
 
+class SweepCache;
+
 struct SweepPlan {
   std::string name, description;
   std::string text;                // of the file
@@ -96,12 +109,23 @@ struct SweepPlan {
   RecordPlan record;
   std::string record_text;  // equal texts mean equal records; part of each run's key
 
-  // Throws Error (bad input) naming the run and the setting that does not work for it.
+  std::shared_ptr<SweepCache> cache;  // data that several runs have in common; null: every run makes its own
+
+  // May be called from several threads at once. Throws Error (bad input) naming the run and what does not work for it.
   PreparedRun prepare(std::size_t run) const;
 };
 
+// The two commands that repeat a run by itself, `attmirror generate ... -o data.npz` (none for data from a file) and
+// `attmirror train ...`: same bits. Arguments are quoted for a shell where they must be.
+std::vector<std::string> commands_of(const SweepPlan& plan, std::size_t run);
+
 // Throws Error (bad input) naming the file, the table and the key: `sweep.toml: axis "p": 0.9 is not > 1`.
-SweepPlan parse_sweep(std::string_view text, const std::string& name, const std::filesystem::path& folder);
-SweepPlan load_sweep(const std::filesystem::path& path);
+// More runs than `max_runs` are refused before memory is taken for them.
+struct SweepLimits {
+  std::int64_t max_runs = 10'000'000;  // about a kilobyte each
+};
+SweepPlan parse_sweep(std::string_view text, const std::string& name, const std::filesystem::path& folder,
+                      const SweepLimits& limits = {});
+SweepPlan load_sweep(const std::filesystem::path& path, const SweepLimits& limits = {});
 
 }  // namespace attmirror

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -56,31 +57,27 @@ struct SweepOutcome {
   double seconds = 0, database_seconds = 0;
 };
 
-// Other processes that compute batches for this one. The command's MPI ranks implement it; a team of one needs none.
-// All calls come from one thread.
+// Other processes that compute batches for this one: the ranks of the command under mpirun. All calls come from the thread
+// that called run_sweep(). Batches are answered in the order in which a helper got them.
 class SweepTeam {
  public:
   virtual ~SweepTeam() = default;
-  virtual int helpers() const = 0;  // processes beside this one
-  // Gives helper h the runs of a batch to compute; it is idle, see take().
-  virtual void give(int helper, std::span<const std::int64_t> runs) = 0;
-  struct Result {
-    int helper = -1;
+  virtual int helpers() const = 0;                                        // processes beside this one
+  virtual void give(int helper, std::span<const std::int64_t> runs) = 0;  // helper: 0 to helpers() - 1
+  struct Answer {
+    int helper = 0;
     std::vector<RunRow> rows;
   };
-  // The next batch that has come back, if one has; its helper is idle then.
-  virtual std::vector<Result> take() = 0;
-  // Tells all helpers that there is nothing left.
-  virtual void dismiss() = 0;
+  virtual std::vector<Answer> take() = 0;  // what has come back since; does not wait
 };
 
 SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const SweepOptions& options = {},
                        const SweepCallbacks& callbacks = {}, SweepTeam* team = nullptr);
 
 // The rows of some runs of the plan, in their order, computed with options.threads threads: what a helper does with a
-// batch. A run that fails in any way is a row that says so.
+// batch. A run that fails in any way is a row that says so. Rows of runs that `stop` came too early for are missing.
 std::vector<RunRow> compute_rows(const SweepPlan& plan, std::span<const std::int64_t> runs,
-                                 const SweepOptions& options = {});
+                                 const SweepOptions& options = {}, std::stop_token stop = {});
 
 // Seconds of processor time that the missing runs will take, measured by a few steps of each kind of run.
 double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs);

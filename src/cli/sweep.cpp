@@ -1,0 +1,282 @@
+// attmirror sweep: runs a sweep file into a database, goes on with one, and looks at what is there.
+#include "cli/console.hpp"
+#include "cli/options.hpp"
+#include "cli/sweep_ranks.hpp"
+#include "cli/sweep_report.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/progress.hpp>
+#include <attmirror/base/signals.hpp>
+#include <attmirror/base/table.hpp>
+#include <attmirror/sweep/database.hpp>
+#include <attmirror/sweep/export.hpp>
+#include <attmirror/sweep/plan.hpp>
+#include <attmirror/sweep/sweep.hpp>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+namespace {
+
+struct SweepCommand {
+  CommonOptions common;
+  std::filesystem::path file, output;
+  bool resume = false, overwrite = false, dry_run = false, summary = false;
+  std::string engine = "auto", export_as, by, metrics;
+};
+
+// By its first bytes, not by its name.
+bool is_database(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 16> head{};
+  file.read(head.data(), head.size());
+  return file.gcount() == static_cast<std::streamsize>(head.size()) &&
+         std::string_view(head.data(), 15) == "SQLite format 3";
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t from = 0; from <= text.size() && !text.empty();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    words.push_back(text.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return words;
+}
+
+SweepOptions::Engine parse_engine(const std::string& name) {
+  if (name == "auto") return SweepOptions::Engine::automatic;
+  if (name == "single") return SweepOptions::Engine::single;
+  throw bad_input(fmt::format("engine is \"{}\": expected auto or single", name));
+}
+
+void check_options(const SweepCommand& options) {
+  if (options.resume && options.overwrite)
+    throw bad_input("both --resume and --overwrite are given: expected one of them");
+  if (!options.export_as.empty() && options.export_as != "csv" && options.export_as != "npz")
+    throw bad_input(fmt::format("export is \"{}\": expected csv or npz", options.export_as));
+  if (!options.summary && !(options.by.empty() && options.metrics.empty()))
+    throw bad_input("--by and --metrics are given without --summary, which they are for");
+}
+
+// What is asked of a database that is there: a summary, an export, or both.
+struct Looks {
+  std::optional<Table> summary;
+  std::filesystem::path exported;
+};
+
+Looks look(const SweepDatabase& database, const SweepCommand& options,
+           const std::filesystem::path& export_path) {
+  Looks looks;
+  if (options.summary) {
+    SummaryOptions wanted;
+    wanted.group_by = split(options.by);
+    wanted.metrics = split(options.metrics);
+    looks.summary = summarize(database, wanted);
+  }
+  if (options.export_as == "csv") export_csv(database, export_path);
+  if (options.export_as == "npz") export_npz(database, export_path);
+  if (!options.export_as.empty()) looks.exported = export_path;
+  return looks;
+}
+
+void add(const Looks& looks, Json& json) {
+  if (looks.summary) json["summary"] = to_json(*looks.summary);
+  if (!looks.exported.empty()) json["exported"] = looks.exported.string();
+}
+
+std::string text_of(const Looks& looks) {
+  std::string text;
+  if (looks.summary) text += "\n" + to_text(*looks.summary);
+  if (!looks.exported.empty()) text += fmt::format("exported   {}\n", looks.exported.string());
+  return text;
+}
+
+std::filesystem::path beside(std::filesystem::path database, const std::string& extension) {
+  return database.replace_extension(extension);
+}
+
+// attmirror sweep results.db --summary
+int run_look(const SweepCommand& options) {
+  if (options.resume || options.overwrite || options.dry_run)
+    throw bad_input(fmt::format("{} is a database: --resume, --overwrite and --dry-run go with a sweep file",
+                                options.file.string()));
+  if (!options.summary && options.export_as.empty())
+    throw bad_input(
+        fmt::format("{} is a database: give --summary or --export csv|npz, or a sweep file to run",
+                    options.file.string()));
+  if (!options.output.empty() && options.export_as.empty())
+    throw bad_input("-o is given without --export: a summary is printed");
+  const SweepDatabase database(options.file);
+  const Looks looks = look(database, options,
+                           options.output.empty() ? beside(options.file, options.export_as) : options.output);
+  if (options.common.json) {
+    Json json = {{"status", "done"}, {"database", options.file.string()}, {"rows", database.count()}};
+    add(looks, json);
+    print_json(json);
+  } else {
+    print(fmt::format("{}: {} rows{}\n", options.file.string(), database.count(),
+                      database.header().name.empty() ? "" : " of " + database.header().name) +
+          text_of(looks));
+  }
+  return done;
+}
+
+int worker_count(const SweepCommand& options, const Ranks& ranks) {
+  if (options.common.threads > 0) return static_cast<int>(options.common.threads);
+  const int each = ranks.threads_each();
+  return each > 0 ? each : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int run_dry(const SweepCommand& options, const SweepPlan& plan, int threads, int ranks) {
+  std::vector<std::int64_t> missing;
+  std::vector<std::string> finished;
+  if (options.resume) finished = SweepDatabase(options.output).finished_keys();
+  DryRun dry;
+  const auto steps = std::ranges::find(plan.columns, "steps", &RowColumn::name) - plan.columns.begin();
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    if (std::ranges::binary_search(finished, plan.runs[i].key)) continue;
+    missing.push_back(static_cast<std::int64_t>(i));
+    dry.steps += std::get<std::int64_t>(plan.runs[i].cells[static_cast<std::size_t>(steps)]);
+  }
+  dry.runs = static_cast<std::int64_t>(plan.runs.size());
+  dry.missing = static_cast<std::int64_t>(missing.size());
+  dry.workers = threads * ranks;
+  dry.seconds = estimate_seconds(plan, missing) / dry.workers;
+  if (options.common.json)
+    print_json(to_json(plan, dry));
+  else
+    print(to_text(plan, dry, options.file));
+  return done;
+}
+
+SweepDatabase open_database(const SweepCommand& options, const SweepPlan& plan) {
+  using enum SweepDatabase::Mode;
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(options.output, ignored) &&
+                     !(std::filesystem::is_regular_file(options.output, ignored) &&
+                       std::filesystem::file_size(options.output, ignored) == 0);
+  if (there && !options.resume && !options.overwrite)
+    throw bad_input(fmt::format(
+        "{} is there already: give --resume to go on with it, --overwrite to replace it, or another "
+        "file",
+        options.output.string()));
+  // A sweep that was killed before its first batch, or never started, is resumed from nothing.
+  return SweepDatabase(options.output,
+                       options.overwrite         ? overwrite
+                       : options.resume && there ? resume
+                                                 : create,
+                       header_of(plan));
+}
+
+int run_file(const SweepCommand& options, Ranks& ranks) {
+  const SweepPlan plan = load_sweep(options.file);
+  SweepOptions how;
+  how.engine = parse_engine(options.engine);
+  how.threads = worker_count(options, ranks);
+  how.validate();
+  if (options.dry_run) return run_dry(options, plan, how.threads, ranks.size());
+  if (options.output.empty()) throw bad_input("no database is given: where shall the results go? (-o FILE)");
+
+  const SignalGuard guard;  // from here on a signal is a request: what has been computed is written
+  SweepDatabase database = open_database(options, plan);
+  const std::unique_ptr<SweepTeam> team = ranks.start(plan, options.file.string());
+  Progress progress(stderr, {.label = "sweep",
+                             .total = static_cast<std::int64_t>(plan.runs.size()),
+                             .first = database.count(),
+                             .unit = "runs",
+                             .quiet = options.common.quiet});
+  SweepAnswer answer;
+  answer.outcome = run_sweep(plan, database, how,
+                             {.on_pulse =
+                                  [&](const SweepProgress& now) {
+                                    progress.update(now.done);
+                                    return SignalGuard::interrupted() != 0 ? Command::stop : Command::proceed;
+                                  }},
+                             team.get());
+  progress.finish();
+  answer.database = options.output;
+  answer.threads = how.threads;
+  answer.ranks = ranks.size();
+  answer.rows = database.count();
+  const Looks looks = look(database, options, beside(options.output, options.export_as));
+  if (options.common.json) {
+    Json json = to_json(answer);
+    add(looks, json);
+    print_json(json);
+  } else if (!options.common.quiet || options.summary) {
+    print(to_text(plan, answer) + text_of(looks));
+  }
+  if (answer.outcome.interrupted) {
+    note(fmt::format("interrupted; the same command with --resume{} computes what is missing",
+                     options.overwrite ? " instead of --overwrite" : ""));
+    return signalled + SignalGuard::interrupted();
+  }
+  const auto errors = answer.outcome.by_status.find("error");
+  if (errors == answer.outcome.by_status.end()) return done;
+  note(fmt::format("{} of the runs could not be made; the column reason says why", errors->second));
+  return negative;
+}
+
+int run_sweep_command(const SweepCommand& options) {
+  Ranks ranks;
+  if (ranks.rank() > 0) {
+    const SignalGuard guard;  // rank 0 decides when to stop
+    ranks.serve({.threads = worker_count(options, ranks), .engine = parse_engine(options.engine)});
+    return done;
+  }
+  check_options(options);
+  return is_database(options.file) ? run_look(options) : run_file(options, ranks);
+}
+
+}  // namespace
+
+Subcommand add_sweep(CLI::App& parent) {
+  auto options = std::make_shared<SweepCommand>();
+  options->common.threads = 0;  // sweeps are for all cores
+  CLI::App& app =
+      *parent.add_subcommand("sweep", "run thousands of trainings into a database, or look at one");
+  add_path(app, "file", options->file, "FILE",
+           "a sweep file (.toml, see docs/sweep.md), or a database to look at")
+      ->required();
+  add_path(app, "-o,--output", options->output, "FILE",
+           "the database; with a database and --export, the exported file");
+  add_flag(app, "--resume", options->resume, "compute the runs that the database lacks");
+  add_flag(app, "--overwrite", options->overwrite, "replace the database");
+  add_flag(app, "--dry-run", options->dry_run,
+           "print the number of runs and an estimate of the time, and run nothing");
+  add_text(
+      app, "--engine", options->engine, "auto|single",
+      "single: one run at a time in each thread, to compare with the lanes; the same results to the bit");
+  const char* group = "Looking at results";
+  add_flag(app, "--summary", options->summary, "print counts, means, deviations and quantiles by group")
+      ->group(group);
+  add_text(app, "--by", options->by, "COLUMNS",
+           "what to group by, as in p,lr; by default the axes but the seeds")
+      ->group(group);
+  add_text(app, "--metrics", options->metrics, "COLUMNS",
+           "what to summarize, as in final_loss,own.bregman; by default all")
+      ->group(group);
+  add_text(app, "--export", options->export_as, "csv|npz",
+           "write the rows in another form, beside the database")
+      ->group(group);
+  add_common_options(app, options->common);
+  app.footer(
+      "Examples:\n"
+      "  attmirror sweep sweep.toml --dry-run\n"
+      "  attmirror sweep sweep.toml -o results.db\n"
+      "  mpirun -n 4 attmirror sweep sweep.toml --resume -o results.db\n"
+      "  attmirror sweep results.db --summary --by p --metrics own.bregman,global");
+  return {&app, &options->common, [options] { return run_sweep_command(*options); }};
+}
+
+}  // namespace attmirror::cli

@@ -1,0 +1,210 @@
+#include <attmirror/base/error.hpp>
+#include <attmirror/data/generator_kinds.hpp>
+#include <attmirror/data/generators.hpp>
+#include <attmirror/data/head_data.hpp>
+#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/data/visualization_data.hpp>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attmirror {
+
+namespace {
+
+template <class T>
+void take(T& field, const std::optional<T>& given) {
+  if (given) field = *given;
+}
+
+// The words of a choice.
+template <class T>
+struct Choice {
+  std::string_view word;
+  T value;
+};
+
+template <class T, std::size_t n>
+using Choices = std::array<Choice<T>, n>;
+
+constexpr Choices<SphereData::QueryFrom, 4> query_from_words{{{"draw", SphereData::QueryFrom::draw},
+                                                              {"first", SphereData::QueryFrom::first_token},
+                                                              {"last", SphereData::QueryFrom::last_token},
+                                                              {"all", SphereData::QueryFrom::all_tokens}}};
+constexpr Choices<SingleInputData::Scores, 2> scores_words{
+    {{"equal", SingleInputData::Scores::equal}, {"unequal", SingleInputData::Scores::unequal}}};
+constexpr Choices<JointPromptData::LabelMargin, 2> label_margin_words{
+    {{"tight", JointPromptData::LabelMargin::tight}, {"slack", JointPromptData::LabelMargin::slack}}};
+
+template <class T, std::size_t n>
+void take_choice(T& field, const char* name, const std::optional<std::string>& given,
+                 const Choices<T, n>& choices) {
+  if (!given) return;
+  std::vector<std::string_view> words;
+  for (const auto& [word, value] : choices) {
+    if (word == *given) {
+      field = value;
+      return;
+    }
+    words.push_back(word);
+  }
+  throw bad_input(fmt::format("{} is \"{}\": expected {}", name, *given, fmt::join(words, ", ")));
+}
+
+template <class T, std::size_t n>
+std::string word_of(T value, const Choices<T, n>& choices) {
+  return std::string(std::ranges::find(choices, value, &Choice<T>::value)->word);
+}
+
+// From settings to the options of each kind, and back. The kinds that have the same fields share the code.
+template <class Options>
+Options options_of(const GeneratorSettings& given) {
+  Options options;
+  if constexpr (requires { options.samples; }) {
+    take(options.samples, given.samples);
+    take(options.tokens, given.tokens);
+    take(options.dim, given.dim);
+  }
+  if constexpr (requires { options.seed; }) take(options.seed, given.seed);
+  if constexpr (requires { options.query_from; }) {
+    take(options.queries, given.queries);
+    if (given.min_tokens && *given.min_tokens != 0) options.min_tokens = *given.min_tokens;
+    take_choice(options.query_from, "query-from", given.query_from, query_from_words);
+  }
+  if constexpr (requires { options.scores; })
+    take_choice(options.scores, "scores", given.scores, scores_words);
+  if constexpr (requires { options.label_margin; })
+    take_choice(options.label_margin, "label-margin", given.label_margin, label_margin_words);
+  if constexpr (requires { options.score; }) take(options.score, given.score);
+  return options;
+}
+
+template <class Options>
+GeneratorSettings resolve(const GeneratorSettings& given) {
+  const Options options = options_of<Options>(given);
+  if constexpr (requires { options.validate(); }) options.validate();
+  GeneratorSettings all;
+  if constexpr (requires { options.samples; }) {
+    all.samples = options.samples;
+    all.tokens = options.tokens;
+    all.dim = options.dim;
+  }
+  if constexpr (requires { options.seed; }) all.seed = options.seed;
+  if constexpr (requires { options.query_from; }) {
+    all.queries = options.queries;
+    all.min_tokens = options.min_tokens.value_or(0);
+    all.query_from = word_of(options.query_from, query_from_words);
+  }
+  if constexpr (requires { options.scores; }) all.scores = word_of(options.scores, scores_words);
+  if constexpr (requires { options.label_margin; })
+    all.label_margin = word_of(options.label_margin, label_margin_words);
+  if constexpr (requires { options.score; }) all.score = options.score;
+  return all;
+}
+
+template <class Options>
+Dataset make(const GeneratorSettings& given) {
+  return generate(options_of<Options>(given));
+}
+
+template <class Options, std::int64_t fixed_dim, bool has_decoder>
+DataOutline outline(const GeneratorSettings& given) {
+  const Options options = options_of<Options>(given);
+  DataOutline result{.dim = fixed_dim, .has_decoder = has_decoder};
+  if constexpr (requires { options.dim; }) result.dim = options.dim;
+  if constexpr (requires { options.query_from; })
+    result.queries_are_tokens = options.query_from != SphereData::QueryFrom::draw;
+  result.has_head_weights = std::is_same_v<Options, ReluHeadData>;
+  return result;
+}
+
+// `fixed_dim` is that of kinds whose dimension is no setting.
+template <class Options, std::int64_t fixed_dim = 1, bool has_decoder = true>
+GeneratorKind kind(std::string name, std::string description, std::vector<std::string> settings) {
+  return {.name = std::move(name),
+          .description = std::move(description),
+          .settings = std::move(settings),
+          .score_blind = std::is_same_v<Options, SingleInputData> ||
+                         std::is_same_v<Options, MultiInputData> ||
+                         std::is_same_v<Options, LossComparisonData>,
+          .resolve = resolve<Options>,
+          .make = make<Options>,
+          .outline = outline<Options, fixed_dim, has_decoder>};
+}
+
+// The names of the settings that are given.
+std::vector<std::string_view> given_names(const GeneratorSettings& given) {
+  std::vector<std::string_view> names;
+  const auto note = [&names](std::string_view name, const auto& setting) {
+    if (setting) names.push_back(name);
+  };
+  note("samples", given.samples);
+  note("tokens", given.tokens);
+  note("dim", given.dim);
+  note("seed", given.seed);
+  note("min_tokens", given.min_tokens);
+  note("queries", given.queries);
+  note("query_from", given.query_from);
+  note("scores", given.scores);
+  note("label_margin", given.label_margin);
+  note("score", given.score);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<GeneratorKind>& generator_kinds() {
+  static const std::vector<GeneratorKind> all = {
+      kind<SphereData>("sphere", "tokens, queries and v on the unit sphere (P1, P3)",
+                       {"samples", "tokens", "dim", "seed", "min_tokens", "queries", "query_from"}),
+      kind<JointData, 2, false>("joint", "two sequences for training W and v together (P1)", {}),
+      kind<SingleInputData, 3>("single-input", "one sequence, for a prompt (P2)", {"scores"}),
+      kind<MultiInputData, 3>("multi-input", "three sequences of seven tokens, for a prompt (P2)", {"seed"}),
+      kind<JointPromptData, 2, false>(
+          "joint-prompt", "three sequences for training a prompt and v together (P2)", {"label_margin"}),
+      kind<LossComparisonData, 3>("loss-comparison",
+                                  "two sequences on which losses differ, for a prompt (P2)", {"score"}),
+      kind<Visualization1Data, 2>("visualization1",
+                                  "two sequences in the plane, nuclear solution of rank 1 (P3)", {"seed"}),
+      kind<Visualization2Data, 2>("visualization2",
+                                  "two sequences in the plane, nuclear solution of rank 2 (P3)", {"seed"}),
+      kind<ReluHeadData, 1, false>("relu", "unit tokens with the weights V of a ReLU head (P3)",
+                                   {"samples", "tokens", "dim", "seed"}),
+      kind<OrthonormalData>("orthonormal", "orthonormal tokens, for a quadratic head (P3)",
+                            {"samples", "tokens", "dim", "seed"}),
+  };
+  return all;
+}
+
+const GeneratorKind& find_generator(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const GeneratorKind& kind : generator_kinds()) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
+  }
+  throw bad_input(fmt::format("kind is \"{}\": expected {}", name, fmt::join(names, ", ")));
+}
+
+bool GeneratorKind::takes(std::string_view setting) const {
+  return std::ranges::find(settings, setting) != settings.end();
+}
+
+GeneratorSettings resolved(const GeneratorKind& kind, const GeneratorSettings& given) {
+  for (const std::string_view name : given_names(given))
+    if (!kind.takes(name))
+      throw bad_input(fmt::format("{} is given, but the {} data {}", name, kind.name,
+                                  kind.settings.empty()
+                                      ? "have fixed sizes and no seed"
+                                      : fmt::format("take {} only", fmt::join(kind.settings, ", "))));
+  return kind.resolve(given);
+}
+
+Dataset generate(const GeneratorKind& kind, const GeneratorSettings& given) {
+  return kind.make(resolved(kind, given));
+}
+
+}  // namespace attmirror

@@ -1,0 +1,65 @@
+#include "descent/run_progress.hpp"
+
+#include <attmirror/attention/tokens.hpp>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace attmirror {
+
+RunProgress::RunProgress(const Attention& model, const Optimizer& optimizer, const DescentOptions& options)
+    : value{std::numeric_limits<double>::quiet_NaN(), 0},
+      model_(&model),
+      optimizer_(optimizer),
+      options_(options) {}
+
+void RunProgress::begin() { next_record_ = options_.record.next(step); }
+
+Decision RunProgress::decide(Request request) {
+  if (!std::isfinite(value.loss)) return {Decision::Keep::nothing, RunStatus::diverged};
+  Decision decision;
+  if (step == next_record_) {
+    decision.keep = Decision::Keep::scheduled_record;
+    next_record_ = options_.record.next(step + 1);
+  }
+  if (request == Request::stop) {
+    decision.status = RunStatus::interrupted;
+    return decision;
+  }
+  if (step < options_.steps && !saturated() && request != Request::time_over) return decision;
+  if (decision.keep == Decision::Keep::nothing) decision.keep = Decision::Keep::last_record;
+  decision.status = saturated()              ? RunStatus::saturated
+                    : step >= options_.steps ? RunStatus::completed
+                                             : RunStatus::out_of_time;
+  return decision;
+}
+
+const Record& RunProgress::record(const Decision& decision, const ParameterBlocks& weights) {
+  Record record;
+  record.step = step;
+  record.loss = value.loss;
+  record.max_softmax = value.max_softmax;
+  record.scheduled = decision.keep == Decision::Keep::scheduled_record;
+  Parameters now = weights.parameters();
+  record.norm = attention_norm(now, geometry_norm(optimizer_));
+  if (options_.keep == Keep::parameters) record.parameters = std::move(now);
+  records.push_back(std::move(record));
+  return records.back();
+}
+
+Run RunProgress::finish(RunStatus status, const ParameterBlocks& weights, double seconds) const {
+  Run run;
+  run.status = status;
+  run.steps = step;
+  run.loss = value.loss;
+  run.max_softmax = value.max_softmax;
+  run.final_parameters = weights.parameters();
+  run.norm = attention_norm(run.final_parameters, geometry_norm(optimizer_));
+  if (status != RunStatus::diverged) run.selected = selected_tokens(*model_, run.final_parameters);
+  run.records = records;
+  run.seconds = seconds;
+  return run;
+}
+
+}  // namespace attmirror

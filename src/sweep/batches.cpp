@@ -1,0 +1,96 @@
+#include "sweep/batches.hpp"
+
+#include <attmirror/sweep/lanes.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+// What lanes of one vector may differ in.
+constexpr std::array<std::string_view, 6> free_settings{"seed",      "lr",    "init",
+                                                        "init_seed", "steps", "saturation"};
+
+// A batch of less than this (about ten milliseconds) is not worth a thread's attention.
+constexpr double least_work = 1e8;
+constexpr double batches_per_worker = 8;
+
+double number(const SweepPlan& plan, std::int64_t run, std::string_view name, double otherwise) {
+  const auto column = std::ranges::find(plan.columns, name, &RowColumn::name);
+  if (column == plan.columns.end()) return otherwise;
+  const Cell& cell =
+      plan.runs[static_cast<std::size_t>(run)].cells[static_cast<std::size_t>(column - plan.columns.begin())];
+  if (const auto* count = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*count);
+  if (const auto* value = std::get_if<double>(&cell)) return *value;
+  return otherwise;
+}
+
+}  // namespace
+
+double steps_of(const SweepPlan& plan, std::int64_t run) { return number(plan, run, "steps", 1000); }
+
+double work_of(const SweepPlan& plan, std::int64_t run) {
+  const double n = number(plan, run, "samples", 6), T = number(plan, run, "tokens", 8),
+               d = number(plan, run, "dim", 10);
+  // Two products with the tokens and two with the queries; the rest of a step is about as much; and the solutions.
+  const double step = 4 * n * d * (T + d);
+  return steps_of(plan, run) * step + 2e6 * static_cast<double>(plan.record.solutions.size());
+}
+
+std::string shape_text(const SweepPlan& plan, std::int64_t run) {
+  std::string text;
+  const std::vector<Cell>& cells = plan.runs[static_cast<std::size_t>(run)].cells;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (std::ranges::find(free_settings, plan.columns[i].name) != free_settings.end()) continue;
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+            text += '|';
+          else
+            text += fmt::format("{}|", value);
+        },
+        cells[i]);
+  }
+  return text;
+}
+
+std::vector<Batch> make_batches(const SweepPlan& plan, std::span<const std::int64_t> runs, int workers) {
+  struct Item {
+    std::int64_t run;
+    double work;
+  };
+  std::map<std::string, std::vector<Item>> shapes;
+  double total = 0;
+  for (const std::int64_t run : runs) {
+    const double work = work_of(plan, run);
+    shapes[shape_text(plan, run)].push_back({run, work});
+    total += work;
+  }
+  const double share = total / (std::max(1, workers) * batches_per_worker);
+  const double wanted = std::max(least_work, std::min(share, 50 * least_work));
+  const auto width = static_cast<std::size_t>(lane_width());
+  std::vector<Batch> batches;
+  for (auto& [shape, items] : shapes) {
+    // Lanes of one vector end together where runs of equal length stand together.
+    std::ranges::stable_sort(items, std::greater{}, &Item::work);
+    Batch batch;
+    for (const Item& item : items) {
+      batch.runs.push_back(item.run);
+      batch.work += item.work;
+      if (batch.runs.size() % width == 0 && batch.work >= wanted)
+        batches.push_back(std::exchange(batch, Batch{}));
+    }
+    if (!batch.runs.empty()) batches.push_back(std::move(batch));
+  }
+  std::ranges::stable_sort(batches, std::greater{}, &Batch::work);
+  return batches;
+}
+
+}  // namespace attmirror

@@ -1,0 +1,186 @@
+// The runs of a batch, from settings to rows. Whatever goes wrong with one of them becomes its row.
+#include "sweep/compute.hpp"
+
+#include "sweep/batches.hpp"
+#include "sweep/measure.hpp"
+#include <attmirror/base/build_info.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/isa.hpp>
+#include <attmirror/base/thread_pool.hpp>
+#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/sweep.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <optional>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+class BatchRun {
+ public:
+  BatchRun(const SweepPlan& plan, const Batch& batch, SweepOptions::Engine engine, std::stop_token stop)
+      : plan_(plan),
+        batch_(batch),
+        stop_(std::move(stop)),
+        prepared_(batch.runs.size()),
+        rows_(batch.runs.size()) {
+    for (std::size_t i = 0; i < batch.runs.size() && !stop_.stop_requested(); ++i) prepare(i, engine);
+  }
+
+  // Those rows that are complete, in the order of the batch.
+  std::vector<RunRow> take() {
+    for (const auto& [group, members] : groups_) run_group(group, members);
+    std::vector<RunRow> done;
+    for (std::optional<RunRow>& row : rows_)
+      if (row) done.push_back(std::move(*row));
+    return done;
+  }
+
+ private:
+  RunRow& begin_row(std::size_t i) {
+    const auto run = static_cast<std::size_t>(batch_.runs[i]);
+    RunRow& row = rows_[i].emplace();
+    row.key = plan_.runs[run].key;
+    row.run = batch_.runs[i];
+    row.settings = plan_.runs[run].cells;
+    row.isa = to_string(active_isa());
+    row.version = version();
+    row.commit = commit();
+    row.finished = now_text();
+    return row;
+  }
+
+  void add_failed(std::size_t i, const std::string& reason) {
+    RunRow& row = begin_row(i);
+    row.status = "error";
+    row.reason = reason;
+    row.metrics.assign(metric_columns(plan_.record).size(), Cell{});
+    row.engine = "none";
+    if (prepared_[i]) row.config = prepared_[i]->config;
+  }
+
+  void prepare(std::size_t i, SweepOptions::Engine engine) {
+    try {
+      prepared_[i] = plan_.prepare(static_cast<std::size_t>(batch_.runs[i]));
+      const LaneTask task = task_of(i);
+      const bool lanes = engine == SweepOptions::Engine::automatic && why_not_in_lanes(task).empty();
+      groups_[lanes ? lane_group(task) : std::string()].push_back(i);
+    } catch (const Error& error) {
+      add_failed(i, error.what());
+    }
+  }
+
+  LaneTask task_of(std::size_t i) const {
+    return {prepared_[i]->model.get(), prepared_[i]->optimizer, prepared_[i]->descent};
+  }
+
+  // One group has one name; those that run alone have none.
+  void run_group(const std::string& group, const std::vector<std::size_t>& members) {
+    const std::size_t width = group.empty() ? 1 : static_cast<std::size_t>(lane_width());
+    for (std::size_t first = 0; first < members.size() && !stop_.stop_requested(); first += width) {
+      const std::span vector(members.data() + first, std::min(width, members.size() - first));
+      try {
+        if (group.empty())
+          run_single(vector.front());
+        else
+          run_lanes(vector);
+      } catch (
+          const Error& error) {  // training checks its input before it begins: it is the same for all lanes
+        for (const std::size_t i : vector)
+          if (!rows_[i]) add_failed(i, error.what());
+      }
+    }
+  }
+
+  Command pulse() const { return stop_.stop_requested() ? Command::stop : Command::proceed; }
+
+  void run_single(std::size_t i) {
+    const PreparedRun& p = *prepared_[i];
+    add_row(
+        i,
+        descend(*p.model, p.optimizer, p.descent, {.on_pulse = [this](const Descent&) { return pulse(); }}),
+        "single");
+  }
+
+  void run_lanes(std::span<const std::size_t> members) {
+    std::vector<LaneTask> tasks;
+    for (const std::size_t i : members) tasks.push_back(task_of(i));
+    const std::vector<Run> runs =
+        descend_in_lanes(tasks, {.on_pulse = [this](std::int64_t) { return pulse(); }});
+    const std::string engine = fmt::format("lanes:{}", lane_width());
+    for (std::size_t k = 0; k < members.size(); ++k) add_row(members[k], runs[k], engine);
+  }
+
+  void add_row(std::size_t i, const Run& run, const std::string& engine) {
+    if (run.status == RunStatus::interrupted) return;
+    const Clock::time_point start = Clock::now();
+    Measured measured;
+    try {
+      measured = measure(plan_.record, *prepared_[i], run);
+    } catch (const Error& error) {
+      return add_failed(i, error.what());
+    }
+    RunRow& row = begin_row(i);
+    row.config = prepared_[i]->config;
+    row.status = std::move(measured.status);
+    row.reason = std::move(measured.reason);
+    row.metrics = std::move(measured.metrics);
+    row.arrays = std::move(measured.arrays);
+    row.seconds = run.seconds + seconds_since(start);
+    row.engine = engine;
+    prepared_[i].reset();
+  }
+
+  const SweepPlan& plan_;
+  const Batch& batch_;
+  std::stop_token stop_;
+  std::vector<std::optional<PreparedRun>> prepared_;
+  std::map<std::string, std::vector<std::size_t>> groups_;
+  std::vector<std::optional<RunRow>> rows_;
+};
+
+}  // namespace
+
+std::vector<RunRow> compute_batch(const SweepPlan& plan, const Batch& batch, SweepOptions::Engine engine,
+                                  std::stop_token stop) {
+  return BatchRun(plan, batch, engine, std::move(stop)).take();
+}
+
+std::vector<RunRow> compute_rows(const SweepPlan& plan, std::span<const std::int64_t> runs,
+                                 const SweepOptions& options, std::stop_token stop) {
+  options.validate();
+  for (const std::int64_t run : runs)
+    if (run < 0 || run >= static_cast<std::int64_t>(plan.runs.size()))
+      throw bad_input(fmt::format("run {} is none of the sweep's {}", run, plan.runs.size()));
+  ThreadPool pool(options.threads);
+  const std::vector<Batch> batches = make_batches(plan, runs, pool.threads());
+  std::vector<std::vector<RunRow>> parts(batches.size());
+  pool.run(static_cast<std::ptrdiff_t>(batches.size()), [&](std::ptrdiff_t b) {
+    const auto at = static_cast<std::size_t>(b);
+    parts[at] = compute_batch(plan, batches[at], options.engine, stop);
+  });
+  std::map<std::int64_t, RunRow> by_run;
+  for (std::vector<RunRow>& part : parts)
+    for (RunRow& row : part) by_run.emplace(row.run, std::move(row));
+  std::vector<RunRow> rows;
+  for (const std::int64_t run : runs)
+    if (const auto found = by_run.find(run); found != by_run.end()) rows.push_back(std::move(found->second));
+  return rows;
+}
+
+}  // namespace attmirror

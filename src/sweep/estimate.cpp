@@ -1,0 +1,98 @@
+// How long a sweep will take, by trying: of each shape of run a vector full is trained for a few steps.
+#include "sweep/batches.hpp"
+#include "sweep/compute.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/sweep.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+namespace attmirror {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of more shapes than this, a spread of them is tried; the others are taken to be as fast for their size.
+constexpr std::size_t most_trials = 24;
+constexpr std::int64_t trial_steps = 200;
+
+// Of one run of a shape: what its beginning and end take, and what a step takes.
+struct Cost {
+  double fixed = 0, step = 0;
+};
+
+double seconds_of(const SweepPlan& plan, std::span<const std::int64_t> runs, std::int64_t most_steps) {
+  std::vector<PreparedRun> prepared;
+  for (const std::int64_t run : runs) {
+    prepared.push_back(plan.prepare(static_cast<std::size_t>(run)));
+    prepared.back().descent.steps = most_steps;
+    prepared.back().descent.saturation = 0;
+  }
+  const Clock::time_point start = Clock::now();
+  std::vector<LaneTask> together;
+  for (const PreparedRun& p : prepared) {
+    LaneTask task{p.model.get(), p.optimizer, p.descent};
+    if (why_not_in_lanes(task).empty() &&
+        (together.empty() || lane_group(together.front()) == lane_group(task)))
+      together.push_back(std::move(task));
+    else
+      descend(*p.model, p.optimizer, p.descent);
+  }
+  if (!together.empty()) descend_in_lanes(together);
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Two lengths tell what a step takes and what the rest does.
+Cost try_shape(const SweepPlan& plan, const std::vector<std::int64_t>& runs) {
+  const std::span some(runs.data(), std::min(static_cast<std::size_t>(lane_width()), runs.size()));
+  const auto count = static_cast<double>(some.size());
+  seconds_of(plan, some, trial_steps / 4);  // to warm up
+  const double few = seconds_of(plan, some, trial_steps), more = seconds_of(plan, some, 2 * trial_steps);
+  Cost cost;
+  cost.step = std::max(0.0, more - few) / (static_cast<double>(trial_steps) * count);
+  cost.fixed = std::max(0.0, few / count - cost.step * static_cast<double>(trial_steps));
+  // A solution of the papers' size takes about a tenth of a millisecond.
+  cost.fixed += 1.5e-4 * static_cast<double>(plan.record.solutions.size());
+  return cost;
+}
+
+}  // namespace
+
+double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs) {
+  struct Shape {
+    std::vector<std::int64_t> runs;
+    double work = 0, steps = 0;
+  };
+  std::map<std::string, Shape> shapes;
+  for (const std::int64_t run : runs) {
+    Shape& shape = shapes[shape_text(plan, run)];
+    shape.runs.push_back(run);
+    shape.work += work_of(plan, run);
+    shape.steps += steps_of(plan, run);
+  }
+  double total = 0, tried_seconds = 0, tried_work = 0, other_work = 0;
+  std::size_t index = 0;
+  const std::size_t stride = std::max<std::size_t>(1, (shapes.size() + most_trials - 1) / most_trials);
+  for (const auto& [text, shape] : shapes) {
+    if (index++ % stride != 0) {
+      other_work += shape.work;
+      continue;
+    }
+    try {
+      const Cost cost = try_shape(plan, shape.runs);
+      const double seconds = cost.fixed * static_cast<double>(shape.runs.size()) + cost.step * shape.steps;
+      tried_seconds += seconds;
+      tried_work += shape.work;
+      total += seconds;
+    } catch (const Error&) {
+      // A run that cannot even be prepared takes no time; its row will say why.
+    }
+  }
+  if (tried_work > 0) total += other_work * tried_seconds / tried_work;
+  return total;
+}
+
+}  // namespace attmirror
