@@ -16,13 +16,11 @@
 namespace attmirror {
 namespace {
 
-// Numbers lie in the file with the lowest byte first, whatever machine wrote them.
-std::vector<std::byte> reversed_items(std::span<const std::byte> bytes) {
-  std::vector<std::byte> result(bytes.begin(), bytes.end());
-  for (std::size_t at = 0; at + sizeof(double) <= result.size(); at += sizeof(double))
-    std::reverse(result.begin() + static_cast<std::ptrdiff_t>(at),
-                 result.begin() + static_cast<std::ptrdiff_t>(at + sizeof(double)));
-  return result;
+// Numbers lie in the file with the lowest byte first, whatever machine wrote them; where the highest comes first in memory
+// they are turned round, there and back.
+void turn_to_little_endian(std::span<double> values) {
+  if constexpr (std::endian::native == std::endian::big)
+    for (double& value : values) std::ranges::reverse(std::as_writable_bytes(std::span(&value, 1)));
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -64,10 +62,8 @@ RowArray read_array(const SqliteStatement& statement, std::string name, int shap
     throw wrong_shape(array.name, file);
   array.values.resize(values);
   if (blob.empty()) return array;
-  if constexpr (std::endian::native == std::endian::little)
-    std::memcpy(array.values.data(), blob.data(), blob.size());
-  else
-    std::memcpy(array.values.data(), reversed_items(blob).data(), blob.size());
+  std::memcpy(array.values.data(), blob.data(), blob.size());
+  turn_to_little_endian(array.values);
   return array;
 }
 
@@ -203,13 +199,17 @@ void SweepDatabase::Connection::write(std::span<const RunRow> rows) {
     if (database.changes() == 0) continue;  // the key was there
     for (const RowArray& array : row.arrays) {
       const std::string shape = shape_text(array.shape);
-      auto bytes = std::as_bytes(std::span(array.values));
-      std::vector<std::byte> swapped;
-      if constexpr (std::endian::native != std::endian::little) bytes = swapped = reversed_items(bytes);
+      std::span<const double> values = array.values;
+      std::vector<double> turned;
+      if constexpr (std::endian::native == std::endian::big) {
+        turned = array.values;
+        turn_to_little_endian(turned);
+        values = turned;
+      }
       insert_array.bind(1, row.key);
       insert_array.bind(2, array.name);
       insert_array.bind(3, shape);
-      insert_array.bind_blob(4, bytes);
+      insert_array.bind_blob(4, std::as_bytes(values));
       insert_array.run();
     }
   }
