@@ -202,10 +202,8 @@ void add_runs(const SweepAxes& axes, const std::string& name, SweepPlan& plan) {
   table.finish();
 }
 
-}  // namespace
-
-SweepPlan parse_sweep(std::string_view text, const std::string& name, const std::filesystem::path& folder,
-                      const SweepLimits& limits) {
+SweepPlan read_sweep(std::string_view text, const std::string& name, const std::filesystem::path& folder,
+                     const SweepLimits& limits) {
   const TomlTable file = parse_toml(text, name);
   check_tables(file, name);
   SweepPlan plan;
@@ -218,6 +216,17 @@ SweepPlan parse_sweep(std::string_view text, const std::string& name, const std:
   add_runs(axes, name, plan);
   plan.cache = std::make_shared<SweepCache>();
   return plan;
+}
+
+}  // namespace
+
+SweepPlan parse_sweep(std::string_view text, const std::string& name, const std::filesystem::path& folder,
+                      const SweepLimits& limits) {
+  try {
+    return read_sweep(text, name, folder, limits);
+  } catch (const Error& error) {
+    throw Error(error.kind(), one_line(error.what()));  // which may quote anything that the file holds
+  }
 }
 
 SweepPlan load_sweep(const std::filesystem::path& path, const SweepLimits& limits) {

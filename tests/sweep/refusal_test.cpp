@@ -31,6 +31,18 @@ TEST(SweepRefusals, Syntax) {
   expect_bad_input({"sweep.toml: line 3: "}, [&] { parse_sweep("[grid]\n\np = \n", "sweep.toml", "."); });
 }
 
+TEST(SweepRefusals, LettersStandInQuotesOnly) {
+  for (const char* text : {"[grid]\n# \u00e9\n\u00e9 = 1\n", "[grid]\n\np = \u00e9\n", "\n\n[\u00e9]\n",
+                           "\n\np = 0 \"\" \u00e9"})
+    expect_bad_input({"sweep.toml: line 3: "}, [&] { parse_sweep(text, "sweep.toml", "."); });
+  EXPECT_EQ(parse_sweep("[sweep] # \u00e9\nname = '\u00e9'\ndescription = \"\"\"\u00e9\\\n \u00e9\"\"\"\n",
+                        "s", ".")
+                .description,
+            "\u00e9\u00e9");
+  expect_refusals(
+      {{"[train]\nloss = \"a\\nb\"\n", "[train] loss: \"a\\x0ab\": expected logistic, exponential, linear"}});
+}
+
 TEST(SweepRefusals, Tables) {
   expect_refusals({
       {"[trian]\np = 2\n",
