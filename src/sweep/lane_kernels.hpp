@@ -47,10 +47,10 @@ struct LaneSums {
 };
 
 struct LaneScratch {
-  double *u = nullptr, *r = nullptr;        // (n, d); r may be where u is
-  double *low = nullptr, *low_r = nullptr;                                        // (n, m): Q^T z and K^T r
-  double *direction = nullptr, *direction_sum = nullptr;                          // (d): of a prompt
-  double *attended = nullptr, *head_gradient = nullptr;                           // (n, d): nonlinear heads
+  double *u = nullptr, *r = nullptr;                      // (n, d); r may be where u is
+  double *low = nullptr, *low_r = nullptr;                // (n, m): Q^T z and K^T r
+  double *direction = nullptr, *direction_sum = nullptr;  // (d): of a prompt
+  double *attended = nullptr, *head_gradient = nullptr;   // (n, d): nonlinear heads
   double *logits = nullptr, *exps = nullptr;  // (n, T), as the next; coefficients may be where logits are
   double *scores = nullptr, *coefficients = nullptr;
   double *reference = nullptr, *gap = nullptr, *sum = nullptr, *delta = nullptr;  // (n), as the next

@@ -63,8 +63,7 @@ class LaneDescent {
       : kernels_(kernels),
         norm_(std::visit(MakeNorm{}, tasks.front().optimizer)),
         memory_(models_of(tasks, kernels.width), jacobian_for(tasks.front().optimizer),
-                is_own_dual(norm_.map) ? LaneMemory::Rule::weights_only
-                                       : LaneMemory::Rule::with_dual_image),
+                is_own_dual(norm_.map) ? LaneMemory::Rule::weights_only : LaneMemory::Rule::with_dual_image),
         weights_(tasks.front().model->blocks()),
         penalty_(tasks.front().model->penalty()) {
     for (const LaneTask& task : tasks) {
