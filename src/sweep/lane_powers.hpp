@@ -68,8 +68,7 @@ template <class V, class Term>
     });
   if (j < whole) unrolled<P>([&](auto k) { even[k.value] = even[k.value] + term(j + k.value); });
   V sum = fold<V>([&](auto k) { return even[k.value] + odd[k.value]; });
-  if constexpr (P > lanes<Narrow>) {
-    static_assert(lanes<Narrow> == 4);
+  if constexpr (P > lanes<Narrow>) {  // AVX-512, whose Narrow has four
     if (whole < size) sum = sum + ((term(whole) + term(whole + 2)) + (term(whole + 1) + term(whole + 3)));
   }
   return sum;
