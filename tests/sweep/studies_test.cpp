@@ -138,7 +138,7 @@ TEST(Studies, SettingAOfTheFirstPaper) {
 // Shares over seeds against the dimension; the papers' claim is that a large dimension leads to global optima.
 TEST(Studies, GlobalConvergenceAgainstDimension) {
   const TemporaryFolder folder;
-  const Results results(with_seeds(example("p3_global_convergence.toml"), "1:200", slow ? "1:4" : "1:40"),
+  const Results results(with_seeds(example("p3_global_convergence.toml"), "0:199", slow ? "0:3" : "0:39"),
                         folder);
   const struct {
     double d, feasible, global, local;
