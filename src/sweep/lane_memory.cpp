@@ -64,9 +64,7 @@ LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobi
 
   // What is wanted, then one piece of memory for all of it; empty arrays stay null.
   std::vector<std::pair<double**, std::ptrdiff_t>> wanted;
-  const auto want = [&](auto& array, std::ptrdiff_t entries) {
-    wanted.emplace_back(const_cast<double**>(&array), entries);
-  };
+  const auto want = [&](double*& array, std::ptrdiff_t entries) { wanted.emplace_back(&array, entries); };
   for (const BlockShape& shape : model.blocks())
     blocks.push_back({shape.name, {shape.rows, shape.cols, padded(shape.cols)}});
   for (LaneBlock& block : blocks) {
