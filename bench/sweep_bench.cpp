@@ -75,14 +75,14 @@ constexpr std::int64_t links = 2'000'000;
     for (__m256d& sum : sums) asm volatile("vfmadd231pd %1, %1, %0" : "+x"(sum) : "x"(factor));
 }
 void spin_sse2() {
-  __m128d sums[chains];
+  __m128d products[chains / 2], sums[chains / 2];
+  for (__m128d& product : products) product = _mm_setzero_pd();
   for (__m128d& sum : sums) sum = _mm_setzero_pd();
   const __m128d factor = _mm_set1_pd(0.5);
-  for (std::int64_t k = 0; k < links; ++k)
-    for (int c = 0; c < chains; c += 2) {
-      asm volatile("mulpd %1, %0" : "+x"(sums[c]) : "x"(factor));
-      asm volatile("addpd %1, %0" : "+x"(sums[c + 1]) : "x"(factor));
-    }
+  for (std::int64_t k = 0; k < links; ++k) {
+    for (__m128d& product : products) asm volatile("mulpd %1, %0" : "+x"(product) : "x"(factor));
+    for (__m128d& sum : sums) asm volatile("addpd %1, %0" : "+x"(sum) : "x"(factor));
+  }
 }
 
 // Flops per second of the core.
