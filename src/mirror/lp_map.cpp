@@ -138,7 +138,7 @@ void LpMap::inverse(ConstMatrixView y, MatrixView w) const {
 }
 
 double lp_root(double sum, const LpMap::Exponent& exponent) {
-  return exponent.value == 2 ? std::sqrt(sum) : std::pow(sum, 1 / exponent.value);
+  return power_table().root(sum, 1 / exponent.value);
 }
 
 namespace {

@@ -26,6 +26,12 @@ template <class V>
   return power_of_log(log_pair(x), r);
 }
 
+// The root of a sum of r-th powers, sum^{1/r}; `inverse` is 1/r.
+template <class V>
+[[gnu::always_inline]] inline V root_of_sum(V sum, double inverse) {
+  return inverse == 0.5 ? sqrt(sum) : pow_abs(sum, broadcast<V>(inverse));
+}
+
 // x^r for x >= 0. Each named exponent is exact up to the roundings of its few factors.
 template <Power power, class V>
 [[gnu::always_inline]] inline V raise(V x, [[maybe_unused]] Exponent r) {

@@ -88,6 +88,7 @@ const PowerTable power_table{
      kernels_of<Power::eleven>(), kernels_of<Power::half>(), kernels_of<Power::third>(),
      kernels_of<Power::three_quarters>(), kernels_of<Power::three_halves>(), kernels_of<Power::four_thirds>(),
      kernels_of<Power::seven_quarters>(), kernels_of<Power::seven_thirds>()},
-    max_abs};
+    max_abs,
+    root_of_sum<double>};
 
 }  // namespace attmirror::ATTMIRROR_ISA

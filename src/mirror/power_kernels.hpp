@@ -43,6 +43,7 @@ struct PowerKernels {
 struct PowerTable {
   PowerKernels kernels[static_cast<int>(Power::count)];
   double (*max_abs)(const double* x, std::ptrdiff_t size);  // NaN if there is one
+  double (*root)(double sum, double inverse);               // sum^inverse
 };
 
 }  // namespace attmirror::kernels

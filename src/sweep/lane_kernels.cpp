@@ -176,7 +176,8 @@ void evaluate(const LaneProblem& problem, const LanePoint& point, const LaneScra
 }
 
 template <class V>
-constexpr LaneKernels lane_kernels{lanes<V>, evaluate<V>, max_abs<V>, add_multiple<V>, lane_powers<V>};
+constexpr LaneKernels lane_kernels{lanes<V>, evaluate<V>,     max_abs<V>,
+                                   roots<V>, add_multiple<V>, lane_powers<V>};
 
 }  // namespace
 

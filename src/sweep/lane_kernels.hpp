@@ -77,6 +77,7 @@ struct LaneKernels {
   std::ptrdiff_t width = 0;
   void (*evaluate)(const LaneProblem&, const LanePoint&, const LaneScratch&, const LaneSums&);
   void (*max_abs)(const double* x, const LaneShape& shape, double* out);  // NaN if there is one
+  void (*roots)(const double* sums, double inverse, double* out);         // sum^inverse, one entry
   // g <- keep g + add w, rounded twice; `keep` and `add` have one entry.
   void (*add_multiple)(const double* keep, double* g, const double* add, const double* w,
                        const LaneShape& shape);

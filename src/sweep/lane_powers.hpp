@@ -112,6 +112,11 @@ void mirror_step(const double* g, const double* scale, double* y, double* w, con
 }
 
 template <class V>
+void roots(const double* sums, double inverse, double* out) {
+  put(out, 0, root_of_sum(at<V>(sums, 0), inverse));
+}
+
+template <class V>
 void max_abs(const double* x, const LaneShape& shape, double* out) {
   V largest{}, nan{};
   for_entries(shape, [&](std::ptrdiff_t j) {

@@ -201,15 +201,11 @@ class LaneDescent {
     alignas(64) Numbers sums;
     powers.sum_power(block.gradient, block.shape, nullptr, kernel_exponent(exponent), block.terms,
                      sums.data());
-    Numbers norms{};
+    alignas(64) Numbers norms{};
+    kernels_.roots(sums.data(), 1 / exponent.value, norms.data());
     bool all_served = true;
-    for (std::size_t lane = 0; lane < runs_.size(); ++lane) {
-      if (!running_[lane]) continue;
-      if (plain_sum_serves(sums[lane]))
-        norms[lane] = lp_root(sums[lane], exponent);
-      else
-        all_served = false;
-    }
+    for (std::size_t lane = 0; lane < runs_.size(); ++lane)
+      all_served &= !running_[lane] || plain_sum_serves(sums[lane]);
     if (!all_served) scale_norms(block, sums, norms);
     return norms;
   }
@@ -217,7 +213,7 @@ class LaneDescent {
   // The same by way of the largest entry, where the plain sum does not serve.
   void scale_norms(const LaneBlock& block, const Numbers& plain_sums, Numbers& norms) {
     const LpMap::Exponent& exponent = norm_.exponent();
-    alignas(64) Numbers largest, scales, sums;
+    alignas(64) Numbers largest, scales, sums, roots;
     kernels_.max_abs(block.gradient, block.shape, largest.data());
     const auto divides = [&](std::size_t lane) {
       return largest[lane] >= smallest_divisor && std::isfinite(largest[lane]);
@@ -226,10 +222,11 @@ class LaneDescent {
       scales[lane] = divides(lane) ? 1 / largest[lane] : 1.0;
     kernels_.powers[exponent.power].sum_power(block.gradient, block.shape, scales.data(),
                                               kernel_exponent(exponent), block.terms, sums.data());
+    kernels_.roots(sums.data(), 1 / exponent.value, roots.data());
     for (std::size_t lane = 0; lane < runs_.size(); ++lane) {
       if (!running_[lane] || plain_sum_serves(plain_sums[lane])) continue;
       if (divides(lane)) {
-        norms[lane] = largest[lane] * lp_root(sums[lane], exponent);
+        norms[lane] = largest[lane] * roots[lane];
       } else if (largest[lane] == 0 || !std::isfinite(largest[lane])) {
         norms[lane] = largest[lane];
       } else {  // so small that it is rare enough for the single run's own function
