@@ -128,7 +128,15 @@ void form_attention_gradient(const LaneProblem& problem, const LanePoint& point,
                       scratch.r + i * d * lanes<V>, d, T);
   }
   scale_entries<V>(problem.logit_scale, scratch.r, n * d);
-  if (sums.W != nullptr) product<V>({problem.queries, 1, d}, scratch.r, d, sums.W, problem.stride, d, d, n);
+  const Left z{problem.queries, 1, d};
+  if (sums.W_terms != nullptr) {
+    const auto add_term = [&](const double* place, V g) {
+      store(sums.W_terms + (place - sums.W), raise<Power::three_halves>(abs(g), Exponent{}));
+    };
+    product<V>(z, scratch.r, d, sums.W, problem.stride, d, d, n, add_term);
+  } else if (sums.W != nullptr) {
+    product<V>(z, scratch.r, d, sums.W, problem.stride, d, d, n);
+  }
   if (sums.K != nullptr) product<V>({scratch.low, 1, m}, scratch.r, d, sums.K, problem.stride, m, d, n);
   if (sums.Q != nullptr) {
     for (std::ptrdiff_t i = 0; i < n; ++i)
@@ -176,8 +184,8 @@ void evaluate(const LaneProblem& problem, const LanePoint& point, const LaneScra
 }
 
 template <class V>
-constexpr LaneKernels lane_kernels{lanes<V>, evaluate<V>,     max_abs<V>,
-                                   roots<V>, add_multiple<V>, lane_powers<V>};
+constexpr LaneKernels lane_kernels{lanes<V>,  evaluate<V>,     max_abs<V>,    roots<V>,
+                                   add_up<V>, add_multiple<V>, lane_powers<V>};
 
 }  // namespace
 

@@ -44,6 +44,9 @@ struct LaneSums {
   double *W = nullptr, *K = nullptr, *Q = nullptr, *p = nullptr, *v = nullptr;
   double *log_scale = nullptr, *log_scale_v = nullptr;  // one entry each, as the next two
   double *loss = nullptr, *max_softmax = nullptr;       // means over the queries
+  // |g|^{3/2} of each entry of W's gradient, the terms of its norm for p = 3: square roots keep a unit of their own busy, and
+  // take little time beside the products. Null: nobody wants them.
+  double* W_terms = nullptr;
 };
 
 struct LaneScratch {
@@ -76,8 +79,9 @@ struct LanePowerKernels {
 struct LaneKernels {
   std::ptrdiff_t width = 0;
   void (*evaluate)(const LaneProblem&, const LanePoint&, const LaneScratch&, const LaneSums&);
-  void (*max_abs)(const double* x, const LaneShape& shape, double* out);  // NaN if there is one
-  void (*roots)(const double* sums, double inverse, double* out);         // sum^inverse, one entry
+  void (*max_abs)(const double* x, const LaneShape& shape, double* out);     // NaN if there is one
+  void (*roots)(const double* sums, double inverse, double* out);            // sum^inverse, one entry
+  void (*add_up)(const double* terms, const LaneShape& shape, double* out);  // in the order of sum_power()
   // g <- keep g + add w, rounded twice; `keep` and `add` have one entry.
   void (*add_multiple)(const double* keep, double* g, const double* add, const double* w,
                        const LaneShape& shape);

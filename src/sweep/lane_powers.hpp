@@ -112,6 +112,11 @@ void mirror_step(const double* g, const double* scale, double* y, double* w, con
 }
 
 template <class V>
+void add_up(const double* terms, const LaneShape& shape, double* out) {
+  put(out, 0, sum_flat<V>(shape.rows * shape.stride, [=](std::ptrdiff_t j) { return at<V>(terms, j); }));
+}
+
+template <class V>
 void roots(const double* sums, double inverse, double* out) {
   put(out, 0, root_of_sum(at<V>(sums, 0), inverse));
 }

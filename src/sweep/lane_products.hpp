@@ -66,10 +66,17 @@ struct Left {
   std::ptrdiff_t row, depth;
 };
 
+// What is done with an entry of a product, at the place where it is stored: nothing, unless somebody wants more.
+struct NothingElse {
+  template <class V>
+  [[gnu::always_inline]] void operator()(const double*, V) const {}
+};
+
 // C[r,k] = sum_c A[r,c] B[c,k] for a tile that stays in registers.
-template <class V, int Rows, int Cols>
+template <class V, int Rows, int Cols, class Also = NothingElse>
 [[gnu::always_inline]] inline void product_tile(const Left& A, const double* B, std::ptrdiff_t b_row,
-                                                double* C, std::ptrdiff_t c_row, std::ptrdiff_t depth) {
+                                                double* C, std::ptrdiff_t c_row, std::ptrdiff_t depth,
+                                                Also also = {}) {
   V sum[Rows][Cols] = {};
   for (std::ptrdiff_t c = 0; c < depth; ++c) {
     V b[Cols];
@@ -80,7 +87,10 @@ template <class V, int Rows, int Cols>
     }
   }
   for (int r = 0; r < Rows; ++r)
-    for (int k = 0; k < Cols; ++k) put(C, r * c_row + k, sum[r][k]);
+    for (int k = 0; k < Cols; ++k) {
+      put(C, r * c_row + k, sum[r][k]);
+      also(C + (r * c_row + k) * lanes<V>, sum[r][k]);
+    }
 }
 
 #if defined(ATTMIRROR_ISA_avx512)
@@ -89,31 +99,31 @@ inline constexpr int lane_tile_rows = 4;
 inline constexpr int lane_tile_rows = 2;
 #endif
 
-template <class V, int Cols>
+template <class V, int Cols, class Also>
 [[gnu::always_inline]] inline void product_columns(const Left& A, const double* B, std::ptrdiff_t b_row,
                                                    double* C, std::ptrdiff_t c_row, std::ptrdiff_t rows,
-                                                   std::ptrdiff_t depth) {
+                                                   std::ptrdiff_t depth, Also also) {
   std::ptrdiff_t r = 0;
   const auto from = [&](std::ptrdiff_t row) {
     return Left{A.entries + row * A.row * lanes<V>, A.row, A.depth};
   };
   for (; r + lane_tile_rows <= rows; r += lane_tile_rows)
-    product_tile<V, lane_tile_rows, Cols>(from(r), B, b_row, C + r * c_row * lanes<V>, c_row, depth);
+    product_tile<V, lane_tile_rows, Cols>(from(r), B, b_row, C + r * c_row * lanes<V>, c_row, depth, also);
   for (; r + 2 <= rows; r += 2)
-    product_tile<V, 2, Cols>(from(r), B, b_row, C + r * c_row * lanes<V>, c_row, depth);
-  if (r < rows) product_tile<V, 1, Cols>(from(r), B, b_row, C + r * c_row * lanes<V>, c_row, depth);
+    product_tile<V, 2, Cols>(from(r), B, b_row, C + r * c_row * lanes<V>, c_row, depth, also);
+  if (r < rows) product_tile<V, 1, Cols>(from(r), B, b_row, C + r * c_row * lanes<V>, c_row, depth, also);
 }
 
 // C = A B: A (rows, depth), B (depth, cols) with rows b_row apart, C (rows, cols) with rows c_row apart.
-template <class V>
+template <class V, class Also = NothingElse>
 void product(const Left& A, const double* B, std::ptrdiff_t b_row, double* C, std::ptrdiff_t c_row,
-             std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t depth) {
+             std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t depth, Also also = {}) {
   std::ptrdiff_t k = 0;
   for (; k + 4 <= cols; k += 4)
-    product_columns<V, 4>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth);
+    product_columns<V, 4>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth, also);
   for (; k + 2 <= cols; k += 2)
-    product_columns<V, 2>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth);
-  if (k < cols) product_columns<V, 1>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth);
+    product_columns<V, 2>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth, also);
+  if (k < cols) product_columns<V, 1>(A, B + k * lanes<V>, b_row, C + k * lanes<V>, c_row, rows, depth, also);
 }
 
 // ---- rows of any length, and of the papers' few

@@ -72,6 +72,7 @@ class LaneDescent {
       sizes_.push_back(std::visit([](const auto& options) { return StepSize(options); }, task.optimizer));
     }
     results_.resize(tasks.size());
+    form_terms_early();
     running_.assign(tasks.size(), true);
     for (std::ptrdiff_t lane = 0; lane < kernels.width; ++lane) {
       const LaneTask& task = tasks[std::min(static_cast<std::size_t>(lane), tasks.size() - 1)];
@@ -106,6 +107,15 @@ class LaneDescent {
   }
 
  private:
+  // Where the norm of W's gradient will be wanted once a step, and as it comes from the products, its terms are formed
+  // there.
+  void form_terms_early() {
+    if (norm_.exponent().power != static_cast<int>(kernels::Power::three_halves)) return;
+    if (!sizes_.front().normalized() || sizes_.front().wants_norms() || penalty_ != 0) return;
+    for (const LaneBlock& block : memory_.blocks)
+      if (block.name == Block::W && block.gradient != nullptr) memory_.sums.W_terms = block.terms;
+  }
+
   // One model per lane; spare lanes repeat the last task.
   static std::vector<const Attention*> models_of(std::span<const LaneTask> tasks, std::ptrdiff_t width) {
     std::vector<const Attention*> models;
@@ -199,8 +209,11 @@ class LaneDescent {
     const LpMap::Exponent& exponent = norm_.exponent();
     const kernels::LanePowerKernels& powers = kernels_.powers[exponent.power];
     alignas(64) Numbers sums;
-    powers.sum_power(block.gradient, block.shape, nullptr, kernel_exponent(exponent), block.terms,
-                     sums.data());
+    if (block.terms == memory_.sums.W_terms)
+      kernels_.add_up(block.terms, block.shape, sums.data());
+    else
+      powers.sum_power(block.gradient, block.shape, nullptr, kernel_exponent(exponent), block.terms,
+                       sums.data());
     alignas(64) Numbers norms{};
     kernels_.roots(sums.data(), 1 / exponent.value, norms.data());
     bool all_served = true;
