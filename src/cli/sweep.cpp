@@ -3,6 +3,7 @@
 #include "cli/options.hpp"
 #include "cli/sweep_ranks.hpp"
 #include "cli/sweep_report.hpp"
+#include "sweep/toml_document.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/progress.hpp>
 #include <attmirror/base/signals.hpp>
@@ -81,6 +82,7 @@ Looks look(const SweepDatabase& database, const SweepCommand& options,
     SummaryOptions wanted;
     wanted.group_by = split(options.by);
     wanted.metrics = split(options.metrics);
+    if (options.common.json) wanted.digits = SummaryOptions::Digits::all;
     looks.summary = summarize(database, wanted);
   }
   if (options.export_as == "csv") export_csv(database, export_path);
@@ -124,11 +126,20 @@ int run_look(const SweepCommand& options) {
     add(looks, json);
     print_json(json);
   } else {
-    print(fmt::format("{}: {} rows{}\n", options.file.string(), database.count(),
-                      database.header().name.empty() ? "" : " of " + database.header().name) +
-          text_of(looks));
+    const std::string& name = database.header().name;
+    const std::string head = fmt::format("{}: {} rows{}\n", options.file.string(), database.count(),
+                                         name.empty() ? "" : " of " + one_line(name));
+    if (!options.common.quiet || options.summary) print((options.common.quiet ? "" : head) + text_of(looks));
   }
   return done;
+}
+
+// Whether something is there that must not be replaced unasked. An empty file is what a sweep leaves that was killed at
+// once.
+bool has_content(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) &&
+         !(std::filesystem::is_regular_file(path, ignored) && std::filesystem::file_size(path, ignored) == 0);
 }
 
 int worker_count(const SweepCommand& options, const Ranks& ranks) {
@@ -140,7 +151,7 @@ int worker_count(const SweepCommand& options, const Ranks& ranks) {
 int run_dry(const SweepCommand& options, const SweepPlan& plan, int threads, int ranks) {
   std::vector<std::int64_t> missing;
   std::vector<std::string> finished;
-  if (options.resume) finished = SweepDatabase(options.output).finished_keys();
+  if (options.resume && has_content(options.output)) finished = SweepDatabase(options.output).finished_keys();
   DryRun dry;
   const auto steps = std::ranges::find(plan.columns, "steps", &RowColumn::name) - plan.columns.begin();
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -161,10 +172,7 @@ int run_dry(const SweepCommand& options, const SweepPlan& plan, int threads, int
 
 SweepDatabase open_database(const SweepCommand& options, const SweepPlan& plan) {
   using enum SweepDatabase::Mode;
-  std::error_code ignored;
-  const bool there = std::filesystem::exists(options.output, ignored) &&
-                     !(std::filesystem::is_regular_file(options.output, ignored) &&
-                       std::filesystem::file_size(options.output, ignored) == 0);
+  const bool there = has_content(options.output);
   if (there && !options.resume && !options.overwrite)
     throw bad_input(fmt::format(
         "{} is there already: give --resume to go on with it, --overwrite to replace it, or another "
@@ -221,6 +229,10 @@ int run_file(const SweepCommand& options, Ranks& ranks) {
                      options.overwrite ? " instead of --overwrite" : ""));
     return signalled + SignalGuard::interrupted();
   }
+  if (answer.rows > answer.outcome.total && !options.common.quiet)
+    note(fmt::format(
+        "{} of the rows in {} are of runs that {} no longer has: summaries and exports hold them, too",
+        answer.rows - answer.outcome.total, options.output.string(), options.file.string()));
   const auto errors = answer.outcome.by_status.find("error");
   if (errors == answer.outcome.by_status.end()) return done;
   note(fmt::format("{} of the runs could not be made; the column reason says why", errors->second));
@@ -261,7 +273,7 @@ Subcommand add_sweep(CLI::App& parent) {
   add_flag(app, "--summary", options->summary, "print counts, means, deviations and quantiles by group")
       ->group(group);
   add_text(app, "--by", options->by, "COLUMNS",
-           "what to group by, as in p,lr; by default the axes but the seeds")
+           "what to group by, as in p,lr; by default what differs between rows, but the seeds")
       ->group(group);
   add_text(app, "--metrics", options->metrics, "COLUMNS",
            "what to summarize, as in final_loss,own.bregman; by default all")

@@ -87,8 +87,14 @@ Json to_json(const Table& table) {
   for (const std::vector<std::string>& cells : table.rows) {
     Json row = Json::object();
     for (std::size_t c = 0; c < cells.size(); ++c) {
+      std::int64_t count = 0;
       double number = 0;
       const char *begin = cells[c].data(), *end = begin + cells[c].size();
+      if (const auto [last, error] = std::from_chars(begin, end, count);
+          error == std::errc{} && last == end && !cells[c].empty()) {
+        row[table.columns[c].name] = count;
+        continue;
+      }
       const auto [last, error] = std::from_chars(begin, end, number);
       if (error == std::errc{} && last == end && !cells[c].empty() && std::isfinite(number))
         row[table.columns[c].name] = number;

@@ -180,7 +180,7 @@ class AxesReader {
     const double runs = static_cast<double>(result_.runs) * points;
     if (runs > static_cast<double>(max_runs_))
       throw bad_input(
-          fmt::format("{}: the axes make {:.6g} runs or more: expected at most {}", name_, runs, max_runs_));
+          fmt::format("{}: the axes make {:.0f} runs or more: expected at most {}", name_, runs, max_runs_));
   }
 
   const TomlTable& file_;

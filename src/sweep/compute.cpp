@@ -14,6 +14,7 @@
 #include <chrono>
 #include <ctime>
 #include <map>
+#include <new>
 #include <optional>
 
 #include <fmt/chrono.h>
@@ -30,6 +31,8 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+constexpr const char* no_memory = "there is not enough memory for its data";
 
 class BatchRun {
  public:
@@ -82,6 +85,9 @@ class BatchRun {
       groups_[lanes ? lane_group(task) : std::string()].push_back(i);
     } catch (const Error& error) {
       add_failed(i, error.what());
+    } catch (const std::bad_alloc&) {
+      prepared_[i].reset();
+      add_failed(i, no_memory);
     }
   }
 
@@ -101,10 +107,16 @@ class BatchRun {
           run_lanes(vector);
       } catch (
           const Error& error) {  // training checks its input before it begins: it is the same for all lanes
-        for (const std::size_t i : vector)
-          if (!rows_[i]) add_failed(i, error.what());
+        fail_all(vector, error.what());
+      } catch (const std::bad_alloc&) {
+        fail_all(vector, no_memory);
       }
     }
+  }
+
+  void fail_all(std::span<const std::size_t> members, const std::string& reason) {
+    for (const std::size_t i : members)
+      if (!rows_[i]) add_failed(i, reason);
   }
 
   Command pulse() const { return stop_.stop_requested() ? Command::stop : Command::proceed; }

@@ -12,6 +12,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 namespace attmirror {
 namespace {
@@ -169,7 +170,8 @@ const std::filesystem::path& SweepDatabase::path() const { return connection_->p
 
 std::vector<std::string> SweepDatabase::finished_keys() const {
   std::vector<std::string> keys;
-  SqliteStatement statement = connection_->database.prepare("SELECT key FROM runs ORDER BY key");
+  SqliteStatement statement =
+      connection_->database.prepare("SELECT key FROM runs WHERE status <> 'error' ORDER BY key");
   while (statement.step()) keys.push_back(statement.text(0));
   return keys;
 }
@@ -180,12 +182,29 @@ std::int64_t SweepDatabase::count() const {
 
 void SweepDatabase::write(std::span<const RunRow> rows) { connection_->write(rows); }
 
+void SweepDatabase::require_in_place() const { connection_->require_in_place(); }
+
+// Somebody may have removed the file, put another in its place or emptied it: what is written now would go nowhere.
+void SweepDatabase::Connection::require_in_place() const {
+  if (!writes()) return;
+  struct stat named {
+  }, open{};
+  const bool same = ::stat(path.c_str(), &named) == 0 && ::fstat(use.descriptor(), &open) == 0 &&
+                    named.st_dev == open.st_dev && named.st_ino == open.st_ino && open.st_size > 0;
+  if (!same)
+    throw environment_error(
+        fmt::format("{} was removed, replaced or emptied while it was being written", path.string()));
+}
+
 void SweepDatabase::Connection::write(std::span<const RunRow> rows) {
   if (!writes()) throw bad_input(fmt::format("{} was opened to read", database.name()));
   for (const RunRow& row : rows) check_row(row, header);
   if (rows.empty()) return;
+  require_in_place();
   SqliteTransaction transaction(database, SqliteTransaction::Kind::write);
   for (const RunRow& row : rows) {
+    remove_error.bind(1, row.key);
+    remove_error.run();
     Binder binder(insert_run);
     binder.put(row.key);
     binder.put(row.run);

@@ -20,10 +20,11 @@ struct SweepDatabase::Connection {
   FileUse use;
   Sqlite database;
   SweepHeader header;
-  SqliteStatement insert_run{}, insert_array{};  // of a writer only
+  SqliteStatement insert_run{}, insert_array{}, remove_error{};  // of a writer only
 
   bool writes() const { return static_cast<bool>(insert_run); }
   void write(std::span<const RunRow> rows);
+  void require_in_place() const;
 };
 
 }  // namespace attmirror

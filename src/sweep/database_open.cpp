@@ -220,10 +220,12 @@ SweepDatabase::Connection::Connection(const fs::path& file, Mode mode, const Swe
     const auto columns = run_columns(header);
     insert_run = database.prepare(
         insert_sql("runs", column_list(columns), columns.size(), "ON CONFLICT (\"key\") DO NOTHING"));
+    remove_error = database.prepare("DELETE FROM runs WHERE key = ? AND status = 'error'");
     insert_array = database.prepare(insert_sql("arrays", "key, name, shape, data", 4, ""));
   } catch (...) {
     // What was made here and has come to nothing goes.
-    insert_run = SqliteStatement();
+    for (SqliteStatement* statement : {&insert_run, &insert_array, &remove_error})
+      *statement = SqliteStatement();
     database = Sqlite();
     struct stat status {};
     if (use.made() && ::fstat(use.descriptor(), &status) == 0 && status.st_size == 0)

@@ -169,24 +169,45 @@ SweepHeader load_header(const Sqlite& database) {
   return header;
 }
 
+namespace {
+
+// The first field of two JSON objects that differs, or the whole of what is no object.
+std::string first_difference(const std::string& there, const std::string& here) {
+  const Json old_json = Json::parse(there, nullptr, false), new_json = Json::parse(here, nullptr, false);
+  if (old_json.is_object() && new_json.is_object()) {
+    for (const auto& [name, value] : old_json.items())
+      if (!new_json.contains(name) || new_json.at(name) != value)
+        return fmt::format("{} is {} there, {} here", name, value.dump(),
+                           new_json.contains(name) ? new_json.at(name).dump() : "missing");
+    for (const auto& [name, value] : new_json.items())
+      if (!old_json.contains(name)) return fmt::format("{} is missing there, {} here", name, value.dump());
+  }
+  return fmt::format("it records \"{}\", here it is \"{}\"", there, here);
+}
+
+}  // namespace
+
 void require_same_sweep(const SweepHeader& stored, const SweepHeader& wanted, const std::string& name) {
+  // What is recorded decides the metrics as well, and is what a user has changed.
+  if (stored.record_text != wanted.record_text)
+    throw bad_input(fmt::format("{} holds another sweep: in its [record] {}", name,
+                                first_difference(stored.record_text, wanted.record_text)));
   const auto compare = [&](const char* what, const std::vector<RowColumn>& there,
                            const std::vector<RowColumn>& here) {
-    for (std::size_t i = 0; i < std::max(there.size(), here.size()); ++i) {
-      if (i < there.size() && i < here.size() && there[i] == here[i]) continue;
-      const auto say = [&](const std::vector<RowColumn>& columns) {
-        return i < columns.size() ? fmt::format("\"{}\" ({})", columns[i].name, to_string(columns[i].type))
-                                  : std::string("nothing");
-      };
-      throw bad_input(fmt::format("{} holds another sweep: its {} {} is {}, here it is {}", name, what, i,
-                                  say(there), say(here)));
-    }
+    const auto lacks = [&](const std::vector<RowColumn>& columns, const std::vector<RowColumn>& other,
+                           const char* where) {
+      for (const RowColumn& column : columns)
+        if (std::ranges::find(other, column) == other.end())
+          throw bad_input(fmt::format("{} holds another sweep: the {} \"{}\" ({}) is only {}", name, what,
+                                      column.name, to_string(column.type), where));
+    };
+    lacks(there, here, "there");
+    lacks(here, there, "here");
+    if (there != here)
+      throw bad_input(fmt::format("{} holds another sweep: its {}s have another order", name, what));
   };
   compare("setting", stored.settings, wanted.settings);
   compare("metric", stored.metrics, wanted.metrics);
-  if (stored.record_text != wanted.record_text)
-    throw bad_input(fmt::format("{} holds another sweep: it records \"{}\", here it is \"{}\"", name,
-                                stored.record_text, wanted.record_text));
 }
 
 std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <new>
 
 namespace attmirror {
 
@@ -25,13 +26,13 @@ struct Cost {
 };
 
 double seconds_of(const SweepPlan& plan, std::span<const std::int64_t> runs, std::int64_t most_steps) {
+  const Clock::time_point start = Clock::now();
   std::vector<PreparedRun> prepared;
   for (const std::int64_t run : runs) {
     prepared.push_back(plan.prepare(static_cast<std::size_t>(run)));
     prepared.back().descent.steps = most_steps;
     prepared.back().descent.saturation = 0;
   }
-  const Clock::time_point start = Clock::now();
   std::vector<LaneTask> together;
   for (const PreparedRun& p : prepared) {
     LaneTask task{p.model.get(), p.optimizer, p.descent};
@@ -49,13 +50,17 @@ double seconds_of(const SweepPlan& plan, std::span<const std::int64_t> runs, std
 Cost try_shape(const SweepPlan& plan, const std::vector<std::int64_t>& runs) {
   const std::span some(runs.data(), std::min(static_cast<std::size_t>(lane_width()), runs.size()));
   const auto count = static_cast<double>(some.size());
-  seconds_of(plan, some, trial_steps / 4);  // to warm up
-  const double few = seconds_of(plan, some, trial_steps), more = seconds_of(plan, some, 2 * trial_steps);
+  // The least of several: what else the machine does makes a trial longer, never shorter.
+  double few = seconds_of(plan, some, trial_steps), more = seconds_of(plan, some, 2 * trial_steps);
+  for (int trial = 1; trial < 4; ++trial) {
+    few = std::min(few, seconds_of(plan, some, trial_steps));
+    more = std::min(more, seconds_of(plan, some, 2 * trial_steps));
+  }
   Cost cost;
   cost.step = std::max(0.0, more - few) / (static_cast<double>(trial_steps) * count);
   cost.fixed = std::max(0.0, few / count - cost.step * static_cast<double>(trial_steps));
-  // A solution of the papers' size takes about a tenth of a millisecond.
-  cost.fixed += 1.5e-4 * static_cast<double>(plan.record.solutions.size());
+  // A solution of the papers' size takes a tenth of a millisecond or two, a row in the database about half of that.
+  cost.fixed += 1e-4 + 1.5e-4 * static_cast<double>(plan.record.solutions.size());
   return cost;
 }
 
@@ -89,6 +94,7 @@ double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> run
       total += seconds;
     } catch (const Error&) {
       // A run that cannot even be prepared takes no time; its row will say why.
+    } catch (const std::bad_alloc&) {
     }
   }
   if (tried_work > 0) total += other_work * tried_seconds / tried_work;

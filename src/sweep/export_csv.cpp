@@ -1,3 +1,4 @@
+#include "sweep/export_target.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/sweep/export.hpp>
 
@@ -45,6 +46,7 @@ void export_csv(const SweepDatabase& database, const std::filesystem::path& path
   for (const auto& column : database.columns())
     if (column.name != "run" && column.name != "key" && column.name != "config") names.push_back(column.name);
 
+  check_export_target(database, path);
   AtomicFile file(path);
   std::string lines;
   constexpr std::size_t piece = 1 << 16;

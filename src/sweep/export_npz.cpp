@@ -1,6 +1,7 @@
 // Two passes over the database: the first finds out how wide, how long and how complete each column and array is, the
 // second, driven by the archive, makes a block of columns or one stack of arrays at a time.
 #include "data/npz_stream.hpp"
+#include "sweep/export_target.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/sweep/export.hpp>
 
@@ -212,6 +213,7 @@ NpzEntry array_entry(const SweepDatabase& database, const std::string& name, con
 }  // namespace
 
 void export_npz(const SweepDatabase& database, const std::filesystem::path& path) {
+  check_export_target(database, path);
   const SweepDatabase::Snapshot snapshot(database);
   std::vector<ColumnExtent> extents;
   std::vector<std::string> names;

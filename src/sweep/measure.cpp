@@ -185,7 +185,7 @@ class Measurement {
     const MarginSolution& svm = solved.answer;
     cells_.set(column("status"), std::string(to_string(svm.status)));
     if (svm.status == Status::infeasible)
-      fail("infeasible", fmt::format("solution {}: no W separates the tokens {}", solution.name,
+      fail("infeasible", fmt::format("solution {}: no weights separate the tokens {}", solution.name,
                                      tokens_text(tokens, data())));
     else if (svm.status == Status::stopped)
       fail("stopped", fmt::format("solution {}: {} (gap {:.3g})", solution.name, svm.reason, svm.gap));
@@ -215,7 +215,16 @@ class Measurement {
                            token_scores(model(), run_.final_parameters));
       cells_.set(column("local"), std::int64_t{local.holds});
     }
-    if (plan_.keep_solutions) add_array(solved.plan->name + ".W", svm.W);
+    if (plan_.keep_solutions) keep_solution(solved);
+  }
+
+  // Under the name, and in the shape, of the weights that it is compared with.
+  void keep_solution(const Solved& solved) {
+    const Matrix& W = solved.answer.W;
+    const bool decoder = solved.plan->problem == SolutionPlan::Problem::decoder;
+    const bool vector = decoder || std::holds_alternative<Prompt>(model().parameterization());
+    add_array(solved.plan->name + (decoder ? ".v" : vector ? ".p" : ".W"), W);
+    if (vector) result_.arrays.back().shape = {W.size()};
   }
 
   Comparison distance(const Solved& solved, const Parameters& at) const {

@@ -3,6 +3,7 @@
 // finished rows from the disk.
 #include "sweep/batches.hpp"
 #include "sweep/compute.hpp"
+#include "sweep/sources.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/sweep/sweep.hpp>
@@ -197,6 +198,7 @@ SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const Swee
   options.validate();
   const Clock::time_point start = Clock::now();
   const std::vector<std::int64_t> missing = missing_runs(plan, results);
+  check_sources(plan, results);
   const int threads = options.threads > 0
                           ? options.threads
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -251,6 +253,7 @@ SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const Swee
       }
     }
   }
+  results.require_in_place();
   outcome.seconds = seconds_since(start);
   return outcome;
 }

@@ -35,7 +35,9 @@ std::string to_text(const Cell& cell) {
       cell);
 }
 
-std::string to_text(double value) { return fmt::format("{:.6g}", value); }
+std::string to_text(double value, SummaryOptions::Digits digits) {
+  return digits == SummaryOptions::Digits::six ? fmt::format("{:.6g}", value) : fmt::format("{}", value);
+}
 
 // As numpy.quantile(): position q (n - 1) among the sorted values, between two of them on the line.
 double quantile(const std::vector<double>& sorted, double q) {
@@ -59,7 +61,9 @@ std::string status_text(const std::map<std::string, std::int64_t>& statuses) {
   return text;
 }
 
-std::vector<std::string> numbers_of(std::vector<double> values, const std::vector<double>& quantiles) {
+std::vector<std::string> numbers_of(std::vector<double> values, const SummaryOptions& options) {
+  const std::vector<double>& quantiles = options.quantiles;
+  const auto text = [&](double value) { return to_text(value, options.digits); };
   const std::size_t count = values.size();
   std::vector<std::string> cells(3 + quantiles.size());
   if (count == 0) return cells;
@@ -67,15 +71,15 @@ std::vector<std::string> numbers_of(std::vector<double> values, const std::vecto
   // Added in ascending order, so that the sums do not depend on the order of the runs in the file.
   std::sort(values.begin(), values.end());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  cells[0] = to_text(mean);
+  cells[0] = text(mean);
   if (count > 1) {
     double squares = 0;
     for (const double value : values) squares += (value - mean) * (value - mean);
     const double deviation = std::sqrt(squares / (n - 1));
-    cells[1] = to_text(deviation);
-    cells[2] = to_text(deviation / std::sqrt(n));
+    cells[1] = text(deviation);
+    cells[2] = text(deviation / std::sqrt(n));
   }
-  for (std::size_t i = 0; i < quantiles.size(); ++i) cells[3 + i] = to_text(quantile(values, quantiles[i]));
+  for (std::size_t i = 0; i < quantiles.size(); ++i) cells[3 + i] = text(quantile(values, quantiles[i]));
   return cells;
 }
 
@@ -90,6 +94,25 @@ const RowColumn& find_column(const std::vector<RowColumn>& columns, const std::s
       fmt::format("{} \"{}\" is no column of the sweep{}", what, name, nearest_name(name, known)));
 }
 
+// The axes, and what differs besides: rows of a sweep whose file was changed and resumed are not to be averaged into one.
+std::vector<std::string> varying_settings(const SweepDatabase& database) {
+  const SweepHeader& header = database.header();
+  std::vector<std::string> names;
+  for (const RowColumn& column : header.settings)
+    if (!column.name.ends_with("seed")) names.push_back(column.name);
+  std::vector<Cell> first;
+  std::vector<bool> varies(names.size(), false);
+  database.for_each_run(names, [&](std::span<const Cell> cells) {
+    if (first.empty()) first.assign(cells.begin(), cells.end());
+    for (std::size_t i = 0; i < names.size(); ++i) varies[i] = varies[i] || cells[i] != first[i];
+  });
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (varies[i] || std::ranges::find(header.axes, names[i]) != header.axes.end())
+      result.push_back(names[i]);
+  return result;
+}
+
 }  // namespace
 
 void SummaryOptions::validate() const {
@@ -102,9 +125,7 @@ Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
   options.validate();
   const std::vector<RowColumn> columns = database.columns();
   std::vector<std::string> group_by = options.group_by, metrics = options.metrics;
-  if (group_by.empty())
-    for (const auto& axis : database.header().axes)
-      if (!axis.ends_with("seed")) group_by.push_back(axis);
+  if (group_by.empty()) group_by = varying_settings(database);
   if (metrics.empty())
     for (const auto& metric : database.header().metrics)
       if (metric.type != CellType::text) metrics.push_back(metric.name);
@@ -152,7 +173,7 @@ Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
       line.push_back(metrics.empty() ? "-" : metrics[i]);
       line.push_back(fmt::format("{}", count));
       line.push_back(fmt::format("{}", group.runs - count));
-      for (auto& cell : numbers_of(values, options.quantiles)) line.push_back(std::move(cell));
+      for (auto& cell : numbers_of(values, options)) line.push_back(std::move(cell));
       line.push_back(status_text(group.statuses));
       table.rows.push_back(std::move(line));
     }

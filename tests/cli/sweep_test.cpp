@@ -195,7 +195,7 @@ TEST_F(Sweep, RefusesToReplaceUnasked) {
   std::string other = small_sweep;
   other.replace(other.find("[\"own\", \"nuclear\"]"), 18, "[\"own\"]");
   write(other);
-  expect_refusal({"sweep", file, "-o", db, "--resume"}, 2, {"results.db"});
+  expect_refusal({"sweep", file, "-o", db, "--resume"}, 2, {"results.db", "[record]", "solutions"});
   EXPECT_EQ(comparable_rows(db).size(), 40u);
 }
 
@@ -295,6 +295,54 @@ p = [1.5, 2.0]
   }
 }
 
+TEST_F(Sweep, RunsThatCouldNotBeMadeAreTriedAgain) {
+  const std::string data = (folder / "later.npz").string();
+  std::ofstream(data) << "not yet a dataset";
+  write("[data]\nfile = \"later.npz\"\n[train]\nsteps = 10\n[grid]\np = [1.5, 2.0]\n");
+  EXPECT_EQ(answer({"-o", db}, 1)["by_status"]["error"], 2);
+  EXPECT_EQ(answer({"-o", db, "--resume"}, 1)["computed"], 2);
+  std::filesystem::remove(data);
+  ASSERT_EQ(attmirror_command({"generate", "-o", data, "--quiet"}).code, 0);
+  EXPECT_EQ(answer({"-o", db, "--resume"})["computed"], 2);
+  for (const RunRow& row : SweepDatabase(db).rows()) EXPECT_NE(row.status, "error");
+  // The same path with other data: old and new rows would not belong together.
+  std::filesystem::remove(data);
+  ASSERT_EQ(attmirror_command({"generate", "--seed", "2", "-o", data, "--quiet"}).code, 0);
+  write("[data]\nfile = \"later.npz\"\n[train]\nsteps = 10\n[grid]\np = [1.5, 2.0, 3.0]\n");
+  expect_refusal({"sweep", file, "-o", db, "--resume"}, 2, {"results.db", "later.npz", "changed"});
+  EXPECT_EQ(SweepDatabase(db).count(), 2);
+}
+
+TEST_F(Sweep, NoticesThatItsFileIsGone) {
+  std::string text = long_sweep();
+  text.replace(text.find("[4000, 3000]"), 12, "[40000, 30000]");
+  write(text);
+  RunningCommand command({"sweep", file, "-o", db, "--quiet"});
+  ASSERT_TRUE(command.wait_until([&] {
+    std::error_code ignored;
+    return std::filesystem::exists(db + "-wal", ignored);
+  }));
+  std::filesystem::remove(db);
+  const Outcome outcome = command.wait();
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_NE(outcome.err.find("removed"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Sweep, RowsOfAnOlderFileAreNamedAndKeptApart) {
+  write("[train]\nsteps = 10\nlr = 0.1\n[grid]\nseed = \"1:5\"\n");
+  EXPECT_EQ(answer({"-o", db})["rows"], 5);
+  write("[train]\nsteps = 10\nlr = 5\n[grid]\nseed = \"1:5\"\n");
+  const Outcome again = sweep({"-o", db, "--resume"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_NE(again.err.find("5 of the rows"), std::string::npos) << again.err;
+  const Outcome summary = attmirror_command({"sweep", db, "--summary", "--metrics", "final_loss", "--json"});
+  const Json rows = Json::parse(summary.out)["summary"];
+  ASSERT_EQ(rows.size(), 2u) << rows;
+  EXPECT_EQ(rows[0]["lr"], 0.1);
+  EXPECT_EQ(rows[1]["lr"], 5);
+  EXPECT_TRUE(rows[0]["count"].is_number_integer()) << rows;
+}
+
 TEST_F(Sweep, FailedRunsSayWhy) {
   write(R"(
 [data]
@@ -338,6 +386,10 @@ TEST_F(Sweep, LooksAtADatabase) {
   expect_refusal({"sweep", db, "--resume", "--summary"}, 2, {"results.db"});
   expect_refusal({"sweep", db, "--summary", "--by", "optimiser"}, 2, {"optimiser", "optimizer"});
   expect_refusal({"sweep", db, "--export", "xlsx"}, 2, {"xlsx", "csv"});
+  std::filesystem::create_symlink(db, folder / "link.db");
+  expect_refusal({"sweep", db, "--export", "csv", "-o", db}, 2, {"results.db", "itself"});
+  expect_refusal({"sweep", db, "--export", "npz", "-o", (folder / "link.db").string()}, 2, {"itself"});
+  EXPECT_EQ(comparable_rows(db).size(), 40u);
 }
 
 TEST_F(Sweep, RefusesNonsense) {
@@ -348,6 +400,10 @@ TEST_F(Sweep, RefusesNonsense) {
   expect_refusal({"sweep", file, "-o", db, "--engine", "gpu"}, 2, {"gpu"});
   write("[grid]\np = [0.9]\n");
   expect_refusal({"sweep", file, "-o", db}, 2, {"sweep.toml", "axis \"p\": 0.9 is not > 1"});
+  std::string deep = "[a";
+  for (int i = 0; i < 20'000; ++i) deep += ".a";
+  write(deep + "]\nx = 1\n");
+  expect_refusal({"sweep", file, "-o", db}, 2, {"sweep.toml", "line 1", "parts"});
   write("[grid\n");
   expect_refusal({"sweep", file, "-o", db}, 2, {"sweep.toml", "line 1"});
   EXPECT_FALSE(std::filesystem::exists(db));

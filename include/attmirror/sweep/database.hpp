@@ -62,10 +62,11 @@ class SweepDatabase {
 
   const SweepHeader& header() const;
   const std::filesystem::path& path() const;
-  std::vector<std::string> finished_keys() const;  // sorted
+  // Sorted. Without runs that could not be made (status "error"): their reason may be gone, so they are tried again.
+  std::vector<std::string> finished_keys() const;
   std::int64_t count() const;
 
-  // One transaction: all rows or none. A key that is there already is left as it is. Throws Error (environment), after
+  // One transaction: all rows or none. A key that is there already is left as it is, unless it is that of an "error". Throws Error (environment), after
   // which the object can still be used (a disk that was full may have room again); bad input for a row that does not fit
   // the columns.
   void write(std::span<const RunRow> rows);
@@ -100,6 +101,9 @@ class SweepDatabase {
    private:
     const SweepDatabase& database_;
   };
+
+  // Of a writer: throws Error (environment) if the file was removed, replaced or emptied meanwhile. write() asks, too.
+  void require_in_place() const;
 
   // PRAGMA integrity_check: empty if all is well.
   std::string integrity() const;

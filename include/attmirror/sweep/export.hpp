@@ -27,12 +27,15 @@ void export_csv(const SweepDatabase& database, const std::filesystem::path& path
 void export_npz(const SweepDatabase& database, const std::filesystem::path& path);
 
 struct SummaryOptions {
-  // Setting columns, or "status"; empty: the axes other than seeds, which a study averages over.
+  // Setting columns, or "status"; empty: the axes and all other settings that differ between rows, but for seeds, which a
+  // study averages over.
   std::vector<std::string> group_by{};
   // Columns with numbers; empty: all metrics that are numbers.
   std::vector<std::string> metrics{};
   // The median and the range that four runs of five lie in, by linear interpolation as numpy.quantile().
   std::vector<double> quantiles{0.1, 0.5, 0.9};
+  // Six are enough for the eye; `all` is as many as it takes to read the same numbers back.
+  enum class Digits { six, all } digits = Digits::six;
 
   // Throws Error (bad input) for a quantile outside [0, 1].
   void validate() const;
