@@ -280,13 +280,13 @@ TEST(SweepDatabase, ResumeRefusesAnotherSweep) {
     change(header);
     expect_bad_input(words, [&] { SweepDatabase(folder / "r.db", Mode::resume, header); });
   };
-  refused({"setting 1", "\"p\" (real)", "\"q\" (real)"},
-          [](SweepHeader& header) { header.settings[1].name = "q"; });
-  refused({"setting 0", "(integer)", "(real)"},
+  refused({"setting \"p\" (real)", "only there"}, [](SweepHeader& header) { header.settings[1].name = "q"; });
+  refused({"setting \"seed\" (integer)", "only there"},
           [](SweepHeader& header) { header.settings[0].type = CellType::real; });
-  refused({"setting 3", "nothing", "\"lr\""}, [](SweepHeader& header) { header.settings.push_back({"lr"}); });
-  refused({"metric 2", "\"rank\"", "nothing"}, [](SweepHeader& header) { header.metrics.pop_back(); });
+  refused({"setting \"lr\"", "only here"}, [](SweepHeader& header) { header.settings.push_back({"lr"}); });
+  refused({"metric \"rank\"", "only there"}, [](SweepHeader& header) { header.metrics.pop_back(); });
   refused({"records", "\"final\"", "\"all\""}, [](SweepHeader& header) { header.record_text = "all"; });
+  refused({"order"}, [](SweepHeader& header) { std::swap(header.settings[0], header.settings[1]); });
   expect_bad_input({"none.db", "no such file"},
                    [&] { SweepDatabase(folder / "none.db", Mode::resume, example_header()); });
   EXPECT_EQ(folder.names(), std::vector<std::string>{"r.db"});

@@ -171,11 +171,11 @@ TEST(SweepRefusals, Axes) {
 TEST(SweepRefusals, TooManyRuns) {
   expect_refusals({
       {"[grid]\nseed = \"0:9223372036854775807\"\n",
-       "the axes make 9.22337e+18 runs or more: expected at most 10000000"},
+       "the axes make 9223372036854775808 runs or more: expected at most 10000000"},
       {"[grid]\nlr = \"lin:1:2:9223372036854775807\"\n",
-       "the axes make 9.22337e+18 runs or more: expected at most 10000000"},
+       "the axes make 9223372036854775808 runs or more: expected at most 10000000"},
       {"[[list]]\np = 2\n[[list]]\np = 3\n[grid]\nseed = \"1:9999999\"\n",
-       "the axes make 2e+07 runs or more: expected at most 10000000"},
+       "the axes make 19999998 runs or more: expected at most 10000000"},
   });
   expect_bad_input({"expected at most 5"},
                    [] { parse_sweep("[grid]\nseed = \"1:6\"\n", "s", ".", {.max_runs = 5}); });

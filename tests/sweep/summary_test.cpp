@@ -2,6 +2,9 @@
 #include "sweep_rows.hpp"
 #include <attmirror/sweep/export.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace attmirror {
@@ -108,9 +111,40 @@ TEST(Summary, OfNothingMeasuredSaysHowRunsEnded) {
   SweepDatabase database(folder / "r.db", Mode::create, header);
   EXPECT_TRUE(summarize(database).rows.empty());
   database.write(rows);
-  const Table table = summarize(database);
+  const Table table = summarize(database, {.group_by = {"status"}});
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.rows[0].back(), "ok 3");
+}
+
+// Rows that differ in a setting are not averaged into one, though it is no axis of the file.
+TEST(Summary, GroupsByWhatDiffers) {
+  const TemporaryFolder folder;
+  SweepHeader header = example_header();
+  header.axes = {"seed"};
+  SweepDatabase database(folder / "r.db", Mode::create, header);
+  database.write(example_rows(0, 6));
+  const Table table = summarize(database, {.metrics = {"loss"}});
+  const auto names = [&] {
+    std::vector<std::string> result;
+    for (const Column& column : table.columns) result.push_back(column.name);
+    return result;
+  }();
+  EXPECT_EQ(std::ranges::count(names, "p"), 1);
+  EXPECT_EQ(std::ranges::count(names, "seed"), 0);
+  EXPECT_GT(table.rows.size(), 1u);
+}
+
+TEST(Summary, GivesAllDigitsWhenAsked) {
+  const TemporaryFolder folder;
+  SweepDatabase database(folder / "r.db", Mode::create, example_header());
+  database.write(example_rows(0, 3));
+  const Table six = summarize(database, {.group_by = {"status"}, .metrics = {"loss"}}),
+              all = summarize(
+                  database,
+                  {.group_by = {"status"}, .metrics = {"loss"}, .digits = SummaryOptions::Digits::all});
+  EXPECT_LE(six.rows[0][4].size(), all.rows[0][4].size());
+  EXPECT_NEAR(std::stod(six.rows[0][4]), std::stod(all.rows[0][4]),
+              1e-5 * std::abs(std::stod(all.rows[0][4])));
 }
 
 TEST(Summary, NamesTheNearest) {
