@@ -19,6 +19,8 @@ std::string duration(double seconds) {
   return format_duration(seconds);
 }
 
+std::string rate(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 1 : 0); }
+
 std::string count_text(std::int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -75,7 +77,7 @@ std::string to_text(const SweepPlan& plan, const SweepAnswer& answer) {
       fmt::format("{}{} of {} computed in {}", plan.name.empty() ? "" : plan.name + ": ", outcome.computed,
                   count_text(outcome.total, "run"), duration(outcome.seconds));
   if (outcome.computed > 0 && outcome.seconds > 0)
-    text += fmt::format(" ({:.3g} runs a second)", static_cast<double>(outcome.computed) / outcome.seconds);
+    text += fmt::format(" ({} runs a second)", rate(static_cast<double>(outcome.computed) / outcome.seconds));
   text += "\n";
   for (const auto& [status, count] : outcome.by_status) text += fmt::format("  {:<12} {}\n", status, count);
   text += fmt::format("results    {} ({})\n", answer.database.string(), count_text(answer.rows, "row"));
