@@ -1,9 +1,9 @@
 // attmirror sweep: runs a sweep file into a database, goes on with one, and looks at what is there.
+#include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "cli/sweep_ranks.hpp"
 #include "cli/sweep_report.hpp"
-#include "sweep/toml_document.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/progress.hpp>
 #include <attmirror/base/signals.hpp>

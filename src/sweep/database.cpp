@@ -1,5 +1,6 @@
 // Rows into the database and out of it. How it is opened stands in database_open.cpp, the tables in database_schema.hpp.
 #include "base/json.hpp"
+#include "base/words.hpp"
 #include "sweep/database_connection.hpp"
 #include "sweep/database_schema.hpp"
 
@@ -41,7 +42,7 @@ std::int64_t volume(const std::vector<std::int64_t>& shape) {
 
 Error wrong_shape(const std::string& array, const std::string& file) {
   return bad_input(
-      fmt::format("{} is damaged: the data of array \"{}\" do not have its shape", file, on_one_line(array)));
+      fmt::format("{} is damaged: the data of array \"{}\" do not have its shape", file, one_line(array)));
 }
 
 std::vector<std::int64_t> parse_shape(const std::string& text, const std::string& array,
@@ -306,9 +307,9 @@ void SweepDatabase::for_each_run(std::span<const std::string> names,
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const RowColumn& c) { return c.name == name; });
     if (found == all.end()) {
-      std::vector<std::string> known;
+      std::vector<std::string_view> known;
       for (const auto& column : all) known.push_back(column.name);
-      throw bad_input(fmt::format("there is no column \"{}\"{}", name, nearest_name(name, known)));
+      throw bad_input(fmt::format("there is no column \"{}\"{}", name, did_you_mean(name, known)));
     }
     columns.push_back(*found);
   }
@@ -350,7 +351,7 @@ SweepDatabase::Snapshot::~Snapshot() {
 std::string SweepDatabase::integrity() const try {
   std::string problems;
   SqliteStatement statement = connection_->database.prepare("PRAGMA integrity_check(10)");
-  while (statement.step()) problems += (problems.empty() ? "" : "; ") + on_one_line(statement.text(0));
+  while (statement.step()) problems += (problems.empty() ? "" : "; ") + one_line(statement.text(0));
   return problems == "ok" ? std::string() : problems;
 } catch (const Error& error) {
   if (error.kind() == ErrorKind::environment) throw;

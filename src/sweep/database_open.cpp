@@ -10,6 +10,7 @@
 //
 // A new file gets its tables in a transaction of the older kind (a rollback journal) before it is switched to WAL: killed
 // at any moment it is empty, or has all its tables.
+#include "base/words.hpp"
 #include "sweep/database_connection.hpp"
 #include "sweep/database_schema.hpp"
 
@@ -125,7 +126,7 @@ SweepHeader go_on(const Sqlite& database, const SweepHeader& header) {
   require_same_sweep(stored, header, database.name());
   // Rows written into a damaged file would only be lost, too.
   if (const std::string problem = database.query_text("PRAGMA quick_check(1)"); problem != "ok")
-    throw bad_input(fmt::format("{} is damaged: {}", database.name(), on_one_line(problem)));
+    throw bad_input(fmt::format("{} is damaged: {}", database.name(), one_line(problem)));
   if (stored != header) {
     SqliteTransaction transaction(database, SqliteTransaction::Kind::write);
     store_header(database, header);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -208,29 +207,6 @@ void require_same_sweep(const SweepHeader& stored, const SweepHeader& wanted, co
   };
   compare("setting", stored.settings, wanted.settings);
   compare("metric", stored.metrics, wanted.metrics);
-}
-
-std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names) {
-  // Levenshtein's distance, one row of the table at a time.
-  const auto distance = [&](std::string_view name) {
-    std::vector<std::size_t> row(name.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i + 1;
-      for (std::size_t j = 0; j < name.size(); ++j) {
-        const std::size_t replaced = diagonal + (wanted[i] == name[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-      }
-    }
-    return row.back();
-  };
-  const std::string* best = nullptr;
-  std::size_t least = wanted.size() / 2 + 2;  // further away it is another word
-  for (const std::string& name : names)
-    if (const std::size_t d = distance(name); d < least) least = d, best = &name;
-  return best ? fmt::format("; did you mean \"{}\"?", *best) : std::string();
 }
 
 void SweepHeader::validate() const {

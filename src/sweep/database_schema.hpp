@@ -40,7 +40,4 @@ SweepHeader load_header(const Sqlite& database);
 // Throws Error (bad input) naming the first column, or the records, in which a sweep differs from that in the file.
 void require_same_sweep(const SweepHeader& stored, const SweepHeader& wanted, const std::string& name);
 
-// Of `names` the one that is nearest to `wanted` in letters to change; for messages: `, did you mean "steps"?` or empty.
-std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names);
-
 }  // namespace attmirror

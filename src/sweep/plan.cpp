@@ -3,6 +3,7 @@
 // Every run is checked here, before the first one starts: words, ranges, what goes with what, whether a model fits the
 // data. The data themselves are not made for that; a stand-in of one short sequence with the same dimension answers the
 // same questions.
+#include "base/words.hpp"
 #include "sweep/axes.hpp"
 #include "sweep/cache.hpp"
 #include "sweep/record_plan.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -274,21 +273,6 @@ std::vector<Setting> make_settings() {
   };
 }
 
-// How many letters must be changed, added or dropped to make one word of the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 const std::vector<Setting>& settings() {
@@ -309,18 +293,6 @@ std::optional<std::size_t> find_setting(std::string_view name) {
   for (std::size_t i = 0; i < settings().size(); ++i)
     if (settings()[i].info.name == name) return i;
   return std::nullopt;
-}
-
-std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names) {
-  std::string_view best;
-  std::size_t smallest = name.size() > 64 ? 0 : name.size() / 3 + 2;  // more is another word
-  for (const std::string_view candidate : names) {
-    const std::size_t distance = edit_distance(name.substr(0, 64), candidate);
-    if (distance >= smallest) continue;
-    smallest = distance;
-    best = candidate;
-  }
-  return best.empty() ? "" : fmt::format(", did you mean \"{}\"?", best);
 }
 
 std::string to_text(const Setting& setting, const Cell& value) {

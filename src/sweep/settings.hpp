@@ -6,6 +6,7 @@
 // descent/optimizer_words.hpp, descent/model_words.hpp). Internal.
 #pragma once
 
+#include "base/words.hpp"
 #include <attmirror/data/generator_kinds.hpp>
 #include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/optimizer_words.hpp>
@@ -53,9 +54,6 @@ const std::vector<Setting>& settings();
 
 // Its position in the schema, or nothing.
 std::optional<std::size_t> find_setting(std::string_view name);
-
-// The one of `names` that is most like `name`, as `, did you mean "lr"?`; empty where none is near.
-std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names);
 
 // The settings of one run, one per setting of the schema; nothing where one is not given.
 using Values = std::vector<Cell>;

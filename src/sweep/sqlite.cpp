@@ -1,5 +1,7 @@
 #include "sweep/sqlite.hpp"
 
+#include "base/words.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -23,15 +25,9 @@ std::string disk_problem(sqlite3* connection, const std::string& otherwise) {
 
 }  // namespace
 
-std::string on_one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = c == '\n' ? ' ' : '?';
-  return text;
-}
-
 Error sqlite_error(sqlite3* connection, int code, const std::string& name) {
   const std::string problem = disk_problem(connection, sqlite3_errstr(code));
-  const std::string message = on_one_line(connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code));
+  const std::string message = one_line(connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code));
   switch (code & 0xff) {  // the lower byte is the kind, the others the case
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:

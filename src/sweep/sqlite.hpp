@@ -92,9 +92,6 @@ class SqliteTransaction {
 // What a result code means, in one sentence about the file `name`.
 Error sqlite_error(sqlite3* connection, int code, const std::string& name);
 
-// A damaged file may put anything into a message of SQLite, line feeds and orders to the terminal included.
-std::string on_one_line(std::string text);
-
 // "name" as SQL writes it, with quotes inside doubled.
 std::string sql_name(std::string_view name);
 

@@ -1,4 +1,5 @@
 // Groups of runs and what their metrics have in common.
+#include "base/words.hpp"
 #include "sweep/database_schema.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/sweep/export.hpp>
@@ -85,13 +86,13 @@ std::vector<std::string> numbers_of(std::vector<double> values, const SummaryOpt
 
 const RowColumn& find_column(const std::vector<RowColumn>& columns, const std::string& name,
                              const char* what) {
-  std::vector<std::string> known;
+  std::vector<std::string_view> known;
   for (const auto& column : columns) {
     if (column.name == name) return column;
     known.push_back(column.name);
   }
   throw bad_input(
-      fmt::format("{} \"{}\" is no column of the sweep{}", what, name, nearest_name(name, known)));
+      fmt::format("{} \"{}\" is no column of the sweep{}", what, name, did_you_mean(name, known)));
 }
 
 // The axes, and what differs besides: rows of a sweep whose file was changed and resumed are not to be averaged into one.

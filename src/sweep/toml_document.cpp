@@ -1,5 +1,6 @@
 #include "sweep/toml_document.hpp"
 
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -112,18 +113,6 @@ TomlTable parse_toml(std::string_view text, const std::string& name) {
   } catch (const toml::parse_error& error) {
     throw bad_input(fmt::format("{}: line {}: {}", name, error.source().begin.line, error.description()));
   }
-}
-
-std::string one_line(std::string_view message) {
-  std::string result;
-  for (const char c : message) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 32 || byte == 127)
-      result += fmt::format("\\x{:02x}", byte);
-    else
-      result += c;
-  }
-  return result;
 }
 
 std::string in_double_quotes(std::string_view text) {

@@ -41,9 +41,6 @@ TomlTable parse_toml(std::string_view text, const std::string& name);
 // What stands there, for messages: 0.9, "abc", a list, a table.
 std::string to_text(const TomlValue& value);
 
-// A message that quotes what a file holds, as one line: control characters as \x0a.
-std::string one_line(std::string_view message);
-
 // Text of a file in quotes, on one line and short enough for a message.
 std::string in_double_quotes(std::string_view text);
 
