@@ -6,7 +6,8 @@
 #include <attmirror/sweep/sweep.hpp>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
+#include <limits>
 #include <map>
 #include <new>
 
@@ -14,11 +15,12 @@ namespace attmirror {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Processor time of this one thread: what others do on the machine meanwhile does not count.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // Of more shapes than this, a spread of them is tried; the others are taken to be as fast for their size.
 constexpr std::size_t most_trials = 24;
-constexpr std::int64_t trial_steps = 200;
+constexpr std::int64_t trial_steps = 200, few_steps = 10;
 
 // Of one run of a shape: what its beginning and end take, and what a step takes.
 struct Cost {
@@ -26,7 +28,7 @@ struct Cost {
 };
 
 double seconds_of(const SweepPlan& plan, std::span<const std::int64_t> runs, std::int64_t most_steps) {
-  const Clock::time_point start = Clock::now();
+  const double start = processor_seconds();
   std::vector<PreparedRun> prepared;
   for (const std::int64_t run : runs) {
     prepared.push_back(plan.prepare(static_cast<std::size_t>(run)));
@@ -43,22 +45,25 @@ double seconds_of(const SweepPlan& plan, std::span<const std::int64_t> runs, std
       descend(*p.model, p.optimizer, p.descent);
   }
   if (!together.empty()) descend_in_lanes(together);
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return processor_seconds() - start;
 }
 
 // Two lengths tell what a step takes and what the rest does.
 Cost try_shape(const SweepPlan& plan, const std::vector<std::int64_t>& runs) {
   const std::span some(runs.data(), std::min(static_cast<std::size_t>(lane_width()), runs.size()));
   const auto count = static_cast<double>(some.size());
+  // Runs on large data tell as much by a few steps, and would make the estimate last as long as the sweep.
+  const bool slow = seconds_of(plan, some, few_steps) > 0.02;
+  const std::int64_t steps = slow ? few_steps : trial_steps;
   // The least of several: what else the machine does makes a trial longer, never shorter.
-  double few = seconds_of(plan, some, trial_steps), more = seconds_of(plan, some, 2 * trial_steps);
-  for (int trial = 1; trial < 4; ++trial) {
-    few = std::min(few, seconds_of(plan, some, trial_steps));
-    more = std::min(more, seconds_of(plan, some, 2 * trial_steps));
+  double few = std::numeric_limits<double>::infinity(), more = few;
+  for (int trial = 0; trial < (slow ? 1 : 4); ++trial) {
+    few = std::min(few, seconds_of(plan, some, steps));
+    more = std::min(more, seconds_of(plan, some, 2 * steps));
   }
   Cost cost;
-  cost.step = std::max(0.0, more - few) / (static_cast<double>(trial_steps) * count);
-  cost.fixed = std::max(0.0, few / count - cost.step * static_cast<double>(trial_steps));
+  cost.step = std::max(0.0, more - few) / (static_cast<double>(steps) * count);
+  cost.fixed = std::max(0.0, few / count - cost.step * static_cast<double>(steps));
   // A solution of the papers' size takes a tenth of a millisecond or two, a row in the database about half of that.
   cost.fixed += 1e-4 + 1.5e-4 * static_cast<double>(plan.record.solutions.size());
   return cost;
