@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -149,16 +150,15 @@ int worker_count(const SweepCommand& options, const Ranks& ranks) {
 }
 
 int run_dry(const SweepCommand& options, const SweepPlan& plan, int threads, int ranks) {
-  std::vector<std::int64_t> missing;
-  std::vector<std::string> finished;
-  if (options.resume && has_content(options.output)) finished = SweepDatabase(options.output).finished_keys();
+  std::vector<std::int64_t> missing(plan.runs.size());
+  std::iota(missing.begin(), missing.end(), std::int64_t{0});
+  if (options.resume && has_content(options.output))
+    missing = missing_runs(plan, SweepDatabase(options.output));
   DryRun dry;
   const auto steps = std::ranges::find(plan.columns, "steps", &RowColumn::name) - plan.columns.begin();
-  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
-    if (std::ranges::binary_search(finished, plan.runs[i].key)) continue;
-    missing.push_back(static_cast<std::int64_t>(i));
-    dry.steps += std::get<std::int64_t>(plan.runs[i].cells[static_cast<std::size_t>(steps)]);
-  }
+  for (const std::int64_t run : missing)
+    dry.steps += std::get<std::int64_t>(
+        plan.runs[static_cast<std::size_t>(run)].cells[static_cast<std::size_t>(steps)]);
   dry.runs = static_cast<std::int64_t>(plan.runs.size());
   dry.missing = static_cast<std::int64_t>(missing.size());
   dry.workers = threads * ranks;

@@ -1,4 +1,5 @@
 // attmirror train: one run of descent, kept in a folder that survives Ctrl-C, kill -9 and a full disk.
+#include "base/stopwatch.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "cli/run_text.hpp"
@@ -36,10 +37,6 @@ class CheckpointClock {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
   double interval_, cost_ = 0;
   Clock::time_point last_ = Clock::now();
 };

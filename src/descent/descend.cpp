@@ -111,7 +111,7 @@ struct Descent::State {
   std::unique_ptr<UpdateRule> rule;
   Gradient gradient;
   double seconds_before = 0;
-  PulseTimer::Clock::time_point start = PulseTimer::Clock::now();
+  Clock::time_point start = Clock::now();
 
   State(const Attention& m, const Optimizer& o, const DescentOptions& d)
       : progress(m, (attmirror::validate(o), o), (d.validate(), d)),
@@ -120,7 +120,7 @@ struct Descent::State {
         weights(m.blocks()),
         gradient(engine.make_gradient()) {}
 
-  double seconds() const { return seconds_before + PulseTimer::seconds_since(start); }
+  double seconds() const { return seconds_before + seconds_since(start); }
 };
 
 Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options)
@@ -169,7 +169,7 @@ Run Descent::run(const DescentCallbacks& callbacks) {
   State& s = *state_;
   RunProgress& progress = s.progress;
   const double limit = progress.options().seconds;
-  s.start = PulseTimer::Clock::now();
+  s.start = Clock::now();
   PulseTimer timer;
   progress.begin();
   for (;;) {

@@ -4,20 +4,15 @@
 // a millisecond.
 #pragma once
 
+#include "base/stopwatch.hpp"
+
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 
 namespace attmirror {
 
 class PulseTimer {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  static double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
-
   // Called once a step: whether it is time to look.
   bool due() {
     if (--countdown_ > 0) return false;

@@ -1,6 +1,7 @@
 // The runs of a batch, from settings to rows. Whatever goes wrong with one of them becomes its row.
 #include "sweep/compute.hpp"
 
+#include "base/stopwatch.hpp"
 #include "sweep/batches.hpp"
 #include "sweep/measure.hpp"
 #include <attmirror/base/build_info.hpp>
@@ -23,12 +24,6 @@
 namespace attmirror {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 

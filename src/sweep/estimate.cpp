@@ -1,6 +1,5 @@
 // How long a sweep will take, by trying: of each shape of run a vector full is trained for a few steps.
 #include "sweep/batches.hpp"
-#include "sweep/compute.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/sweep/lanes.hpp>
 #include <attmirror/sweep/sweep.hpp>

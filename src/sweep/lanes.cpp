@@ -85,7 +85,7 @@ class LaneDescent {
 
   std::vector<Run> run(const LaneOptions& options) {
     PulseTimer timer;
-    const auto start = PulseTimer::Clock::now();
+    const auto start = Clock::now();
     std::int64_t steps = 0;
     for (;;) {
       Request request = Request::none;
@@ -102,7 +102,7 @@ class LaneDescent {
       step();
       steps += running;
     }
-    share_time(PulseTimer::seconds_since(start));
+    share_time(seconds_since(start));
     return std::move(results_);
   }
 

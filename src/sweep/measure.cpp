@@ -51,8 +51,6 @@ const std::vector<RowColumn> solution_columns{
     {"local", CellType::integer},
 };
 
-std::string margin_name(const Norm& norm) { return "margin." + to_string(norm); }
-
 // The cells of a row by name, so that the order of the columns is said once.
 class Cells {
  public:
@@ -160,7 +158,7 @@ class Measurement {
     return selection_margin(model(), run_.selected, weights) / size;
   }
 
-  std::optional<MarginProblem> problem_of(const SolutionPlan& solution, const Selection& tokens) const {
+  MarginProblem problem_of(const SolutionPlan& solution, const Selection& tokens) const {
     if (solution.problem == SolutionPlan::Problem::decoder) return DecoderSvm{tokens};
     if (const auto* prompt = std::get_if<Prompt>(&model().parameterization()))
       return PromptSvm{tokens, prompt->key_weights};
@@ -177,7 +175,7 @@ class Measurement {
       return;
     }
     const Selection& tokens = solution.tokens == SolutionPlan::Tokens::optimal ? *optimal_ : run_.selected;
-    Solved solved{&solution, tokens, *problem_of(solution, tokens), {}};
+    Solved solved{&solution, tokens, problem_of(solution, tokens), {}};
     const auto same = std::ranges::find_if(solved_, [&](const Solved& other) {
       return other.tokens == tokens && other.plan->problem == solution.problem && other.answer.kind == norm;
     });
@@ -289,9 +287,7 @@ class Measurement {
     const auto solved = std::ranges::find_if(solved_, [&](const Solved& s) { return s.plan->name == name; });
     if (solved == solved_.end()) return std::nan("");  // infeasible, or the run diverged
     const Comparison at = distance(*solved, record.parameters);
-    return what == "bregman"       ? at.directional_bregman
-           : what == "correlation" ? at.correlation
-                                   : at.margin_ratio;
+    return what == "bregman" ? at.directional_bregman : at.correlation;
   }
 
   void keep_path() {
@@ -322,6 +318,8 @@ class Measurement {
 };
 
 }  // namespace
+
+std::string margin_name(const Norm& norm) { return "margin." + to_string(norm); }
 
 std::vector<RowColumn> metric_columns(const RecordPlan& record) {
   std::vector<RowColumn> columns = run_columns;

@@ -15,6 +15,9 @@ struct Measured {
   std::vector<RowArray> arrays;
 };
 
+// The column, and the curve, of the margin in a norm.
+std::string margin_name(const Norm& norm);
+
 // Never depends on anything but its arguments. Throws only what preparing a max-margin problem throws (bad input).
 Measured measure(const RecordPlan& plan, const PreparedRun& prepared, const Run& run);
 

@@ -1,6 +1,7 @@
 #include "sweep/record_plan.hpp"
 
 #include "base/json.hpp"
+#include "sweep/measure.hpp"
 #include "sweep/settings.hpp"
 #include <attmirror/base/error.hpp>
 
@@ -245,7 +246,7 @@ class RecordReader {
     std::vector<std::string> known{"loss", "max_softmax", "norm"};
     for (const SolutionPlan& solution : record.solutions)
       for (const char* curve : {".bregman", ".correlation"}) known.push_back(solution.name + curve);
-    for (const Norm& norm : record.margins) known.push_back("margin." + to_string(norm));
+    for (const Norm& norm : record.margins) known.push_back(margin_name(norm));
     for (const std::string& curve : record.curves)
       if (std::ranges::find(known, curve) == known.end())
         refuse("curves",

@@ -1,6 +1,7 @@
 // The work queue of a sweep. Threads take batches and hand back rows; other processes are given batches and send rows; the
 // thread that called run_sweep() gives, takes and writes, and computes nothing itself, so that a long batch never keeps
 // finished rows from the disk.
+#include "base/stopwatch.hpp"
 #include "sweep/batches.hpp"
 #include "sweep/compute.hpp"
 #include "sweep/sources.hpp"
@@ -25,12 +26,7 @@ namespace attmirror {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Finished rows wait at most this long, and not at all once there are many.
 constexpr auto write_interval = 50ms;
@@ -164,7 +160,8 @@ class Helpers {
   std::vector<int> open_;
 };
 
-// Runs of the plan whose keys are not in the database.
+}  // namespace
+
 std::vector<std::int64_t> missing_runs(const SweepPlan& plan, const SweepDatabase& results) {
   const std::vector<std::string> finished = results.finished_keys();
   std::vector<std::int64_t> missing;
@@ -173,8 +170,6 @@ std::vector<std::int64_t> missing_runs(const SweepPlan& plan, const SweepDatabas
       missing.push_back(static_cast<std::int64_t>(i));
   return missing;
 }
-
-}  // namespace
 
 SweepHeader header_of(const SweepPlan& plan) {
   SweepHeader header;

@@ -33,6 +33,8 @@ std::string files_of(const SweepPlan& plan, const RunSettings& run) {
 
 void check_sources(const SweepPlan& plan, const SweepDatabase& results) {
   // One finished run for each combination of files.
+  if (std::ranges::all_of(plan.runs, [&](const RunSettings& run) { return files_of(plan, run).empty(); }))
+    return;
   std::map<std::string, std::size_t> by_key;
   std::set<std::string> seen;
   const std::vector<std::string> finished = results.finished_keys();

@@ -27,6 +27,9 @@ namespace attmirror {
 std::vector<RowColumn> metric_columns(const RecordPlan& record);
 SweepHeader header_of(const SweepPlan& plan);
 
+// The runs of the plan that the database lacks, those that could not be made included: what run_sweep() will compute.
+std::vector<std::int64_t> missing_runs(const SweepPlan& plan, const SweepDatabase& results);
+
 struct SweepOptions {
   int threads = 0;  // 0: as many as the machine runs at once
   enum class Engine {
