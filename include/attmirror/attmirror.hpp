@@ -12,6 +12,7 @@
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/figure.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/base/isa.hpp>
 #include <attmirror/base/progress.hpp>
@@ -62,9 +63,16 @@
 #include <attmirror/mirror/schatten_map.hpp>
 #include <attmirror/mirror/spectral.hpp>
 #include <attmirror/mirror/steepest.hpp>
+#include <attmirror/papers/experiment.hpp>
+#include <attmirror/papers/finding.hpp>
+#include <attmirror/papers/reproduce.hpp>
+#include <attmirror/report/page.hpp>
+#include <attmirror/report/svg.hpp>
+#include <attmirror/report/table_files.hpp>
 #include <attmirror/sweep/database.hpp>
 #include <attmirror/sweep/export.hpp>
 #include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/many.hpp>
 #include <attmirror/sweep/plan.hpp>
 #include <attmirror/sweep/row.hpp>
 #include <attmirror/sweep/sweep.hpp>

@@ -1,0 +1,58 @@
+// A figure as plain data: whoever measures fills it in, whoever shows it (SVG, the HTML page) draws it.
+//
+// Two kinds are enough for the papers: curves and points over two axes, and a table of numbers as colours. Both carry the
+// text that a reader without the picture needs.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attmirror {
+
+struct Axis {
+  std::string label = {};
+  enum class Scale { linear, log } scale = Scale::linear;
+  std::optional<std::pair<double, double>> range = {};  // empty: what the data need
+};
+
+struct Series {
+  std::string name = {};  // in the legend; empty: not listed there
+  std::vector<double> x = {}, y = {};
+  std::vector<double> low = {},
+                      high = {};  // a band about y (a standard error, a quantile range); empty: none
+  std::vector<std::string> labels =
+      {};  // what hovering over each point says besides its numbers; empty: nothing
+  enum class Mark { line, points, both } mark = Mark::line;
+  enum class Dash { solid, dashed, dotted } dash = Dash::solid;
+  // Series of equal colour belong together (one optimizer, measured and predicted); -1: the next free one.
+  int color = -1;
+};
+
+// values[r][c] is shown as a colour and as a number, in row r from the top.
+struct Heatmap {
+  std::vector<std::string> rows = {}, columns = {};
+  std::vector<std::vector<double>> values = {};                  // NaN: an empty cell
+  int digits = 3;                                                // after the point
+  std::vector<std::pair<std::size_t, std::size_t>> marked = {};  // cells with a frame: (row, column)
+};
+
+struct Figure {
+  std::string id = {};  // letters, digits and dashes: the name of its file
+  std::string title = {};
+  std::string caption = {};      // what to see in it; a sentence or two
+  std::string description = {};  // for those who do not see it: what is drawn, and its outcome in numbers
+  Axis x = {}, y = {};           // of the series; of a heatmap the labels alone
+  std::vector<Series> series = {};
+  std::optional<Heatmap> heatmap = {};  // instead of series
+  bool equal_axes = false;              // one unit is as long in x as in y: paths in a plane
+
+  // Throws Error (bad input): an id that is no file name, no title, no description, neither series nor heatmap, series of
+  // unequal lengths, a heatmap whose rows do not fit. Points that are not finite, and on logarithmic axes those that are
+  // not positive, are allowed and not drawn.
+  void validate() const;
+};
+
+}  // namespace attmirror

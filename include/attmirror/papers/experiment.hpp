@@ -1,0 +1,81 @@
+// A published experiment that can be done again: its settings, what was published, what is measured, the verdict.
+//
+// One experiment is one file of src/papers: it opens with the paper's problem and settings, and reads like the paper. The
+// registry lists them; reproduce.hpp runs them.
+#pragma once
+
+#include <attmirror/base/figure.hpp>
+#include <attmirror/base/table.hpp>
+#include <attmirror/papers/finding.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attmirror {
+
+struct ExperimentInfo {
+  std::string id;       // "p1-setting-a": letters, digits and dashes
+  std::string paper;    // "P1", "P2", "P3", or "ours"
+  std::string item;     // what of the paper: a figure, a table, a lemma
+  std::string title;    // a few words
+  std::string summary;  // one sentence: what is done
+  double seconds = 1;   // typical run time on two cores
+  double quick_seconds = 0.1;
+  std::string out_of_scope{};  // why it cannot be run; empty: it can
+};
+
+enum class Extent {
+  full,   // as published
+  quick,  // fewer seeds or sizes, same settings otherwise: well under a second
+};
+std::string_view to_string(Extent extent);
+
+// What stops an experiment when the user asked for it; reproduce() catches it.
+struct Interrupted {};
+
+struct ExperimentContext {
+  Extent extent = Extent::full;
+  int threads = 0;  // 0: as many as the machine runs at once; results do not depend on it
+  // Called with the share that is done, 0 to 1, from any thread but one at a time. False: stop.
+  std::function<bool(double)> on_progress{};
+
+  bool quick() const { return extent == Extent::quick; }
+  // Throws Interrupted when the user asked to stop. Call it between pieces of work, ten times a second or so.
+  void progress(double share) const;
+  // The same context for a part of the work, whose 0 to 1 is `from` to `to` of this one.
+  ExperimentContext part(double from, double to) const;
+};
+
+struct NamedTable {
+  std::string id;  // unique in the experiment: letters, digits and dashes
+  Table table;
+};
+
+struct ExperimentResult {
+  std::vector<Finding> findings;  // at least one
+  std::vector<NamedTable> tables;
+  std::vector<Figure> figures;  // the most telling first; their ids are unique in the experiment
+  std::vector<std::pair<std::string, std::string>> configuration;  // every setting, seeds included
+  std::vector<std::string> remarks;  // what a reader should know: a sentence or two each
+};
+
+class Experiment {
+ public:
+  virtual ~Experiment() = default;
+  virtual ExperimentInfo info() const = 0;
+  // The same bits for any number of threads. Throws Error where it cannot be done, Interrupted where the context says so.
+  virtual ExperimentResult run(const ExperimentContext& context) const = 0;
+};
+
+// All experiments, in the order of the papers. The pointers stay valid.
+std::vector<const Experiment*> experiments();
+// Throws Error (bad input) for an id that is none, naming the nearest.
+const Experiment& find_experiment(std::string_view id);
+// For rooms above this one, and for users' own. Throws Error (bad input) for an id that is taken.
+void add_experiment(std::unique_ptr<const Experiment> experiment);
+
+}  // namespace attmirror

@@ -1,0 +1,82 @@
+// A report: one HTML page that needs nothing else, with figures to zoom and hover in; each figure also as an SVG file, each
+// table as CSV and LaTeX.
+//
+// A Page is plain data in the order in which it is read. The page works offline and asks the network for nothing.
+// Interactive figures are drawn by Plotly where it was there when attmirror was built; the static SVG is in the page in
+// any case, for readers without scripts, for print, and for builds without Plotly, which say so.
+#pragma once
+
+#include <attmirror/base/figure.hpp>
+#include <attmirror/base/table.hpp>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace attmirror {
+
+struct Paragraph {
+  std::string
+      text;  // plain; `code` between backticks; links as [text](#section) within the page or to https://
+};
+
+struct CodeBlock {
+  std::string text;  // a command to repeat something; the page has a button to copy it
+};
+
+// Name and value, one per line: a configuration, versions, seeds.
+struct Facts {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> entries;
+};
+
+// How a row of a table is meant; shown as a mark beside the text of `tone_column`, never by colour alone.
+enum class Tone { none, good, bad, caution, neutral };
+
+struct TableBlock {
+  std::string id;                // letters, digits and dashes: the name of its files
+  Table table;                   // its title is the caption
+  std::vector<Tone> tones = {};  // one per row, or none at all
+  std::size_t tone_column = 0;
+};
+
+using PlainBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure>;
+
+// Hidden until asked for: details that most readers pass by.
+struct Folded {
+  std::string title;
+  std::vector<PlainBlock> blocks;
+};
+
+using PageBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure, Folded>;
+
+struct Section {
+  std::string id;  // letters, digits and dashes: #id is a link to it
+  std::string title;
+  std::string badge = {};  // a word beside the title ("12 reproduced, 1 artefact"), with its tone
+  Tone badge_tone = Tone::none;
+  std::vector<PageBlock> blocks;
+};
+
+struct Page {
+  std::string title;
+  std::string subtitle = {};
+  std::vector<Section> sections;  // listed in a table of contents where there are more than two
+  std::string footer = {};        // version, commit, when
+
+  // Throws Error (bad input) for what is not well formed, ids that occur twice included.
+  void validate() const;
+};
+
+// Whether Plotly is built in.
+bool has_plotly();
+
+std::string to_html(const Page& page);
+
+// `path` and, in folders beside it, figures/ID.svg, tables/ID.csv and tables/ID.tex, each written atomically. Returns all
+// files written, the page first.
+std::vector<std::filesystem::path> write_page(const Page& page, const std::filesystem::path& path);
+
+}  // namespace attmirror

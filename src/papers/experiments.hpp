@@ -1,0 +1,33 @@
+// How the registry gets at the experiments: each file of this folder that holds one defines a function of this kind. Internal.
+#pragma once
+
+#include <attmirror/papers/experiment.hpp>
+
+#include <memory>
+
+namespace attmirror {
+
+using ExperimentPointer = std::unique_ptr<const Experiment>;
+
+ExperimentPointer make_p1_setting_a();       // p1_setting_a.cpp
+ExperimentPointer make_p1_setting_b();       // p1_setting_b.cpp
+ExperimentPointer make_p1_setting_c();       // p1_setting_c.cpp
+ExperimentPointer make_p1_rates();           // p1_rates.cpp
+ExperimentPointer make_p2_single_input();    // E2.1
+ExperimentPointer make_p2_multi_input();     // E2.2
+ExperimentPointer make_p2_joint();           // E2.3
+ExperimentPointer make_p2_losses();          // E2.4
+ExperimentPointer make_p2_lemma();           // training p and training W
+ExperimentPointer make_p2_vit();             // E2.5, out of scope
+ExperimentPointer make_p3_plane();           // E3.1 and E3.2
+ExperimentPointer make_p3_local();           // E3.3
+ExperimentPointer make_p3_ranks();           // E3.4
+ExperimentPointer make_p3_several_tokens();  // E3.5
+ExperimentPointer make_p3_global();          // global and local optimality against d
+ExperimentPointer make_p3_feasibility();     // feasibility against d
+ExperimentPointer make_p3_sparsemax();       // the quadratic head
+ExperimentPointer make_paths();              // regularisation paths: W, (K,Q), l_p, joint
+ExperimentPointer make_which_margin();       // which margin each optimizer maximises
+ExperimentPointer make_landscape();          // all selections of small problems
+
+}  // namespace attmirror

@@ -1,0 +1,63 @@
+// The experiments, in the order of the papers.
+#include "base/words.hpp"
+#include "papers/experiments.hpp"
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+// Not by static objects that enlist themselves: a linker drops those of a static library that nobody names.
+std::vector<ExperimentPointer>& registry() {
+  static std::vector<ExperimentPointer> all = [] {
+    std::vector<ExperimentPointer> list;
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace
+
+std::string_view to_string(Extent extent) { return extent == Extent::quick ? "quick" : "full"; }
+
+void ExperimentContext::progress(double share) const {
+  if (on_progress && !on_progress(std::clamp(share, 0.0, 1.0))) throw Interrupted{};
+}
+
+ExperimentContext ExperimentContext::part(double from, double to) const {
+  ExperimentContext inner = *this;
+  if (on_progress)
+    inner.on_progress = [outer = on_progress, from, to](double share) {
+      return outer(from + (to - from) * share);
+    };
+  return inner;
+}
+
+std::vector<const Experiment*> experiments() {
+  std::vector<const Experiment*> all;
+  for (const ExperimentPointer& experiment : registry()) all.push_back(experiment.get());
+  return all;
+}
+
+const Experiment& find_experiment(std::string_view id) {
+  std::vector<std::string> ids;
+  for (const ExperimentPointer& experiment : registry()) {
+    ids.push_back(experiment->info().id);
+    if (ids.back() == id) return *experiment;
+  }
+  throw bad_input(fmt::format("\"{}\" is no experiment{} (attmirror reproduce --list names all)",
+                              one_line(id), did_you_mean(id, {ids.begin(), ids.end()})));
+}
+
+void add_experiment(std::unique_ptr<const Experiment> experiment) {
+  const std::string id = experiment->info().id;
+  if (std::ranges::any_of(registry(), [&](const ExperimentPointer& one) { return one->info().id == id; }))
+    throw bad_input(fmt::format("there is an experiment \"{}\" already", id));
+  registry().push_back(std::move(experiment));
+}
+
+}  // namespace attmirror

@@ -1,0 +1,86 @@
+// Verdicts follow from tolerances.
+#include <attmirror/papers/finding.hpp>
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace attmirror {
+namespace {
+
+Finding finding(double published, double ours, Tolerance tolerance) {
+  Finding f;
+  f.quantity = "x";
+  f.published = published;
+  f.ours = ours;
+  f.tolerance = tolerance;
+  return f;
+}
+
+TEST(Finding, EachKindOfTolerance) {
+  EXPECT_EQ(judge(finding(1, 1.009, Tolerance::absolute(0.01))), Verdict::reproduced);
+  EXPECT_EQ(judge(finding(1, 1.011, Tolerance::absolute(0.01))), Verdict::differs);
+  EXPECT_EQ(judge(finding(-200, -201.9, Tolerance::relative(0.01))), Verdict::reproduced);
+  EXPECT_EQ(judge(finding(-200, -202.1, Tolerance::relative(0.01))), Verdict::differs);
+  EXPECT_EQ(judge(finding(0.99, 0.995, Tolerance::at_least())), Verdict::reproduced);
+  EXPECT_EQ(judge(finding(0.99, 0.985, Tolerance::at_least())), Verdict::differs);
+  EXPECT_EQ(judge(finding(0.01, 0.02, Tolerance::at_most())), Verdict::differs);
+  EXPECT_EQ(judge(finding(0.01, 0.02, Tolerance::at_most(0.01))), Verdict::reproduced);
+}
+
+TEST(Finding, StandardErrorsOfBothAddAndReadingCounts) {
+  Finding f = finding(1, 1.14, Tolerance::standard_errors(3));
+  EXPECT_EQ(judge(f), Verdict::differs);  // no error at all: only equal numbers agree
+  f.standard_error = 0.04;
+  EXPECT_EQ(judge(f), Verdict::differs);
+  f.published_error = 0.03;
+  EXPECT_EQ(judge(f), Verdict::reproduced);
+  f.published_error = 0;
+  f.reading = 0.03;
+  EXPECT_EQ(judge(f), Verdict::reproduced);
+}
+
+TEST(Finding, ArtefactNeedsTheOriginalsWayToGiveThePublishedNumber) {
+  Finding f = finding(0.185, 0.051, Tolerance::absolute(0.02));
+  EXPECT_EQ(judge(f), Verdict::differs);
+  f.imitated = 0.3;
+  EXPECT_EQ(judge(f), Verdict::differs);
+  f.imitated = 0.19;
+  EXPECT_EQ(judge(f), Verdict::artefact);
+  f.ours = 0.186;  // then there is no defect to speak of
+  EXPECT_EQ(judge(f), Verdict::reproduced);
+}
+
+TEST(Finding, TextsAndNothingPublishedAndNaN) {
+  Finding f;
+  EXPECT_EQ(judge(f), Verdict::unpublished);
+  f.published_text = "(1, 0)";
+  f.ours_text = "(1, 0)";
+  EXPECT_EQ(judge(f), Verdict::reproduced);
+  f.ours_text = "(0, 0)";
+  EXPECT_EQ(judge(f), Verdict::differs);
+  EXPECT_EQ(judge(finding(1, std::nan(""), Tolerance::at_least(5))), Verdict::differs);
+  EXPECT_EQ(judge(finding(1, std::nan(""), Tolerance::absolute(5))), Verdict::differs);
+}
+
+TEST(Finding, TableSaysHowTheVerdictWasReached) {
+  Finding f = finding(0.185, 0.0512345, Tolerance::standard_errors(3));
+  f.standard_error = 0.00123;
+  f.reading = 0.005;
+  f.imitated = 0.19;
+  f.note = "tokens of another run";
+  f.source = Source::figure;
+  const Table table = findings_table("t", {f});
+  table.validate();
+  const std::vector<std::string> expected{"x",
+                                          "0.185",
+                                          "figure",
+                                          "0.05123 ± 0.0012",
+                                          "3 standard errors + 0.005",
+                                          "artefact",
+                                          "the original's way gives 0.19: tokens of another run"};
+  EXPECT_EQ(table.rows.at(0), expected);
+}
+
+}  // namespace
+}  // namespace attmirror
