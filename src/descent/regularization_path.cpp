@@ -12,6 +12,7 @@
 #include <atomic>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <optional>
 
@@ -20,6 +21,10 @@
 namespace attmirror {
 
 namespace {
+
+// A solution at one radius lies within some ten units of the scaled one of the next, whatever the radius: logits that
+// compete differ by that much.
+constexpr double local_reach = 3;
 
 bool is_factored(const Attention& model) { return std::holds_alternative<KQ>(model.parameterization()); }
 
@@ -60,8 +65,8 @@ double parse_radius(std::string_view word, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc{} || end != word.data() + word.size())
-    throw bad_input(fmt::format("the radii \"{}\" hold \"{}\": expected FROM:TO:COUNT or a list of numbers",
-                                text, word));
+    throw bad_input(
+        fmt::format("the radii \"{}\" hold \"{}\": expected FROM:TO:COUNT or a list of numbers", text, word));
   return value;
 }
 
@@ -81,9 +86,10 @@ class PathSolver {
   PathSolver(const Attention& model, const PathOptions& options, const PathCallbacks& callbacks)
       : model_(model), options_(options), callbacks_(callbacks), pool_(options.threads) {
     for (const Parameters& given : options.given) given_.push_back(complete(model, given));
-    starts_total_ = options.kind == PathKind::local
-                        ? options.radii.size()
-                        : options.radii.size() * (2 + given_.size() + static_cast<std::size_t>(options.starts)) - 1;
+    starts_total_ =
+        options.kind == PathKind::local
+            ? options.radii.size()
+            : options.radii.size() * (2 + given_.size() + static_cast<std::size_t>(options.starts)) - 1;
   }
 
   bool stopped() const { return stop_; }
@@ -111,11 +117,14 @@ class PathSolver {
       const auto at = static_cast<std::size_t>(s);
       if (stop_) return;
       BallSolver solver(model_, options_.norm);
-      solutions[at] = solver.solve(starts[at].parameters, {.radius = radius,
-                                                           .decoder_radius = r,
-                                                           .tol = options_.tol,
-                                                           .max_evaluations = options_.max_evaluations,
-                                                           .proceed = [this] { return proceed(); }});
+      solutions[at] = solver.solve(
+          starts[at].parameters,
+          {.radius = radius,
+           .decoder_radius = r,
+           .tol = options_.tol,
+           .reach = options_.kind == PathKind::local ? local_reach : std::numeric_limits<double>::infinity(),
+           .max_evaluations = options_.max_evaluations,
+           .proceed = [this] { return proceed(); }});
       ++starts_done_;
     });
     // Losses of the same tokens agree to the last digits of a double; then the first start counts.
@@ -192,8 +201,8 @@ std::string_view to_string(PointStatus status) {
 std::vector<double> geometric_radii(double from, double to, int count) {
   if (!(from > 0) || !std::isfinite(from) || !(to >= from) || !std::isfinite(to) || count < 1 ||
       (count == 1 && from != to))
-    throw bad_input(fmt::format("radii from {} to {} in {} steps: expected 0 < from <= to and 2 or more steps",
-                                from, to, count));
+    throw bad_input(fmt::format(
+        "radii from {} to {} in {} steps: expected 0 < from <= to and 2 or more steps", from, to, count));
   std::vector<double> radii;
   for (int k = 0; k < count; ++k)
     radii.push_back(k + 1 == count ? to : from * std::pow(to / from, static_cast<double>(k) / (count - 1)));
@@ -205,7 +214,8 @@ std::vector<double> parse_radii(std::string_view text) {
     const double count = parse_radius(words[2], text);
     if (!(count >= 1 && count <= 100'000 && count == std::floor(count)))
       throw bad_input(fmt::format("the radii \"{}\" are {} in number: expected 1 to 100000", text, words[2]));
-    return geometric_radii(parse_radius(words[0], text), parse_radius(words[1], text), static_cast<int>(count));
+    return geometric_radii(parse_radius(words[0], text), parse_radius(words[1], text),
+                           static_cast<int>(count));
   }
   std::vector<double> radii;
   for (const std::string_view word : split(text, ',')) radii.push_back(parse_radius(word, text));
@@ -215,8 +225,8 @@ std::vector<double> parse_radii(std::string_view text) {
 void PathOptions::validate(const Attention& model) const {
   if (is_factored(model)) {
     if (norm != Norm::nuclear())
-      throw bad_input(fmt::format(
-          "the norm is {}: paths of (K,Q) are those of the nuclear norm of K Q^T", to_string(norm)));
+      throw bad_input(fmt::format("the norm is {}: paths of (K,Q) are those of the nuclear norm of K Q^T",
+                                  to_string(norm)));
   } else if (!(norm.p() > 1 && std::isfinite(norm.p()))) {
     throw bad_input(
         fmt::format("the norm is {}: expected l_p or Schatten-p with 1 < p < infinity{}", to_string(norm),
@@ -227,7 +237,8 @@ void PathOptions::validate(const Attention& model) const {
     if (!(radii[k] > 0) || !(radii[k] <= 1e12))
       throw bad_input(fmt::format("radii[{}] is {}: expected a number in (0, 1e12]", k, radii[k]));
     if (k > 0 && radii[k] <= radii[k - 1])
-      throw bad_input(fmt::format("radii[{}] is {} after {}: expected ascending radii", k, radii[k], radii[k - 1]));
+      throw bad_input(
+          fmt::format("radii[{}] is {} after {}: expected ascending radii", k, radii[k], radii[k - 1]));
   }
   if (!(decoder_scale > 0) || !std::isfinite(decoder_scale))
     throw bad_input(fmt::format("decoder_scale is {}: expected a positive number", decoder_scale));
