@@ -357,7 +357,7 @@ BallSolution BallSolver::solve(const Parameters& start, const BallOptions& optio
     set_primal(x);
     evaluate(x);
   }
-  eta_.assign(balls_.size(), std::min(0.1, 1 / largest_radius()));
+  eta_.assign(balls_.size(), std::min(0.1, options_.reach / largest_radius()));
   std::int64_t steps = 20;
   int saddles = 0;
   bool settled = false;

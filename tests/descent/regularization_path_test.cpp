@@ -171,7 +171,9 @@ TEST(RegularizationPath, HasTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-// Tokens that training ends with though they are not optimal: the local path of their solution keeps them.
+// Tokens that training ends with though they are not optimal: far out the local path of their solution keeps them. Closer
+// in, a better token that is almost a support token is no longer suppressed, and the solution ceases to exist: for seed 2,
+// whose better token has a margin of 1.005, below R = 3000.
 TEST(RegularizationPath, LocalPathsStayWithTheirTokens) {
   int tested = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -190,12 +192,12 @@ TEST(RegularizationPath, LocalPathsStayWithTheirTokens) {
     Parameters start;
     start.W = svm.W;
     const RegularizationPath path = regularization_path(
-        model, {.radii = geometric_radii(100, 1e3, 4), .kind = PathKind::local, .given = {start}});
+        model, {.radii = geometric_radii(1e3, 1e5, 3), .kind = PathKind::local, .given = {start}});
     ++tested;
-    for (const PathPoint& point : path.points)
-      EXPECT_EQ(to_string(point.selected), to_string(run.selected)) << seed;
+    EXPECT_EQ(to_string(path.points[2].selected), to_string(run.selected)) << seed;
     EXPECT_TRUE(path.converged()) << seed;
-    EXPECT_LE(1 - correlation(svm.W, path.points.back().parameters.W), 2e-4) << seed;
+    EXPECT_LE(1 - correlation(svm.W, path.points[2].parameters.W), 1e-7) << seed;
+    if (seed == 2) EXPECT_NE(path.points[0].selected, run.selected);
   }
   EXPECT_GE(tested, 3);
 }
