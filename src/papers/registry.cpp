@@ -15,6 +15,9 @@ namespace {
 std::vector<ExperimentPointer>& registry() {
   static std::vector<ExperimentPointer> all = [] {
     std::vector<ExperimentPointer> list;
+    list.push_back(make_p1_setting_a());
+    list.push_back(make_p1_setting_b());
+    list.push_back(make_p1_setting_c());
     return list;
   }();
   return all;
