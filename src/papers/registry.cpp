@@ -16,6 +16,7 @@ std::vector<ExperimentPointer>& registry() {
   static std::vector<ExperimentPointer> all = [] {
     std::vector<ExperimentPointer> list;
     list.push_back(make_p3_plane());
+    list.push_back(make_p3_local());
     return list;
   }();
   return all;
