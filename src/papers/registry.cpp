@@ -18,6 +18,15 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p1_setting_a());
     list.push_back(make_p1_setting_b());
     list.push_back(make_p1_setting_c());
+    list.push_back(make_p2_single_input());
+    list.push_back(make_p2_multi_input());
+    list.push_back(make_p2_joint());
+    list.push_back(make_p2_losses());
+    list.push_back(make_p2_lemma());
+    list.push_back(make_p2_vit());
+    list.push_back(make_p3_plane());
+    list.push_back(make_p3_local());
+    list.push_back(make_p3_global());
     return list;
   }();
   return all;
