@@ -37,6 +37,7 @@
 #include <attmirror/descent/comparison.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/initialization.hpp>
+#include <attmirror/descent/mirror_flow.hpp>
 #include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/optimizer.hpp>
 #include <attmirror/descent/optimizer_words.hpp>
