@@ -66,6 +66,7 @@
 #include <attmirror/mirror/steepest.hpp>
 #include <attmirror/papers/experiment.hpp>
 #include <attmirror/papers/finding.hpp>
+#include <attmirror/papers/rate_fit.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/report/page.hpp>
 #include <attmirror/report/svg.hpp>
