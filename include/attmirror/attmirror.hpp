@@ -37,6 +37,7 @@
 #include <attmirror/descent/comparison.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/initialization.hpp>
+#include <attmirror/descent/mirror_flow.hpp>
 #include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/optimizer.hpp>
 #include <attmirror/descent/optimizer_words.hpp>
@@ -66,6 +67,7 @@
 #include <attmirror/mirror/steepest.hpp>
 #include <attmirror/papers/experiment.hpp>
 #include <attmirror/papers/finding.hpp>
+#include <attmirror/papers/rate_fit.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/report/page.hpp>
 #include <attmirror/report/svg.hpp>
