@@ -197,7 +197,9 @@ TEST(RegularizationPath, LocalPathsStayWithTheirTokens) {
     EXPECT_EQ(to_string(path.points[2].selected), to_string(run.selected)) << seed;
     EXPECT_TRUE(path.converged()) << seed;
     EXPECT_LE(1 - correlation(svm.W, path.points[2].parameters.W), 1e-7) << seed;
-    if (seed == 2) EXPECT_NE(path.points[0].selected, run.selected);
+    if (seed == 2) {
+      EXPECT_NE(path.points[0].selected, run.selected);
+    }
   }
   EXPECT_GE(tested, 3);
 }
