@@ -27,6 +27,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
     list.push_back(make_p3_global());
+    list.push_back(make_paths());
     return list;
   }();
   return all;
