@@ -150,8 +150,7 @@ void BallSolver::evaluate(Point& x) {
       G /= map_->dual_norm(buffer);
     }
     // 1 - <G, w>; for p = 2 without cancellation.
-    const double gap =
-        euclidean_ ? (G - part(x.w, ball)).squaredNorm() / 2 : 1 - G.dot(part(x.w, ball));
+    const double gap = euclidean_ ? (G - part(x.w, ball)).squaredNorm() / 2 : 1 - G.dot(part(x.w, ball));
     x.gap = std::max(x.gap, std::isnan(gap) ? std::numeric_limits<double>::infinity() : gap);
   }
 }
@@ -290,7 +289,8 @@ bool BallSolver::leave_saddle(Point& x) {
   if (x.y.size() < 2) return false;
   prepare_operator(x);
   Vector start(x.y.size());  // with a share in every direction
-  for (std::ptrdiff_t j = 0; j < start.size(); ++j) start(j) = std::cos(1 + 1.6180339887498949 * static_cast<double>(j));
+  for (std::ptrdiff_t j = 0; j < start.size(); ++j)
+    start(j) = std::cos(1 + 1.6180339887498949 * static_cast<double>(j));
   const Krylov space = arnoldi(x, start, spectrum_size, 0);
   const std::ptrdiff_t k = space.size;
   if (k == 0) return false;
@@ -327,7 +327,7 @@ BallSolution BallSolver::solve(const Parameters& start, const BallOptions& optio
   trial_ = x;
   for (Ball& ball : balls_) {
     const BlockShape& shape = shapes_[static_cast<std::size_t>(ball.trained.front())];
-    ball.radius = shape.name == Block::v   ? options.decoder_radius
+    ball.radius = shape.name == Block::v    ? options.decoder_radius
                   : ball.trained.size() > 1 ? std::sqrt(2 * options.radius)
                                             : options.radius;
     std::ptrdiff_t at = ball.begin;

@@ -109,8 +109,8 @@ class BallSolver {
   std::vector<PaddedMatrix> buffers_;  // one per ball
   BallOptions options_;
   std::int64_t evaluations_ = 0;
-  std::vector<double> eta_;       // per ball
-  Vector curvature_, inverse_;    // psi'' at w, and what the preconditioner takes for its inverse
+  std::vector<double> eta_;     // per ball
+  Vector curvature_, inverse_;  // psi'' at w, and what the preconditioner takes for its inverse
   Point trial_;
 };
 

@@ -60,8 +60,8 @@ double parse_radius(std::string_view word, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc{} || end != word.data() + word.size())
-    throw bad_input(fmt::format("the radii \"{}\" hold \"{}\": expected FROM:TO:COUNT or a list of numbers",
-                                text, word));
+    throw bad_input(
+        fmt::format("the radii \"{}\" hold \"{}\": expected FROM:TO:COUNT or a list of numbers", text, word));
   return value;
 }
 
@@ -81,9 +81,10 @@ class PathSolver {
   PathSolver(const Attention& model, const PathOptions& options, const PathCallbacks& callbacks)
       : model_(model), options_(options), callbacks_(callbacks), pool_(options.threads) {
     for (const Parameters& given : options.given) given_.push_back(complete(model, given));
-    starts_total_ = options.kind == PathKind::local
-                        ? options.radii.size()
-                        : options.radii.size() * (2 + given_.size() + static_cast<std::size_t>(options.starts)) - 1;
+    starts_total_ =
+        options.kind == PathKind::local
+            ? options.radii.size()
+            : options.radii.size() * (2 + given_.size() + static_cast<std::size_t>(options.starts)) - 1;
   }
 
   bool stopped() const { return stop_; }
@@ -192,8 +193,8 @@ std::string_view to_string(PointStatus status) {
 std::vector<double> geometric_radii(double from, double to, int count) {
   if (!(from > 0) || !std::isfinite(from) || !(to >= from) || !std::isfinite(to) || count < 1 ||
       (count == 1 && from != to))
-    throw bad_input(fmt::format("radii from {} to {} in {} steps: expected 0 < from <= to and 2 or more steps",
-                                from, to, count));
+    throw bad_input(fmt::format(
+        "radii from {} to {} in {} steps: expected 0 < from <= to and 2 or more steps", from, to, count));
   std::vector<double> radii;
   for (int k = 0; k < count; ++k)
     radii.push_back(k + 1 == count ? to : from * std::pow(to / from, static_cast<double>(k) / (count - 1)));
@@ -205,7 +206,8 @@ std::vector<double> parse_radii(std::string_view text) {
     const double count = parse_radius(words[2], text);
     if (!(count >= 1 && count <= 100'000 && count == std::floor(count)))
       throw bad_input(fmt::format("the radii \"{}\" are {} in number: expected 1 to 100000", text, words[2]));
-    return geometric_radii(parse_radius(words[0], text), parse_radius(words[1], text), static_cast<int>(count));
+    return geometric_radii(parse_radius(words[0], text), parse_radius(words[1], text),
+                           static_cast<int>(count));
   }
   std::vector<double> radii;
   for (const std::string_view word : split(text, ',')) radii.push_back(parse_radius(word, text));
@@ -215,8 +217,8 @@ std::vector<double> parse_radii(std::string_view text) {
 void PathOptions::validate(const Attention& model) const {
   if (is_factored(model)) {
     if (norm != Norm::nuclear())
-      throw bad_input(fmt::format(
-          "the norm is {}: paths of (K,Q) are those of the nuclear norm of K Q^T", to_string(norm)));
+      throw bad_input(fmt::format("the norm is {}: paths of (K,Q) are those of the nuclear norm of K Q^T",
+                                  to_string(norm)));
   } else if (!(norm.p() > 1 && std::isfinite(norm.p()))) {
     throw bad_input(
         fmt::format("the norm is {}: expected l_p or Schatten-p with 1 < p < infinity{}", to_string(norm),
@@ -227,7 +229,8 @@ void PathOptions::validate(const Attention& model) const {
     if (!(radii[k] > 0) || !(radii[k] <= 1e12))
       throw bad_input(fmt::format("radii[{}] is {}: expected a number in (0, 1e12]", k, radii[k]));
     if (k > 0 && radii[k] <= radii[k - 1])
-      throw bad_input(fmt::format("radii[{}] is {} after {}: expected ascending radii", k, radii[k], radii[k - 1]));
+      throw bad_input(
+          fmt::format("radii[{}] is {} after {}: expected ascending radii", k, radii[k], radii[k - 1]));
   }
   if (!(decoder_scale > 0) || !std::isfinite(decoder_scale))
     throw bad_input(fmt::format("decoder_scale is {}: expected a positive number", decoder_scale));

@@ -97,7 +97,8 @@ class Lemma final : public Experiment {
       worst = std::max(worst, largest);
       figure.series.push_back(std::move(series));
     }
-    figure.description = fmt::format("Three curves of rounding errors over 1,000 steps; the largest is {:.1e}.", worst);
+    figure.description =
+        fmt::format("Three curves of rounding errors over 1,000 steps; the largest is {:.1e}.", worst);
     result.figures.push_back(std::move(figure));
     result.configuration = {
         {"data", fmt::format("sphere, n = 6, T = 8, d = 10, seeds 1 to {}, all queries u", seeds)},

@@ -86,7 +86,8 @@ class Losses final : public Experiment {
           result.findings.push_back(
               to_decimals(fmt::format("{} loss, C = {:g}: offset p[1]", loss, C), found->second, p(1), 4));
         result.findings.push_back(
-            at_least(fmt::format("{} loss, C = {:g}, no eps: cosine to (1, 0)", loss, C), .999, exact(0) / exact.norm()));
+            at_least(fmt::format("{} loss, C = {:g}, no eps: cosine to (1, 0)", loss, C), .999,
+                     exact(0) / exact.norm()));
         if (C > 10) continue;  // the axis is for 1 to 10
         measured.x.push_back(C);
         measured.y.push_back(p(1));
@@ -100,12 +101,13 @@ class Losses final : public Experiment {
         "Offsets against C from 1 to 10: those of the linear loss rise to 1.15, those of the logistic loss "
         "fall to -3.19; the points lie on the lines of the closed form.";
     result.figures.push_back(std::move(figure));
-    result.configuration = {
-        {"data", "the two inputs of the paper, nothing random"},
-        {"C", "1 to 10 and 100"},
-        {"losses", "-x and log(1 + exp(-x))"},
-        {"start", "p = 0"},
-        {"optimizer", "normalised gradient descent, lr 0.1, eps 1e-9 in the norm (offsets) or none (cosines), 1000 steps"}};
+    result.configuration = {{"data", "the two inputs of the paper, nothing random"},
+                            {"C", "1 to 10 and 100"},
+                            {"losses", "-x and log(1 + exp(-x))"},
+                            {"start", "p = 0"},
+                            {"optimizer",
+                             "normalised gradient descent, lr 0.1, eps 1e-9 in the norm (offsets) or none "
+                             "(cosines), 1000 steps"}};
     return result;
   }
 };

@@ -65,7 +65,8 @@ class MultiInput final : public Experiment {
     findings.push_back(to_decimals("p^mm[1]", .171122, solution(1), 6));
     const double three[] = {.712363, .144325, .313189};
     for (int i = 0; i < 3; ++i) {
-      Finding one = to_decimals(fmt::format("p^mm[{}] in three coordinates", i), three[i], published_solution(i), 6);
+      Finding one =
+          to_decimals(fmt::format("p^mm[{}] in three coordinates", i), three[i], published_solution(i), 6);
       one.reading = 5e-7;  // the data differ in the last bits of single precision
       findings.push_back(one);
     }

@@ -1,10 +1,10 @@
 // The runner: what is kept, what is done again, what a failure and a stop leave behind.
+#include "support/files.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/papers/reproduce.hpp>
 
-#include "support/temporary_folder.hpp"
-
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -41,7 +41,8 @@ class Trial : public Experiment {
     finding.imitated = 0.1 + 0.2;
     result.findings = {finding};
     Figure figure{.id = "f", .title = "t", .caption = "c", .description = "d"};
-    figure.series = {{.name = "s", .x = {1, 2}, .y = {std::nan(""), std::numeric_limits<double>::infinity()}}};
+    figure.series = {
+        {.name = "s", .x = {1, 2}, .y = {std::nan(""), std::numeric_limits<double>::infinity()}}};
     result.figures = {figure};
     result.tables = {{"t", Table{.title = "t", .columns = {{"a"}}, .rows = {{"1"}}}}};
     result.configuration = {{"seed", "1"}};
@@ -145,9 +146,9 @@ TEST(Reproduce, AFailureDoesNotStopTheOthers) {
 TEST(Reproduce, AStopKeepsWhatIsDone) {
   const test::TemporaryFolder folder;
   const Trial first("first"), second("second"), third("third");
-  const std::vector<ExperimentReport> reports =
-      reproduce({&first, &second, &third}, {.folder = folder.path()},
-                {.on_progress = [](const ReproduceProgress& now) { return now.finished < 1; }, .on_report = {}});
+  const std::vector<ExperimentReport> reports = reproduce(
+      {&first, &second, &third}, {.folder = folder.path()},
+      {.on_progress = [](const ReproduceProgress& now) { return now.finished < 1; }, .on_report = {}});
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0].outcome, ExperimentOutcome::done);
   EXPECT_EQ(reports[1].outcome, ExperimentOutcome::interrupted);
@@ -209,8 +210,8 @@ TEST(Registry, QuickVersionsDoNotDependOnThreads) {
     one[i].seconds = three[i].seconds = 0;
     EXPECT_EQ(to_json(one[i]), to_json(three[i])) << one[i].info.id;
     for (const Finding& finding : one[i].result.findings)
-      EXPECT_NE(judge(finding), Verdict::differs) << one[i].info.id << ": " << finding.quantity << " is "
-                                                  << finding.ours;
+      EXPECT_NE(judge(finding), Verdict::differs)
+          << one[i].info.id << ": " << finding.quantity << " is " << finding.ours;
   }
   make_page(one).validate();
 }

@@ -33,8 +33,8 @@ enum class PathKind { global, local };
 std::string_view to_string(PathKind kind);
 
 enum class PointStatus {
-  converged,    // the gap is at most the tolerance, and no direction of descent was found
-  inside,       // the loss falls towards the inside of the ball: its least value is not on the sphere, W is not it
+  converged,  // the gap is at most the tolerance, and no direction of descent was found
+  inside,  // the loss falls towards the inside of the ball: its least value is not on the sphere, W is not it
   stopped,      // max_evaluations were used up
   interrupted,  // a callback asked to stop
 };
@@ -46,7 +46,8 @@ std::vector<double> geometric_radii(double from, double to, int count);
 std::vector<double> parse_radii(std::string_view text);
 
 struct PathOptions {
-  Norm norm = Norm::frobenius();  // of W, p and v: 1 < p < infinity; nuclear for (K,Q), with v then in the Euclidean norm
+  Norm norm = Norm::
+      frobenius();  // of W, p and v: 1 < p < infinity; nuclear for (K,Q), with v then in the Euclidean norm
   std::vector<double> radii = geometric_radii(1, 1e3, 16);  // ascending
   PathKind kind = PathKind::global;
   // Joint paths, where v is trained: its radius is decoder_scale R^decoder_power. Theory leaves the relation open.
