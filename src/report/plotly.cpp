@@ -204,7 +204,7 @@ Json curves_json(const Figure& figure) {
   for (std::size_t i = 0; i < figure.series.size(); ++i)
     add(curve_trace(figure, figure.series[i], colors[i]), i);
   Json layout{{"xaxis", axis_json(figure.x)}, {"yaxis", axis_json(figure.y)}};
-  if (figure.equal_axes) {
+  if (figure.equal_axes && figure.x.scale == figure.y.scale) {
     layout["yaxis"]["scaleanchor"] = "x";
     layout["yaxis"]["scaleratio"] = 1;
   }
