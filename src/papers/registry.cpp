@@ -15,6 +15,7 @@ namespace {
 std::vector<ExperimentPointer>& registry() {
   static std::vector<ExperimentPointer> all = [] {
     std::vector<ExperimentPointer> list;
+    list.push_back(make_p1_rates());
     return list;
   }();
   return all;
