@@ -48,6 +48,10 @@ constexpr std::array<double, stages> error_weight{71.0 / 57600,      0,         
 // only enters through the factor 1 + t, which is constant meanwhile.
 constexpr double smallest_step = 1e-290;
 
+// A step that leaves the numbers is tried again, shorter. A run that leaves them does so time and again: it comes near the
+// end of the range and cannot pass it.
+constexpr int most_overflows = 1000;
+
 // The method of which the flow is the limit.
 MirrorDescent descent_of(const MirrorFlow& flow) {
   return {.p = flow.p, .lr = flow.lr, .geometry = flow.geometry, .beta = flow.beta};
@@ -126,6 +130,7 @@ class Integrator {
   void integrate() {
     double tau = std::log1p(run_.time);
     double step = 1e-3;
+    int overflows = 0;
     set_slope(0, tau);  // of the gradient that the plain steps ended with
     while (!finished()) {
       const double target = std::log1p(flow_.times[run_.records.size()]);
@@ -141,8 +146,9 @@ class Integrator {
       if (!(error <= 1)) {
         ++run_.rejected;
         step = length * std::min(scale, 0.9);
-        if (step > smallest_step) continue;
-        run_.status = FlowStatus::diverged;  // not finite, however short the step
+        if (!std::isfinite(error)) ++overflows;
+        if (step > smallest_step && overflows < most_overflows) continue;
+        run_.status = FlowStatus::diverged;
         return restore();
       }
       ++run_.accepted;
