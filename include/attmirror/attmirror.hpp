@@ -42,6 +42,7 @@
 #include <attmirror/descent/optimizer.hpp>
 #include <attmirror/descent/optimizer_words.hpp>
 #include <attmirror/descent/record.hpp>
+#include <attmirror/descent/regularization_path.hpp>
 #include <attmirror/descent/run_config.hpp>
 #include <attmirror/descent/run_folder.hpp>
 #include <attmirror/descent/run_result.hpp>
