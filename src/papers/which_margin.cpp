@@ -261,7 +261,7 @@ class WhichMargin final : public Experiment {
         nearest.published_text = columns()[predicted].name;
         share.published = 1;
       } else {
-        nearest.note = fmt::format("its relatives: {}; {}", columns()[predicted].name, count);
+        nearest.note = fmt::format("in theory {} in the limit; {}", columns()[predicted].name, count);
         share.note = row.reason;
       }
       result.findings.push_back(std::move(nearest));
