@@ -153,7 +153,7 @@ class SettingC final : public Experiment {
       findings.push_back(to_decimals(fmt::format("v[{}] at step 100, p = 2", i), v[i], at(100).v(i), 4));
     for (int i = 0; i < 4; ++i)
       findings.push_back(to_decimals(fmt::format("W[{},{}] where it stands still, p = 2", i / 2, i % 2), W[i],
-                                     at(100).W(i / 2, i % 2), 4));
+                                     run.last().W(i / 2, i % 2), 4));
   }
 };
 

@@ -77,6 +77,7 @@ Json json_of(const Finding& f) {
   json["reading"] = number(f.reading);
   json["tolerance"] = {{"kind", word(f.tolerance.kind, tolerances)}, {"value", number(f.tolerance.value)}};
   if (f.imitated) json["imitated"] = number(*f.imitated);
+  json["imitated_error"] = number(f.imitated_error);
   if (f.published_text) json["published_text"] = *f.published_text;
   json["ours_text"] = f.ours_text;
   json["note"] = f.note;
@@ -97,6 +98,7 @@ Finding finding_of(const Json& json) {
   f.tolerance.kind = to_enum<Tolerance::Kind>(json.at("tolerance").at("kind"), tolerances);
   f.tolerance.value = to_number(json.at("tolerance").at("value"));
   if (json.contains("imitated")) f.imitated = to_number(json.at("imitated"));
+  f.imitated_error = to_number(json.at("imitated_error"));
   if (json.contains("published_text")) f.published_text = json.at("published_text").get<std::string>();
   f.ours_text = json.at("ours_text");
   f.note = json.at("note");

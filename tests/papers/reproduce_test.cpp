@@ -1,9 +1,10 @@
 // The runner: what is kept, what is done again, what a failure and a stop leave behind.
-#include "support/temporary_folder.hpp"
+#include "support/files.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/papers/reproduce.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
