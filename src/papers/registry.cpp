@@ -18,6 +18,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p1_setting_a());
     list.push_back(make_p1_setting_b());
     list.push_back(make_p1_setting_c());
+    list.push_back(make_p1_rates());
     list.push_back(make_p2_single_input());
     list.push_back(make_p2_multi_input());
     list.push_back(make_p2_joint());
@@ -27,6 +28,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
     list.push_back(make_p3_global());
+    list.push_back(make_which_margin());
     return list;
   }();
   return all;
