@@ -15,7 +15,7 @@ namespace attmirror {
 
 namespace {
 
-constexpr double longest_step = 1e6;
+constexpr double longest_step = 1e6, shortest_step = 1e-8;  // of mirror steps
 constexpr std::ptrdiff_t krylov_size = 60;    // supports of the papers' problems have about 20 tokens
 constexpr std::ptrdiff_t spectrum_size = 24;  // extreme eigenvalues show up early
 constexpr double difference_step = 1e-5;      // of a logit: truncation and rounding are then alike
@@ -67,6 +67,12 @@ bool BallSolver::moves_primal() const {
 
 bool BallSolver::exhausted() const {
   return evaluations_ >= options_.max_evaluations || (options_.proceed && !options_.proceed());
+}
+
+double BallSolver::largest_radius() const {
+  double radius = 1;
+  for (const Ball& ball : balls_) radius = std::max(radius, ball.radius);
+  return radius;
 }
 
 void BallSolver::set_primal(Point& x) {
@@ -155,25 +161,23 @@ void BallSolver::evaluate(Point& x) {
   }
 }
 
+// One ball at a time: with two of them in motion the slope in one could turn through the motion of the other.
 void BallSolver::mirror_steps(Point& x, std::int64_t count) {
+  for (double& eta : eta_) eta = std::max(eta, shortest_step);
   for (std::int64_t k = 0; k < count && x.gap > options_.tol && !exhausted(); ++k) {
-    for (std::size_t b = 0; b < balls_.size(); ++b)
-      part(trial_.y, balls_[b]) = part(x.y, balls_[b]) + eta_[b] * part(x.G, balls_[b]);
+    const std::size_t b = static_cast<std::size_t>(k) % balls_.size();
+    const Ball& ball = balls_[b];
+    trial_.y = x.y;
+    part(trial_.y, ball) += eta_[b] * part(x.G, ball);
     set_primal(trial_);
     evaluate(trial_);
-    bool overshot = false;
-    for (std::size_t b = 0; b < balls_.size(); ++b) {
-      const double slope = part(trial_.G, balls_[b]).dot(part(trial_.w, balls_[b]) - part(x.w, balls_[b]));
-      if (slope >= 0) continue;
-      overshot = true;
+    if (part(trial_.G, ball).dot(part(trial_.w, ball) - part(x.w, ball)) < 0) {
       eta_[b] /= 2;
-    }
-    if (overshot) {
-      if (*std::ranges::min_element(eta_) < 1e-14) return;
+      if (eta_[b] < shortest_step * shortest_step) return;
       continue;
     }
     std::swap(x, trial_);
-    for (double& eta : eta_) eta = std::min(1.4 * eta, longest_step);
+    eta_[b] = std::min({1.4 * eta_[b], longest_step, options_.reach / ball.radius});
   }
 }
 
@@ -181,14 +185,16 @@ void BallSolver::prepare_operator(const Point& x) {
   if (!moves_primal()) return;
   curvature_ = (p_ - 1) * x.w.cwiseAbs().array().pow(p_ - 2);
   // An entry near 0 has next to no curvature of its own; what the loss adds is not known here.
-  const double floor = 1e-3 * curvature_.maxCoeff();
-  inverse_ = curvature_.cwiseMax(floor).cwiseInverse();
+  inverse_ = curvature_;
+  for (const Ball& ball : balls_) {
+    const double floor = 1e-3 * part(curvature_, ball).maxCoeff();
+    part(inverse_, ball) = part(curvature_, ball).cwiseMax(floor).cwiseInverse();
+  }
 }
 
 // The derivative of y - G(W(y)) applied to t: in y where the unknown is y; in w, preconditioned by psi'', where it is w.
 Vector BallSolver::apply_operator(const Point& x, const Vector& t) {
-  double radius = 1;
-  for (const Ball& ball : balls_) radius = std::max(radius, ball.radius);
+  const double radius = largest_radius();
   if (moves_primal()) {
     const Vector direction = inverse_.cwiseProduct(t);
     const double h = difference_step / radius / direction.norm();
@@ -266,6 +272,7 @@ bool BallSolver::newton_step(Point& x) {
       trial_.y = x.y + share * step;
       set_primal(trial_);
     }
+    if ((trial_.w - x.w).norm() * largest_radius() > 10 * options_.reach) continue;
     evaluate(trial_);
     // Closer to a fixed point, and not uphill.
     if ((trial_.G - trial_.y).norm() > (1 - 0.25 * share) * size) continue;
@@ -303,8 +310,7 @@ bool BallSolver::leave_saddle(Point& x) {
   const Vector inner = eigen.eigenvectors().col(least).real();
   Vector direction = space.basis.topRows(k).transpose() * inner;
   if (moves_primal()) direction = inverse_.cwiseProduct(direction);
-  double radius = 1;
-  for (const Ball& ball : balls_) radius = std::max(radius, ball.radius);
+  const double radius = largest_radius();
   direction *= std::min(0.1, 1 / radius) / direction.norm();  // logits change by about 1
   if (moves_primal()) {
     x.w += direction;
@@ -339,18 +345,19 @@ BallSolution BallSolver::solve(const Parameters& start, const BallOptions& optio
   }
   set_dual(x);
   evaluate(x);
-  // A block of zeros has no direction yet: that of the steepest descent is as good as any.
-  bool undirected = false;
-  for (const Ball& ball : balls_)
-    if (part(x.w, ball).isZero(0)) {
-      part(x.y, ball) = part(x.G, ball);
-      undirected = true;
-    }
-  if (undirected) {
+  // A block of zeros has no direction yet: that of the steepest descent is as good as any. W has none while v is 0.
+  for (std::size_t round = 0; round < balls_.size(); ++round) {
+    bool undirected = false;
+    for (const Ball& ball : balls_)
+      if (part(x.w, ball).isZero(0)) {
+        part(x.y, ball) = part(x.G, ball);
+        undirected = true;
+      }
+    if (!undirected) break;
     set_primal(x);
     evaluate(x);
   }
-  eta_.assign(balls_.size(), 0.1);
+  eta_.assign(balls_.size(), std::min(0.1, options_.reach / largest_radius()));
   std::int64_t steps = 20;
   int saddles = 0;
   bool settled = false;

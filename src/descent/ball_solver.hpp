@@ -34,6 +34,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,6 +44,8 @@ namespace attmirror {
 struct BallOptions {
   double radius = 1, decoder_radius = 1;
   double tol = 1e-8;
+  // Steps of W (in its Euclidean norm) are kept to about this: a solution nearby is found, not one behind the next hill.
+  double reach = std::numeric_limits<double>::infinity();
   std::int64_t max_evaluations = 20'000;
   std::function<bool()> proceed{};  // asked at every step; false: stop
 };
@@ -94,6 +97,7 @@ class BallSolver {
   void prepare_operator(const Point& x);
   Vector apply_operator(const Point& x, const Vector& t);
   Krylov arnoldi(const Point& x, const Vector& first, std::ptrdiff_t size, double tolerance);
+  double largest_radius() const;
   bool exhausted() const;
   bool moves_primal() const;  // Newton's unknown is w
 

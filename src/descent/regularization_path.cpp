@@ -12,6 +12,7 @@
 #include <atomic>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <optional>
 
@@ -20,6 +21,10 @@
 namespace attmirror {
 
 namespace {
+
+// A solution at one radius lies within some ten units of the scaled one of the next, whatever the radius: logits that
+// compete differ by that much.
+constexpr double local_reach = 3;
 
 bool is_factored(const Attention& model) { return std::holds_alternative<KQ>(model.parameterization()); }
 
@@ -54,6 +59,37 @@ Parameters random_start(const Attention& model, std::uint64_t seed) {
       start.v(j) = random.normal(static_cast<std::uint64_t>(j));
   }
   return start;
+}
+
+// log L, where L itself may be far below the smallest double: joint paths drive it to e^-r. NaN where L is not positive.
+double log_of_loss(const Attention& model, const Parameters& parameters) {
+  const std::vector<Vector> probabilities = attention_probabilities(model, parameters);
+  const Dataset& data = model.data();
+  std::vector<double> terms;
+  for (std::size_t j = 0; j < probabilities.size(); ++j) {
+    const auto query = static_cast<std::ptrdiff_t>(j);
+    const Vector u = data.tokens(data.sequence_of(query)).eigen().transpose() * probabilities[j];
+    const double margin = data.labels()[j] * head_value(model.head(), parameters.v, u);
+    const double value = loss_value(model.loss(), margin);
+    // A loss that vanishes does so like its derivative.
+    terms.push_back(value > 1e-290 ? std::log(value)
+                    : value >= 0   ? log_abs_loss_derivative(model.loss(), margin)
+                                   : std::numeric_limits<double>::quiet_NaN());
+  }
+  const double largest = *std::ranges::max_element(terms);
+  double sum = 0;
+  for (const double term : terms) sum += std::exp(term - largest);
+  return largest + std::log(sum / static_cast<double>(terms.size()));
+}
+
+// Whether `one` has the lower loss, by more than rounding; 0 where neither does.
+int compare_losses(const Attention& model, const BallSolution& one, const BallSolution& other) {
+  if (std::min(one.loss, other.loss) > 1e-250 || std::min(one.loss, other.loss) < 0) {
+    const double slack = 1e-12 * std::abs(other.loss);
+    return one.loss < other.loss - slack ? -1 : one.loss > other.loss + slack ? 1 : 0;
+  }
+  const double a = log_of_loss(model, one.parameters), b = log_of_loss(model, other.parameters);
+  return a < b - 1e-9 ? -1 : a > b + 1e-9 ? 1 : 0;
 }
 
 double parse_radius(std::string_view word, std::string_view text) {
@@ -112,11 +148,14 @@ class PathSolver {
       const auto at = static_cast<std::size_t>(s);
       if (stop_) return;
       BallSolver solver(model_, options_.norm);
-      solutions[at] = solver.solve(starts[at].parameters, {.radius = radius,
-                                                           .decoder_radius = r,
-                                                           .tol = options_.tol,
-                                                           .max_evaluations = options_.max_evaluations,
-                                                           .proceed = [this] { return proceed(); }});
+      solutions[at] = solver.solve(
+          starts[at].parameters,
+          {.radius = radius,
+           .decoder_radius = r,
+           .tol = options_.tol,
+           .reach = options_.kind == PathKind::local ? local_reach : std::numeric_limits<double>::infinity(),
+           .max_evaluations = options_.max_evaluations,
+           .proceed = [this] { return proceed(); }});
       ++starts_done_;
     });
     // Losses of the same tokens agree to the last digits of a double; then the first start counts.
@@ -126,16 +165,18 @@ class PathSolver {
       point.evaluations += solutions[s].evaluations;
       const BallSolution &one = solutions[s], &other = solutions[best];
       if (one.evaluations == 0) continue;
-      const double slack = 1e-12 * std::abs(other.loss);
-      const bool better = one.converged != other.converged && std::abs(one.loss - other.loss) <= slack
-                              ? one.converged
-                              : one.loss < other.loss - slack;
-      if (better || other.evaluations == 0) best = s;
+      if (other.evaluations == 0) {
+        best = s;
+        continue;
+      }
+      const int order = compare_losses(model_, one, other);
+      if (order < 0 || (order == 0 && one.converged && !other.converged)) best = s;
     }
     BallSolution& solution = solutions[best];
     point.radius = radius;
     if (model_.is_trained(Block::v)) point.decoder_radius = r;
     point.loss = solution.loss;
+    if (solution.evaluations > 0) point.log_loss = log_of_loss(model_, solution.parameters);
     point.max_softmax = solution.max_softmax;
     point.gap = solution.gap;
     point.start = starts[best].origin;

@@ -28,6 +28,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
     list.push_back(make_p3_global());
+    list.push_back(make_paths());
     list.push_back(make_which_margin());
     return list;
   }();

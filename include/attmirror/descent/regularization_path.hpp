@@ -68,6 +68,8 @@ struct PathPoint {
   double radius = 0, decoder_radius = 0;  // the latter 0 where v is not trained
   PointStatus status = PointStatus::stopped;
   double loss = 0, max_softmax = 0;
+  double log_loss =
+      0;  // also where the loss itself underflows, as on joint paths; NaN for a loss that is not positive
   double gap = 2;                // 1 - <-grad, W> / (R ||grad||_*), the larger one of joint paths; 0 to 2
   std::int64_t evaluations = 0;  // gradients, over all starts
   // Where the best start came from: -1 the radius before (after, in a local path), 0 steepest descent at W = 0, 1, 2, ... the
