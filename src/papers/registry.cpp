@@ -17,6 +17,7 @@ std::vector<ExperimentPointer>& registry() {
     std::vector<ExperimentPointer> list;
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
+    list.push_back(make_p3_ranks());
     list.push_back(make_p3_global());
     return list;
   }();
