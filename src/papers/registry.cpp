@@ -18,6 +18,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
     list.push_back(make_p3_ranks());
+    list.push_back(make_p3_several_tokens());
     list.push_back(make_p3_global());
     return list;
   }();
