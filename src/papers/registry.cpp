@@ -27,7 +27,10 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p2_vit());
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
+    list.push_back(make_p3_ranks());
+    list.push_back(make_p3_several_tokens());
     list.push_back(make_p3_global());
+    list.push_back(make_p3_sparsemax());
     list.push_back(make_paths());
     list.push_back(make_which_margin());
     return list;
