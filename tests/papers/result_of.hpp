@@ -1,0 +1,36 @@
+// An experiment's quick result, and its findings by name.
+#pragma once
+
+#include <attmirror/papers/experiment.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+namespace attmirror::test {
+
+inline ExperimentResult quick_result(std::string_view id) {
+  return find_experiment(id).run({.extent = Extent::quick, .threads = 2});
+}
+
+// The first finding whose quantity contains the text.
+inline const Finding& named(const ExperimentResult& result, std::string_view text) {
+  for (const Finding& finding : result.findings)
+    if (finding.quantity.find(text) != std::string::npos) return finding;
+  throw std::runtime_error("no finding named " + std::string(text));
+}
+
+// No finding differs, every figure and table is well formed, and there is a configuration.
+inline void expect_sound(const ExperimentResult& result) {
+  EXPECT_FALSE(result.findings.empty());
+  EXPECT_FALSE(result.figures.empty());
+  EXPECT_FALSE(result.configuration.empty());
+  for (const Finding& finding : result.findings)
+    EXPECT_NE(judge(finding), Verdict::differs) << finding.quantity << ": " << finding.ours;
+  for (const Figure& figure : result.figures) EXPECT_NO_THROW(figure.validate()) << figure.id;
+  for (const NamedTable& one : result.tables) EXPECT_NO_THROW(one.table.validate()) << one.id;
+}
+
+}  // namespace attmirror::test
