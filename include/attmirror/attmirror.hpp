@@ -37,10 +37,12 @@
 #include <attmirror/descent/comparison.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/initialization.hpp>
+#include <attmirror/descent/mirror_flow.hpp>
 #include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/optimizer.hpp>
 #include <attmirror/descent/optimizer_words.hpp>
 #include <attmirror/descent/record.hpp>
+#include <attmirror/descent/regularization_path.hpp>
 #include <attmirror/descent/run_config.hpp>
 #include <attmirror/descent/run_folder.hpp>
 #include <attmirror/descent/run_result.hpp>
@@ -65,6 +67,7 @@
 #include <attmirror/mirror/steepest.hpp>
 #include <attmirror/papers/experiment.hpp>
 #include <attmirror/papers/finding.hpp>
+#include <attmirror/papers/rate_fit.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/report/page.hpp>
 #include <attmirror/report/svg.hpp>

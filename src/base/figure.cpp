@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -42,6 +43,17 @@ void check_heatmap(const Figure& figure) {
       throw bad_input(fmt::format("figure {}: there is no cell ({}, {}) to mark", figure.id, r, c));
 }
 
+void check_range(const Figure& figure, const char* name, const Axis& axis) {
+  if (!axis.range) return;
+  const auto [low, high] = *axis.range;
+  const bool drawable = std::isfinite(low) && std::isfinite(high) && low < high &&
+                        (axis.scale == Axis::Scale::linear || low > 0);
+  if (!drawable)
+    throw bad_input(fmt::format("figure {}: range of {} is {} to {}: expected two increasing {}numbers",
+                                figure.id, name, low, high,
+                                axis.scale == Axis::Scale::log ? "positive " : ""));
+}
+
 }  // namespace
 
 void Figure::validate() const {
@@ -54,6 +66,8 @@ void Figure::validate() const {
   if (series.empty() == !heatmap)
     throw bad_input(fmt::format("figure {} has {}: expected series or a heatmap", id,
                                 series.empty() ? "neither" : "both"));
+  check_range(*this, "x", x);
+  check_range(*this, "y", y);
   check_series(*this);
   if (heatmap) check_heatmap(*this);
 }

@@ -41,15 +41,15 @@ std::string format_progress(const ProgressOptions& options, std::int64_t done, d
   if (options.total > 0) {
     const std::int64_t shown = std::clamp<std::int64_t>(done, 0, options.total);
     // Rounded down: 100% means that nothing is left.
-    line += fmt::format("  {:3.0f}%  {}/{}",
-                        std::floor(100.0 * static_cast<double>(shown) / static_cast<double>(options.total)),
-                        shown, options.total);
+    line += fmt::format("  {:3.0f}%",
+                        std::floor(100.0 * static_cast<double>(shown) / static_cast<double>(options.total)));
+    if (!options.unit.empty()) line += fmt::format("  {}/{}", shown, options.total);
   } else {
     line += fmt::format("  {} {}", done, options.unit);
   }
   const double speed = static_cast<double>(done - options.first) / seconds;
   if (!(seconds > 0) || !(speed > 0)) return line;
-  line += fmt::format("  {} {}/s", format_speed(speed), options.unit);
+  if (!options.unit.empty()) line += fmt::format("  {} {}/s", format_speed(speed), options.unit);
   if (options.total > 0) {
     line += fmt::format("  {} left",
                         format_duration(std::max(0.0, static_cast<double>(options.total - done) / speed)));

@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 
@@ -8,31 +9,6 @@
 
 namespace attmirror {
 namespace {
-
-struct Letter {
-  char32_t code;
-  std::size_t bytes;
-};
-
-constexpr char32_t not_utf8 = 0xFFFD;
-
-// The first letter of non-empty text.
-Letter first_letter(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead >= 0xF0 && lead < 0xF5   ? 4
-                            : lead >= 0xE0 && lead < 0xF0 ? 3
-                            : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                          : 1;
-  if (bytes == 1 || bytes > text.size()) return {not_utf8, 1};
-  char32_t code = lead & (0xFFu >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {not_utf8, 1};
-    code = (code << 6) | (byte(i) & 0x3Fu);
-  }
-  return {code, bytes};
-}
 
 struct Range {
   char32_t first, last;

@@ -87,8 +87,16 @@ int run(int argc, char** argv, bool json) {
       "  attmirror train data.npz --p 3 --normalized --steps 20000 -o run/\n"
       "  attmirror margin data.npz --select run:run/ -o svm.npz\n"
       "  attmirror compare run/ svm.npz");
-  const std::array commands{add_generate(app), add_train(app), add_margin(app),    add_compare(app),
-                            add_sweep(app),    add_info(app),  add_completion(app)};
+  const std::array commands{
+      add_generate(app),   //
+      add_train(app),      //
+      add_margin(app),     //
+      add_compare(app),    //
+      add_sweep(app),      //
+      add_reproduce(app),  //
+      add_info(app),       //
+      add_completion(app),
+  };
 
   if (argc <= 1) {
     const std::string help = help_text(app);

@@ -11,8 +11,6 @@
 
 namespace attmirror {
 
-namespace {
-
 std::unique_ptr<MirrorMap> make_map(const MirrorDescent& options) {
   switch (options.geometry) {
     case Geometry::schatten:
@@ -24,6 +22,8 @@ std::unique_ptr<MirrorMap> make_map(const MirrorDescent& options) {
   }
   return std::make_unique<LpMap>(options.p, options.power_path);
 }
+
+namespace {
 
 class MirrorDescentRule final : public UpdateRule {
  public:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <attmirror/descent/update_rule.hpp>
+#include <attmirror/mirror/mirror_map.hpp>
 
 #include <memory>
 #include <vector>
@@ -16,6 +17,9 @@ std::unique_ptr<UpdateRule> make_steepest_descent_rule(const SteepestDescent& op
                                                        const ParameterBlocks& weights);
 std::unique_ptr<UpdateRule> make_adam_rule(const Adam& options, const Attention& model,
                                            const ParameterBlocks& weights);
+
+// The geometry of mirror descent.
+std::unique_ptr<MirrorMap> make_map(const MirrorDescent& options);
 
 // Where the trained blocks lie among all blocks of the model.
 class TrainedBlocks {

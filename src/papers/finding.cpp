@@ -8,7 +8,7 @@ namespace attmirror {
 
 namespace {
 
-bool within(const Finding& finding, double value) {
+bool within(const Finding& finding, double value, double error) {
   const double published = *finding.published, slack = finding.tolerance.value, reading = finding.reading;
   const double distance = std::abs(value - published);
   switch (finding.tolerance.kind) {
@@ -17,7 +17,7 @@ bool within(const Finding& finding, double value) {
     case Tolerance::Kind::relative:
       return distance <= slack * std::abs(published) + reading;
     case Tolerance::Kind::standard_errors:
-      return distance <= slack * std::hypot(finding.standard_error, finding.published_error) + reading;
+      return distance <= slack * std::hypot(error, finding.published_error) + reading;
     case Tolerance::Kind::at_least:
       return value >= published - slack - reading;
     case Tolerance::Kind::at_most:
@@ -64,8 +64,9 @@ Verdict judge(const Finding& finding) {
   if (finding.published_text)
     return finding.ours_text == *finding.published_text ? Verdict::reproduced : Verdict::differs;
   if (!finding.published) return Verdict::unpublished;
-  if (within(finding, finding.ours)) return Verdict::reproduced;
-  if (finding.imitated && within(finding, *finding.imitated)) return Verdict::artefact;
+  if (within(finding, finding.ours, finding.standard_error)) return Verdict::reproduced;
+  if (finding.imitated && within(finding, *finding.imitated, finding.imitated_error))
+    return Verdict::artefact;
   return Verdict::differs;
 }
 
@@ -103,7 +104,8 @@ std::vector<std::string> finding_cells(const Finding& finding) {
   if (finding.standard_error > 0) ours += fmt::format(" ± {:.2g}", finding.standard_error);
   std::string note = finding.note;
   if (finding.imitated)
-    note = fmt::format("the original's way gives {}{}{}", number(*finding.imitated, finding.digits),
+    note = fmt::format("the original's way gives {}{}{}{}", number(*finding.imitated, finding.digits),
+                       finding.imitated_error > 0 ? fmt::format(" ± {:.2g}", finding.imitated_error) : "",
                        note.empty() ? "" : ": ", note);
   return {finding.quantity,
           published,

@@ -15,6 +15,16 @@ namespace {
 std::vector<ExperimentPointer>& registry() {
   static std::vector<ExperimentPointer> all = [] {
     std::vector<ExperimentPointer> list;
+    list.push_back(make_p1_setting_a());
+    list.push_back(make_p1_setting_b());
+    list.push_back(make_p1_setting_c());
+    list.push_back(make_p1_rates());
+    list.push_back(make_p2_single_input());
+    list.push_back(make_p2_multi_input());
+    list.push_back(make_p2_joint());
+    list.push_back(make_p2_losses());
+    list.push_back(make_p2_lemma());
+    list.push_back(make_p2_vit());
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
     list.push_back(make_p3_ranks());
@@ -22,6 +32,8 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_global());
     list.push_back(make_p3_feasibility());
     list.push_back(make_p3_sparsemax());
+    list.push_back(make_paths());
+    list.push_back(make_which_margin());
     return list;
   }();
   return all;

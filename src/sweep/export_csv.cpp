@@ -1,3 +1,4 @@
+#include "base/csv.hpp"
 #include "sweep/export_target.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/sweep/export.hpp>
@@ -10,28 +11,12 @@
 namespace attmirror {
 namespace {
 
-void append(std::string& line, const std::string& text) {
-  // A blank at either end is kept by all readers only in quotes.
-  const bool plain = text.find_first_of(",\"\r\n") == std::string::npos &&
-                     (text.empty() || (text.front() != ' ' && text.back() != ' '));
-  if (plain) {
-    line += text;
-    return;
-  }
-  line += '"';
-  for (const char c : text) {
-    if (c == '"') line += '"';
-    line += c;
-  }
-  line += '"';
-}
-
 void append(std::string& line, const Cell& cell) {
   std::visit(
       [&line](const auto& value) {
         using Value = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::string>)
-          append(line, value);
+          append_csv_cell(line, value);
         else if constexpr (!std::is_same_v<Value, std::monostate>)
           line += fmt::format("{}", value);  // the shortest text that reads as the same number
       },
@@ -58,7 +43,7 @@ void export_csv(const SweepDatabase& database, const std::filesystem::path& path
   };
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i > 0) lines += ',';
-    append(lines, names[i]);
+    append_csv_cell(lines, names[i]);
   }
   end_line();
   database.for_each_run(names, [&](std::span<const Cell> cells) {

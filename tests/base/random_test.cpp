@@ -52,7 +52,7 @@ TEST(CounterRandom, SeedsAndStreamsAndIndicesAllMatter) {
       for (std::uint64_t i = 0; i < 100; ++i) seen.insert(CounterRandom(seed, stream).bits(i));
     }
   }
-  EXPECT_EQ(seen.size(), 3u * 6u * 100u);
+  EXPECT_EQ(seen.size(), 3u * 7u * 100u);
 }
 
 constexpr std::uint64_t draws = 200'000;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace attmirror {
 
@@ -16,7 +17,7 @@ struct ProgressOptions {
   std::string label = "run";   // what is under way; the first word of the line
   std::int64_t total = 0;      // steps in all; 0 when not known, and then there is no percentage
   std::int64_t first = 0;      // where a resumed run begins: steps before it do not count in the speed
-  std::string unit = "steps";  // what is counted
+  std::string unit = "steps";  // what is counted; empty: a share of the work, shown as a percentage alone
   bool quiet = false;          // --quiet
 
   // Throws Error (bad input) for a negative count.
@@ -41,6 +42,9 @@ class Progress {
   // Redraws the line if the last time was more than a tenth of a second ago: cheap enough to call at every
   // step.
   void update(std::int64_t done);
+
+  // What is under way now.
+  void relabel(std::string label) { options_.label = std::move(label); }
 
   // Removes the line, so that what is printed next starts on a clean one. Nothing is drawn afterwards.
   void finish();

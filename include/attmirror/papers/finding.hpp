@@ -60,6 +60,7 @@ struct Finding {
   Tolerance tolerance{};
   // What the original's procedure gives here, with its defect; `note` says which defect.
   std::optional<double> imitated{};
+  double imitated_error = 0;  // its standard error
   // Instead of numbers: a selection, a list. Reproduced where they are equal.
   std::optional<std::string> published_text{};
   std::string ours_text{};

@@ -1,0 +1,274 @@
+// attmirror reproduce: does the papers' experiments again, published beside ours, and writes the page.
+#include "cli/console.hpp"
+#include "cli/options.hpp"
+#include <attmirror/base/build_info.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/isa.hpp>
+#include <attmirror/base/progress.hpp>
+#include <attmirror/base/signals.hpp>
+#include <attmirror/papers/experiment.hpp>
+#include <attmirror/papers/reproduce.hpp>
+#include <attmirror/report/page.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace attmirror::cli {
+
+namespace {
+
+struct ReproduceCommand {
+  CommonOptions common;
+  std::vector<std::string> ids;
+  std::filesystem::path output;
+  bool list = false, quick = false, resume = false, overwrite = false;
+};
+
+std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 1 ? 1 : 0); }
+
+int run_list(const ReproduceCommand& options) {
+  if (!options.ids.empty() || !options.output.empty() || options.quick || options.resume || options.overwrite)
+    throw bad_input("--list is given together with something to run: expected one of them");
+  if (options.common.json) {
+    Json list = Json::array();
+    for (const Experiment* experiment : experiments()) {
+      const ExperimentInfo info = experiment->info();
+      list.push_back({{"id", info.id},
+                      {"paper", info.paper},
+                      {"item", info.item},
+                      {"title", info.title},
+                      {"summary", info.summary},
+                      {"seconds", info.seconds},
+                      {"quick_seconds", info.quick_seconds},
+                      {"out_of_scope", info.out_of_scope.empty() ? Json() : Json(info.out_of_scope)}});
+    }
+    print_json({{"status", "done"}, {"experiments", list}});
+    return done;
+  }
+  Table table;
+  table.columns = {{"id", Align::left}, {"paper", Align::left}, {"reproduces", Align::left}, {"time"},
+                   {"quick"},           {"what", Align::left}};
+  for (const Experiment* experiment : experiments()) {
+    const ExperimentInfo info = experiment->info();
+    const bool runs = info.out_of_scope.empty();
+    table.rows.push_back({info.id, info.paper, info.item, runs ? seconds_text(info.seconds) : "–",
+                          runs ? seconds_text(info.quick_seconds) : "–",
+                          runs ? info.summary : "out of scope: " + info.out_of_scope});
+  }
+  print(to_text(table) + "\nTimes are for two cores. attmirror reproduce all -o out/ does them all.\n");
+  return done;
+}
+
+std::vector<const Experiment*> choose(const std::vector<std::string>& ids) {
+  if (ids.empty())
+    throw bad_input(
+        "no experiment is given: expected all, or ids of attmirror reproduce --list (or all with --quick)");
+  if (std::ranges::find(ids, "all") != ids.end()) {
+    if (ids.size() > 1) throw bad_input("all is given together with other ids: expected one or the other");
+    return experiments();
+  }
+  std::vector<const Experiment*> chosen;
+  for (const std::string& id : ids) {
+    const Experiment* experiment = &find_experiment(id);
+    if (std::ranges::find(chosen, experiment) != chosen.end())
+      throw bad_input(fmt::format("{} is given twice", id));
+    chosen.push_back(experiment);
+  }
+  return chosen;
+}
+
+// The reports of this call, and those that the folder has of other experiments, for one page.
+std::vector<ExperimentReport> with_earlier(std::vector<ExperimentReport> reports,
+                                           const std::filesystem::path& folder) {
+  std::vector<ExperimentReport> all;
+  std::vector<ExperimentReport> earlier;
+  try {
+    earlier = load_reports(folder);
+  } catch (const Error&) {
+    // No results yet, or one of them is damaged: then the page shows what was done now.
+  }
+  const auto same_id = [](const std::string& id) {
+    return [&id](const ExperimentReport& report) { return report.info.id == id; };
+  };
+  for (const Experiment* experiment : experiments()) {
+    const std::string id = experiment->info().id;
+    if (const auto now = std::ranges::find_if(reports, same_id(id)); now != reports.end())
+      all.push_back(*now);
+    else if (const auto then = std::ranges::find_if(earlier, same_id(id)); then != earlier.end())
+      all.push_back(*then);
+  }
+  return all;
+}
+
+struct Totals {
+  std::ptrdiff_t reproduced = 0, artefact = 0, differs = 0, unpublished = 0, failed = 0;
+  double seconds = 0;
+};
+
+Totals totals_of(const std::vector<ExperimentReport>& reports) {
+  Totals totals;
+  for (const ExperimentReport& report : reports) {
+    totals.reproduced += report.count(Verdict::reproduced);
+    totals.artefact += report.count(Verdict::artefact);
+    totals.differs += report.count(Verdict::differs);
+    totals.unpublished += report.count(Verdict::unpublished);
+    totals.failed += report.outcome == ExperimentOutcome::failed ? 1 : 0;
+    if (!report.from_folder) totals.seconds += report.seconds;
+  }
+  return totals;
+}
+
+Json json_of(const ExperimentReport& report) {
+  Json findings = Json::array();
+  for (const Finding& finding : report.result.findings) {
+    Json one{{"quantity", finding.quantity}};
+    if (finding.published_text) {
+      one["published"] = *finding.published_text;
+      one["ours"] = finding.ours_text;
+    } else {
+      one["published"] = finding.published ? finite_or_null(*finding.published) : Json();
+      one["ours"] = finite_or_null(finding.ours);
+      one["standard_error"] = finding.standard_error > 0 ? finite_or_null(finding.standard_error) : Json();
+      one["imitated"] = finding.imitated ? finite_or_null(*finding.imitated) : Json();
+    }
+    one["source"] = finding.published || finding.published_text ? Json(to_string(finding.source)) : Json();
+    one["tolerance"] = tolerance_text(finding);
+    one["verdict"] = to_string(judge(finding));
+    one["note"] = finding.note;
+    findings.push_back(std::move(one));
+  }
+  return {{"id", report.info.id},
+          {"paper", report.info.paper},
+          {"title", report.info.title},
+          {"outcome", to_string(report.outcome)},
+          {"error", report.error.empty() ? Json() : Json(report.error)},
+          {"seconds", report.seconds},
+          {"from_folder", report.from_folder},
+          {"findings", std::move(findings)}};
+}
+
+// Without the columns that the page has room for and a terminal has not.
+Table screen_table(const ExperimentReport& report) {
+  Table table;
+  table.title = fmt::format("{}  {}: {}", report.info.id, report.info.paper, report.info.title);
+  table.columns = {
+      {"quantity", Align::left}, {"published"}, {"source", Align::left}, {"ours"}, {"verdict", Align::left}};
+  for (const Finding& finding : report.result.findings) {
+    std::vector<std::string> cells = finding_cells(finding);
+    table.rows.push_back({cells[0], cells[1], cells[2], cells[3], cells[5]});
+  }
+  return table;
+}
+
+std::string screen_text(const std::vector<ExperimentReport>& reports) {
+  std::string text;
+  for (const ExperimentReport& report : reports) {
+    if (report.outcome == ExperimentOutcome::done) text += to_text(screen_table(report)) + "\n";
+    if (report.outcome == ExperimentOutcome::failed)
+      text += fmt::format("{}  failed: {}\n\n", report.info.id, report.error);
+  }
+  return text + to_text(overview_table(reports)) + "\n";
+}
+
+int run_experiments(const ReproduceCommand& options) {
+  if (options.resume && options.overwrite)
+    throw bad_input("both --resume and --overwrite are given: expected one of them");
+  if ((options.resume || options.overwrite) && options.output.empty())
+    throw bad_input(fmt::format("{} is given without -o, the folder it is about",
+                                options.resume ? "--resume" : "--overwrite"));
+  const std::vector<const Experiment*> chosen = choose(options.ids);
+  ReproduceOptions how;
+  how.extent = options.quick ? Extent::quick : Extent::full;
+  how.threads = static_cast<int>(options.common.threads);
+  how.folder = options.output;
+  how.again = options.overwrite;
+
+  const SignalGuard guard;
+  constexpr std::int64_t units = 10'000;
+  Progress progress(stderr,
+                    {.label = "reproduce", .total = units, .unit = "", .quiet = options.common.quiet});
+  const std::vector<ExperimentReport> reports =
+      reproduce(chosen, how,
+                {.on_progress =
+                     [&](const ReproduceProgress& now) {
+                       progress.relabel(fmt::format(
+                           "reproduce  {}/{} {}", std::min(now.finished + 1, now.total), now.total, now.id));
+                       progress.update(std::llround(now.share * units));
+                       return SignalGuard::interrupted() == 0;
+                     },
+                 .on_report = {}});
+  progress.finish();
+  const bool interrupted = !reports.empty() && reports.back().outcome == ExperimentOutcome::interrupted;
+  std::vector<std::filesystem::path> files;
+  if (!options.output.empty())
+    files = write_page(make_page(with_earlier(reports, options.output)), options.output / "report.html");
+
+  const Totals totals = totals_of(reports);
+  const bool negative_answer = totals.failed > 0 || totals.differs > 0;
+  if (options.common.json) {
+    Json list = Json::array();
+    for (const ExperimentReport& report : reports) list.push_back(json_of(report));
+    print_json({{"status", interrupted         ? "interrupted"
+                           : totals.failed > 0 ? "failed"
+                           : negative_answer   ? "differs"
+                                               : "done"},
+                {"extent", to_string(how.extent)},
+                {"reproduced", totals.reproduced},
+                {"artefact", totals.artefact},
+                {"differs", totals.differs},
+                {"new", totals.unpublished},
+                {"failed", totals.failed},
+                {"seconds", totals.seconds},
+                {"report", files.empty() ? Json() : Json(files.front().string())},
+                {"isa", to_string(active_isa())},
+                {"version", version()},
+                {"experiments", std::move(list)}});
+  } else if (!options.common.quiet) {
+    std::string text = screen_text(reports);
+    text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
+    if (!files.empty()) text += fmt::format("report   {}\n", files.front().string());
+    print(text);
+  }
+  for (const ExperimentReport& report : reports)
+    if (report.outcome == ExperimentOutcome::failed)
+      note(fmt::format("{} failed: {}", report.info.id, report.error));
+  if (interrupted) {
+    note(options.output.empty() ? std::string("interrupted")
+                                : std::string("interrupted; the same command goes on where it was"));
+    return signalled + SignalGuard::interrupted();
+  }
+  return negative_answer ? negative : done;
+}
+
+}  // namespace
+
+Subcommand add_reproduce(CLI::App& parent) {
+  auto options = std::make_shared<ReproduceCommand>();
+  options->common.threads = 0;  // experiments are for all cores
+  CLI::App& app =
+      *parent.add_subcommand("reproduce", "do the papers' experiments again, published beside ours");
+  app.add_option("ids", options->ids, "experiments by their ids, or all")->type_name("ID|all");
+  add_path(app, "-o,--output", options->output, "FOLDER",
+           "for the page report.html, its figures and tables, and the results; what is there already is not "
+           "done again");
+  add_flag(app, "--list", options->list, "print all experiments and do none");
+  add_flag(app, "--quick", options->quick, "fewer seeds and sizes: all of them within seconds");
+  add_flag(app, "--resume", options->resume, "go on with what the folder has; that is what happens anyway");
+  add_flag(app, "--overwrite", options->overwrite, "do again what the folder has");
+  add_common_options(app, options->common);
+  app.footer(
+      "Examples:\n"
+      "  attmirror reproduce --list\n"
+      "  attmirror reproduce all --quick -o out/\n"
+      "  attmirror reproduce p1-setting-a p3-ranks -o out/");
+  return {&app, &options->common,
+          [options] { return options->list ? run_list(*options) : run_experiments(*options); }};
+}
+
+}  // namespace attmirror::cli

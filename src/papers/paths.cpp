@@ -1,0 +1,528 @@
+// Regularisation paths: W_R = argmin { L(W) : ||W|| <= R }, whose direction W_R / R tends to a max-margin solution.
+//
+//   P2   prompt p, fixed decoder: p_R / R -> p^mm of the optimal tokens, with no assumption on the scores
+//   P2   v and p together: v_R -> v^mm; p_R -> p^mm where all inputs are support vectors of v^mm, else the relaxed problem
+//   P3   W -> Frobenius solution; (K,Q) with |K|^2 + |Q|^2 <= 2R -> nuclear-norm solution
+//   P1   l_p: W_R -> W^mm_p; v and W together in l_p
+//   P2, P3, P1   local paths: within a cone about the solution of locally optimal tokens, the path tends to that solution
+//
+// The papers prove these limits and show no path. Here are the paths, each point with a stationarity gap of at most 1e-8.
+//
+// How fast? Only tokens whose logits compete matter, and these differ by amounts that stay bounded as R grows. So W_R - R u
+// stays bounded too, u being the limit direction: the angle falls like 1/R and its cosine's distance from 1 like 1/R^2.
+//
+// Data: unit sphere, n = 6, T = 8, d = 10 (P1's Setting A, P3's local runs); P2's three inputs of seven tokens; P2's joint
+// data; P1's Setting C. Global paths take the best of three random starts, the zero start, the previous radius and the max-margin
+// solution of the optimal tokens, at each radius; in Setting C the
+// solutions of all nine choices of tokens. Joint paths have ||v|| <= r = R.
+#include "papers/experiments.hpp"
+#include "papers/shorthand.hpp"
+#include "papers/training_set.hpp"
+#include <attmirror/attention/tokens.hpp>
+#include <attmirror/data/generators.hpp>
+#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/descent/regularization_path.hpp>
+#include <attmirror/margin/support.hpp>
+#include <attmirror/mirror/direction.hpp>
+
+#include <cmath>
+#include <deque>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+struct Kind {
+  std::string name;
+  Norm norm;
+  Parameterization parameterization;
+};
+
+// Distances of one path from a direction, by radius: the directional divergence of its norm, 1 - cos for singular values.
+struct Curve {
+  std::vector<double> distance;
+  bool optimal = false;     // the last point selects the optimal tokens
+  bool found_alone = true;  // without the start at the solution of the optimal tokens
+  std::ptrdiff_t unconverged = 0;
+  double worst_gap = 0;
+  bool certified = true;
+};
+
+double distance_between(const Matrix& solution, const Matrix& weights, const Norm& norm) {
+  return norm.is_entrywise() ? directional_bregman(solution, weights, norm.p())
+                             : 1 - correlation(solution, weights);
+}
+
+void count_points(const RegularizationPath& path, Curve& curve) {
+  for (const PathPoint& point : path.points) {
+    curve.unconverged += point.status != PointStatus::converged;
+    curve.worst_gap = std::max(curve.worst_gap, point.gap);
+  }
+}
+
+// Slope of log(distance) over log(R) between the last radius and the one a decade before it.
+double last_slope(const std::vector<double>& radii, const std::vector<double>& distance) {
+  std::size_t k = radii.size() - 1;
+  while (k > 0 && radii[k] > radii.back() / 9.99) --k;
+  return std::log(distance.back() / distance[k]) / std::log(radii.back() / radii[k]);
+}
+
+Curve sphere_curve(const Kind& kind, std::uint64_t seed, const std::vector<double>& radii) {
+  const Dataset data = generate(SphereData{.seed = seed});
+  const Attention model(data, kind.parameterization);
+  const Selection optimal = optimal_tokens(data);
+  const MarginSolution svm = max_margin(data, optimal, kind.norm);
+  Curve curve;
+  curve.certified = svm.status == Status::certified;
+  if (!curve.certified) return curve;
+  Parameters start;
+  start.W = svm.W;
+  const RegularizationPath path = regularization_path(model, {.norm = kind.norm,
+                                                              .radii = radii,
+                                                              .starts = 3,
+                                                              .seed = 1000 * seed,
+                                                              .given = {start},
+                                                              .max_evaluations = 4000});
+  count_points(path, curve);
+  for (const PathPoint& point : path.points) {
+    curve.distance.push_back(distance_between(svm.W, attention_weights(point.parameters), kind.norm));
+    if (point.start == 1) curve.found_alone = false;
+  }
+  curve.optimal = path.points.back().selected == optimal;
+  return curve;
+}
+
+// Quartiles over paths, radius by radius.
+Series band(const std::string& name, const std::vector<double>& radii, const std::vector<Curve>& curves) {
+  Series series{.name = name, .mark = Series::Mark::both};
+  for (std::size_t k = 0; k < radii.size(); ++k) {
+    std::vector<double> values;
+    for (const Curve& curve : curves)
+      if (k < curve.distance.size()) values.push_back(curve.distance[k]);
+    std::ranges::sort(values);
+    if (values.empty()) continue;
+    const auto at = [&](double share) {
+      return values[static_cast<std::size_t>(std::round(share * static_cast<double>(values.size() - 1)))];
+    };
+    series.x.push_back(radii[k]);
+    series.y.push_back(at(0.5));
+    if (values.size() > 2) {
+      series.low.push_back(at(0.25));
+      series.high.push_back(at(0.75));
+    }
+  }
+  return series;
+}
+
+struct LocalPath {
+  std::uint64_t seed = 0;
+  Curve curve;
+  double lost_below = 0;  // the smallest radius from which on it keeps its tokens
+  double closest = 0;     // the least margin of a better token, in units of the selection's margin
+};
+
+class Paths final : public Experiment {
+ public:
+  ExperimentInfo info() const override {
+    return {
+        .id = "paths",
+        .paper = "P1, P2, P3",
+        .item = "theorems on regularisation paths",
+        .title = "Regularisation paths and their max-margin limits",
+        .summary =
+            "Computes the least loss in balls of radius up to 10,000 (W, ℓp, (K,Q), prompt, with decoder; "
+            "global and "
+            "local) and measures how fast directions reach the max-margin solutions.",
+        .seconds = 9,
+        .quick_seconds = 0.4};
+  }
+
+  ExperimentResult run(const ExperimentContext& context) const override {
+    const std::uint64_t seeds = context.quick() ? 2 : 12;
+    const std::vector<double> radii =
+        context.quick() ? std::vector<double>{10, 1e3, 1e4} : geometric_radii(1, 1e4, 9);
+    ExperimentResult result;
+    result.configuration = {
+        {"data",
+         fmt::format("unit sphere, n = 6, T = 8, d = 10, seeds 1 to {}; P2's multi-input data, seed 0; P2's "
+                     "joint data; P1's Setting C",
+                     seeds)},
+        {"radii", fmt::format("{:g} to {:g}, {} of them; local paths to 1e6", radii.front(), radii.back(),
+                              radii.size())},
+        {"starts",
+         "at each radius: the radius before, steepest descent at 0, the max-margin solution of the optimal "
+         "tokens, "
+         "3 random directions of seeds 1000 s + 1 to 3 (s: seed of the data)"},
+        {"tolerance", "stationarity gap 1e-8, joint paths 1e-11"},
+        {"joint paths", "||v|| <= r = R"}};
+    Table table{.title = "Paths at the largest radius",
+                .columns = {{"path", Align::left},
+                            {"runs"},
+                            {"R"},
+                            {"distance, median"},
+                            {"largest"},
+                            {"slope"},
+                            {"gap, largest"}}};
+    Figure figure{
+        .id = "distances",
+        .title = "Every path tends to its max-margin direction",
+        .caption =
+            "Distance of W_R / R from the max-margin solution: the directional divergence in ℓp, 1 − cos for "
+            "(K,Q). Medians over data, bands are quartiles. All fall like 1/R².",
+        .x = {.label = "radius R", .scale = Axis::Scale::log},
+        .y = {.label = "distance from the max-margin direction", .scale = Axis::Scale::log}};
+    sphere_paths(context.part(0, 0.7), seeds, radii, result, table, figure);
+    prompt_path(radii, result, table, figure);
+    joint_prompt_paths(radii, result, table);
+    joint_lp_paths(radii, result, table);
+    context.progress(0.75);
+    local_paths(context.part(0.75, 1), result, table);
+    describe(figure);
+    result.figures.insert(result.figures.begin(), std::move(figure));
+    result.tables = {{"paths", std::move(table)}};
+    result.remarks = {
+        "At R = 1,000 the loss differs from its limit by e^-300 or so, at 10,000 by e^-3000. No comparison "
+        "of losses can find the "
+        "path there; the "
+        "direction of the gradient, known to all digits, can.",
+        "Decoder and attention together (P1, Setting C), p = 2: the path far out selects (0, 0), whose label "
+        "margin is the "
+        "largest, 2.1770 against 2.1744 of (1, 0). Training from zero ends on (1, 0): joint training need "
+        "not follow the joint path.",
+        "That distances fall like 1/R² is not in the papers; it follows from W_R - R u staying bounded.",
+        "A local path is there from some radius on only: while a token with a better score is almost a "
+        "support token, its "
+        "pull is suppressed by e^(-R (margin - 1) / ||W^mm||) alone. Training at finite norm sees the same."};
+    return result;
+  }
+
+ private:
+  static void describe(Figure& figure) {
+    figure.description = "Distances from the max-margin direction against the radius, both axes logarithmic.";
+    for (const Series& series : figure.series)
+      figure.description +=
+          fmt::format(" {}: {:.1e} at R = {:g}.", series.name, series.y.back(), series.x.back());
+  }
+
+  static void add_row(Table& table, const std::string& name, const std::vector<double>& radii,
+                      const std::vector<Curve>& curves) {
+    std::vector<double> last, slopes;
+    double gap = 0;
+    for (const Curve& curve : curves) {
+      if (curve.distance.empty()) continue;
+      last.push_back(curve.distance.back());
+      slopes.push_back(last_slope(radii, curve.distance));
+      gap = std::max(gap, curve.worst_gap);
+    }
+    table.rows.push_back({name, fmt::format("{}", last.size()), fmt::format("{:g}", radii.back()),
+                          fmt::format("{:.2e}", median_of(last)),
+                          fmt::format("{:.2e}", *std::ranges::max_element(last)),
+                          fmt::format("{:.3f}", median_of(slopes)), fmt::format("{:.1e}", gap)});
+  }
+
+  // The limit and the rate, of one kind of path.
+  static void add_findings(const std::string& name, const std::vector<double>& radii,
+                           const std::vector<Curve>& curves, double bound, std::vector<Finding>& findings) {
+    std::vector<double> last, slopes;
+    std::ptrdiff_t rising = 0;
+    for (const Curve& curve : curves) {
+      if (curve.distance.empty()) continue;
+      last.push_back(curve.distance.back());
+      slopes.push_back(last_slope(radii, curve.distance));
+      rising += !(curve.distance.back() < curve.distance[curve.distance.size() - 2]);
+    }
+    findings.push_back(
+        {.quantity = fmt::format("{}: largest distance from the max-margin direction at R = {:g}", name,
+                                 radii.back()),
+         .published = 0,
+         .source = Source::theory,
+         .ours = *std::ranges::max_element(last),
+         .tolerance = Tolerance::at_most(bound),
+         .note = rising > 0 ? fmt::format("{} of {} not yet falling", rising, last.size())
+                            : "and falling, in every path"});
+    findings.push_back(
+        {.quantity = fmt::format("{}: median slope of log distance over log R, last decade", name),
+         .published = -2,
+         .source = Source::theory,
+         .ours = median_of(slopes),
+         .tolerance = Tolerance::absolute(0.1),
+         .note = "the distance W_R - R u stays bounded"});
+  }
+
+  static void sphere_paths(const ExperimentContext& context, std::uint64_t seeds,
+                           const std::vector<double>& radii, ExperimentResult& result, Table& table,
+                           Figure& figure) {
+    std::vector<Kind> kinds{{"W, Frobenius (P3)", Norm::frobenius(), W{}},
+                            {"W, ℓ1.75 (P1)", Norm::l(1.75), W{}},
+                            {"W, ℓ3 (P1)", Norm::l(3), W{}},
+                            {"(K,Q), nuclear (P3)", Norm::nuclear(), KQ{}}};
+    if (!context.quick()) kinds.insert(kinds.begin() + 1, {"W, ℓ1.5 (P1)", Norm::l(1.5), W{}});
+    const auto count = static_cast<std::ptrdiff_t>(seeds);
+    std::vector<std::vector<Curve>> curves(kinds.size(), std::vector<Curve>(seeds));
+    // The slowest kind first, so that the threads end at about the same time.
+    for_all(context, count * std::ssize(kinds), [&](std::ptrdiff_t i) {
+      const auto k = kinds.size() - 1 - static_cast<std::size_t>(i / count);
+      const auto s = static_cast<std::size_t>(i % count);
+      curves[k][s] = sphere_curve(kinds[k], s + 1, radii);
+    });
+    std::ptrdiff_t unconverged = 0, uncertified = 0, optimal = 0, total = 0, alone = 0;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      add_findings(kinds[k].name, radii, curves[k], 1e-4, result.findings);
+      add_row(table, kinds[k].name, radii, curves[k]);
+      figure.series.push_back(band(kinds[k].name, radii, curves[k]));
+      for (const Curve& curve : curves[k]) {
+        unconverged += curve.unconverged;
+        uncertified += !curve.certified;
+        optimal += curve.optimal;
+        alone += curve.found_alone;
+        ++total;
+      }
+    }
+    result.findings.push_back(
+        {.quantity = "share of global paths that select the optimal tokens at the largest radius",
+         .published = 1,
+         .source = Source::theory,
+         .ours = share_of(optimal, total).value,
+         .tolerance = Tolerance::absolute(0)});
+    result.findings.push_back(new_number(
+        "share of them in which continuation and random starts alone found the best at every radius",
+        share_of(alone, total).value, share_of(alone, total).error));
+    result.findings.push_back(
+        {.quantity = "points of global paths that did not reach a gap of 1e-8, or lack a certified solution",
+         .published = 0,
+         .source = Source::theory,
+         .ours = static_cast<double>(unconverged + uncertified),
+         .tolerance = Tolerance::absolute(0)});
+  }
+
+  static void prompt_path(const std::vector<double>& radii, ExperimentResult& result, Table& table,
+                          Figure& figure) {
+    const Dataset data = generate(MultiInputData{});
+    const Attention model(data, Prompt{score_blind_key_weights()});
+    const Selection optimal = optimal_tokens(data);
+    const MarginSolution svm = max_margin(
+        data, PromptSvm{.tokens = optimal, .key_weights = score_blind_key_weights()}, Norm::frobenius());
+    const RegularizationPath path = regularization_path(model, {.radii = radii, .seed = 1});
+    Curve curve;
+    count_points(path, curve);
+    for (const PathPoint& point : path.points)
+      curve.distance.push_back(1 - correlation(svm.W, point.parameters.p));
+    const std::vector<Curve> curves{curve};
+    add_findings("prompt, three inputs (P2)", radii, curves, 1e-4, result.findings);
+    add_row(table, "prompt, three inputs (P2)", radii, curves);
+    figure.series.push_back(band("prompt, three inputs (P2)", radii, curves));
+    result.findings.push_back(same_text("prompt, three inputs: tokens at the largest radius",
+                                        to_string(optimal), to_string(path.points.back().selected),
+                                        Source::theory));
+  }
+
+  static void joint_prompt_paths(const std::vector<double>& radii, ExperimentResult& result, Table& table) {
+    using Margin = JointPromptData::LabelMargin;
+    Figure figure{.id = "relaxed",
+                  .title = "Joint paths: where an input is no support vector, the prompt's problem relaxes",
+                  .caption =
+                      "P2's joint data with the third input off the label margin. The prompt leaves the "
+                      "solution of the "
+                      "full problem and tends to that of the relaxed one.",
+                  .x = {.label = "radius R = r", .scale = Axis::Scale::log},
+                  .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
+    for (const Margin margin : {Margin::tight, Margin::slack}) {
+      const Dataset data = generate(JointPromptData{margin});
+      const Attention model(data, Prompt{}, Logistic{}, {.train = {Block::p, Block::v}});
+      const RegularizationPath path =
+          regularization_path(model, {.radii = radii, .starts = 4, .seed = 1, .tol = 1e-11});
+      const Selection tokens = path.points.back().selected;
+      const MarginSolution decoder = max_margin(data, DecoderSvm{tokens}, Norm::frobenius());
+      const MarginSolution full = max_margin(data, PromptSvm{tokens}, Norm::frobenius());
+      const MarginSolution relaxed =
+          max_margin(data, PromptSvm{.tokens = tokens, .bounds = relaxed_bounds(data, decoder.support)},
+                     Norm::frobenius());
+      Curve to_relaxed, to_full, to_decoder;
+      count_points(path, to_relaxed);
+      for (const PathPoint& point : path.points) {
+        to_relaxed.distance.push_back(1 - correlation(relaxed.W, point.parameters.p));
+        to_full.distance.push_back(1 - correlation(full.W, point.parameters.p));
+        to_decoder.distance.push_back(1 - correlation(decoder.W, point.parameters.v));
+      }
+      const bool tight = margin == Margin::tight;
+      const std::string name =
+          tight ? "joint, all support vectors (P2): p" : "joint, one not a support vector (P2): p";
+      add_findings(name, radii, {to_relaxed}, 1e-5, result.findings);
+      add_row(table, name, radii, {to_relaxed});
+      result.findings.push_back(
+          at_most(fmt::format("joint, {}: distance of v from its max-margin solution",
+                              tight ? "all support vectors" : "one not a support vector"),
+                  1e-5, to_decoder.distance.back()));
+      if (tight) continue;
+      result.findings.push_back(
+          {.quantity = "joint, one not a support vector: distance of p from the full problem's solution",
+           .published = 1 - correlation(full.W, relaxed.W),
+           .source = Source::theory,
+           .ours = to_full.distance.back(),
+           .tolerance = Tolerance::relative(0.02),
+           .note = "that of the two solutions from each other"});
+      figure.series.push_back(band("p from the relaxed solution", radii, {to_relaxed}));
+      figure.series.push_back(band("p from the full solution", radii, {to_full}));
+      figure.series.push_back(band("v from its max-margin solution", radii, {to_decoder}));
+      describe(figure);
+      result.figures.push_back(figure);
+    }
+  }
+
+  // Where the decoder is free, the least loss far out belongs to the tokens with the largest label margin; in l_p that
+  // depends on p.
+  static void joint_lp_paths(const std::vector<double>& radii, ExperimentResult& result, Table& table) {
+    const Dataset data = generate(JointData{});
+    for (const double p : {1.75, 2.0, 3.0}) {
+      const Norm norm = Norm::l(p);
+      const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
+      Selection best;
+      std::vector<Parameters> solutions;
+      double least = std::numeric_limits<double>::infinity();
+      for (std::int64_t a = 0; a < 9; ++a) {
+        const Selection tokens{{a / 3, a % 3}};
+        const MarginSolution v = max_margin(data, DecoderSvm{tokens}, norm);
+        const MarginSolution weights = max_margin(data, tokens, norm);
+        if (v.status != Status::certified || weights.status != Status::certified) continue;
+        solutions.emplace_back();
+        solutions.back().W = weights.W;
+        solutions.back().v = v.W;
+        if (!(v.norm < least)) continue;
+        least = v.norm;
+        best = tokens;
+      }
+      const RegularizationPath path = regularization_path(model, {.norm = norm,
+                                                                  .radii = radii,
+                                                                  .starts = 0,
+                                                                  .given = solutions,
+                                                                  .tol = 1e-11,
+                                                                  .max_evaluations = 4000});
+      const PathPoint& last = path.points.back();
+      result.findings.push_back(
+          same_text(fmt::format("v and W in ℓ{:g} (P1, Setting C): tokens at R = {:g}", p, radii.back()),
+                    to_string(best), to_string(last.selected), Source::theory));
+      result.findings.back().note = "of the nine choices the one with the largest label margin in this norm";
+      const MarginSolution svm = max_margin(data, best, norm);
+      const MarginSolution decoder = max_margin(data, DecoderSvm{best}, norm);
+      Curve curve;
+      count_points(path, curve);
+      for (const PathPoint& point : path.points)
+        curve.distance.push_back(directional_bregman(svm.W, point.parameters.W, p));
+      const std::string name = fmt::format("v and W in ℓ{:g} (P1, Setting C): W", p);
+      add_findings(name, radii, {curve}, 1e-4, result.findings);
+      add_row(table, name, radii, {curve});
+      result.findings.push_back(
+          at_most(fmt::format("v and W in ℓ{:g}: distance of v from its max-margin solution", p), 1e-4,
+                  directional_bregman(decoder.W, last.parameters.v, p)));
+    }
+  }
+
+  static void local_paths(const ExperimentContext& context, ExperimentResult& result, Table& table) {
+    const std::uint64_t seeds = context.quick() ? 8 : 60;
+    const std::vector<double> radii = geometric_radii(1, 1e6, context.quick() ? 7 : 25);
+    // Where training ends on tokens that are locally optimal and not the best.
+    TrainingSet set;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      const Dataset& data = set.keep(generate(SphereData{.seed = seed}));
+      set.add(data, W{}, {}, GradientDescent{.lr = 0.1, .normalized = true},
+              {.steps = 1000,
+               .record = RecordSchedule::none(),
+               .init = {.kind = InitKind::normal, .seed = seed}});
+    }
+    const std::vector<Run> runs = train_all(context.part(0, 0.3), set.tasks());
+    std::vector<LocalPath> paths(runs.size());
+    for_all(context.part(0.3, 1), std::ssize(runs), [&](std::ptrdiff_t i) {
+      const auto at = static_cast<std::size_t>(i);
+      paths[at] = local_path(set.model(at), runs[at].selected, radii);
+      paths[at].seed = at + 1;
+    });
+    std::vector<Curve> curves;
+    std::vector<double> lost;
+    std::ptrdiff_t unconverged = 0, kept = 0;
+    Figure figure{.id = "local",
+                  .title = "Local paths exist from some radius on",
+                  .caption =
+                      "Distance of a local path from the max-margin solution of its own tokens, locally "
+                      "optimal and not "
+                      "the best. Followed from R = 10⁶ down, a path loses its tokens where a better one is "
+                      "no longer suppressed.",
+                  .x = {.label = "radius R", .scale = Axis::Scale::log},
+                  .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
+    for (const LocalPath& path : paths) {
+      if (path.curve.distance.empty()) continue;
+      curves.push_back(path.curve);
+      unconverged += path.curve.unconverged;
+      kept += path.lost_below < radii.back();
+      lost.push_back(path.lost_below);
+      if (figure.series.size() < 8)
+        figure.series.push_back({.name = fmt::format("seed {}: a better token at {:.3f} times the margin",
+                                                     path.seed, path.closest),
+                                 .x = radii,
+                                 .y = path.curve.distance,
+                                 .mark = Series::Mark::both});
+    }
+    add_findings("local path (P1, P2, P3)", radii, curves, 1e-8, result.findings);
+    add_row(table, "local path (P1, P2, P3)", radii, curves);
+    result.findings.push_back({.quantity = "share of local paths with their own tokens at R = 1e6",
+                               .published = 1,
+                               .source = Source::theory,
+                               .ours = share_of(kept, std::ssize(curves)).value,
+                               .tolerance = Tolerance::absolute(0)});
+    result.findings.push_back(new_number("median radius from which on a local path exists", median_of(lost)));
+    result.findings.back().digits = 3;
+    result.findings.push_back(
+        new_number("largest radius from which on a local path exists", *std::ranges::max_element(lost)));
+    result.findings.back().digits = 3;
+    result.findings.push_back(new_number("points of local paths that did not reach a gap of 1e-8",
+                                         static_cast<double>(unconverged)));
+    result.findings.back().note =
+        "near the radius at which the solution ceases to exist the problem is degenerate";
+    describe(figure);
+    result.figures.push_back(std::move(figure));
+  }
+
+  // Empty where the tokens are the best ones or not locally optimal.
+  static LocalPath local_path(const Attention& model, const Selection& tokens,
+                              const std::vector<double>& radii) {
+    const Dataset& data = model.data();
+    LocalPath result;
+    if (tokens == optimal_tokens(data)) return result;
+    const MarginSolution svm = max_margin(data, tokens, Norm::frobenius());
+    if (svm.status != Status::certified) return result;
+    const Vector v = data.decoder().eigen().transpose();
+    const std::vector<Vector> scores = linear_scores(data, v);
+    const MarginConstraints all = constraints(data, AttentionSvm{tokens});
+    if (!local_optimality(data, tokens, all, svm.support, scores).holds) return result;
+    result.closest = std::numeric_limits<double>::infinity();
+    for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
+      const std::ptrdiff_t chosen = tokens.tokens[static_cast<std::size_t>(i)];
+      const Vector logits = data.tokens(i).eigen() * svm.W * data.queries().eigen().row(i).transpose();
+      const Vector& score = scores[static_cast<std::size_t>(i)];
+      for (std::ptrdiff_t t = 0; t < logits.size(); ++t)
+        if (score(t) > score(chosen)) result.closest = std::min(result.closest, logits(chosen) - logits(t));
+    }
+    Parameters start;
+    start.W = svm.W;
+    const RegularizationPath path = regularization_path(
+        model, {.radii = radii, .kind = PathKind::local, .given = {start}, .max_evaluations = 4000});
+    count_points(path, result.curve);
+    result.lost_below = radii.back();
+    bool keeps = true;
+    for (auto point = path.points.rbegin(); point != path.points.rend(); ++point) {
+      keeps = keeps && point->selected == tokens;
+      if (keeps) result.lost_below = point->radius;
+    }
+    for (const PathPoint& point : path.points)
+      result.curve.distance.push_back(1 - correlation(svm.W, point.parameters.W));
+    return result;
+  }
+};
+
+}  // namespace
+
+ExperimentPointer make_paths() { return std::make_unique<Paths>(); }
+
+}  // namespace attmirror

@@ -1,0 +1,181 @@
+#include "base/stopwatch.hpp"
+#include "base/words.hpp"
+#include <attmirror/base/atomic_file.hpp>
+#include <attmirror/base/build_info.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/isa.hpp>
+#include <attmirror/papers/reproduce.hpp>
+
+#include <algorithm>
+#include <new>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path result_path(const fs::path& folder, const std::string& id) {
+  return folder / "results" / (id + ".json");
+}
+
+double typical_seconds(const Experiment& experiment, Extent extent) {
+  const ExperimentInfo info = experiment.info();
+  if (!info.out_of_scope.empty()) return 0;
+  return std::max(1e-3, extent == Extent::quick ? info.quick_seconds : info.seconds);
+}
+
+// The result that the folder has, if it is what would be computed now. A file that cannot be read is no result: the
+// experiment is done again and the file replaced.
+std::optional<ExperimentReport> kept_result(const fs::path& folder, const ExperimentInfo& info,
+                                            Extent extent) {
+  std::error_code ignored;
+  const fs::path path = result_path(folder, info.id);
+  if (!fs::is_regular_file(path, ignored)) return {};
+  try {
+    ExperimentReport report = parse_report(read_text_file(path));
+    if (report.info.id != info.id || report.extent != extent || report.outcome != ExperimentOutcome::done ||
+        report.version != version() || report.commit != commit() || report.isa != to_string(active_isa()))
+      return {};
+    report.from_folder = true;
+    return report;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// A page that shows less than what was measured would be worse than none.
+void check(const ExperimentResult& result) {
+  if (result.findings.empty()) throw bad_input("it has no findings");
+  for (const Figure& figure : result.figures) figure.validate();
+  for (const NamedTable& named : result.tables) named.table.validate();
+}
+
+ExperimentReport run_one(const Experiment& experiment, const ExperimentContext& context) {
+  ExperimentReport report;
+  report.info = experiment.info();
+  report.extent = context.extent;
+  report.version = version();
+  report.commit = commit();
+  report.isa = to_string(active_isa());
+  if (!report.info.out_of_scope.empty()) {
+    report.outcome = ExperimentOutcome::out_of_scope;
+    return report;
+  }
+  const Clock::time_point start = Clock::now();
+  const auto fail = [&](const std::string& why) {
+    report.outcome = ExperimentOutcome::failed;
+    report.error = one_line(why);
+    report.result = {};
+  };
+  try {
+    context.progress(0);
+    report.result = experiment.run(context);
+    check(report.result);
+  } catch (const Interrupted&) {
+    report.outcome = ExperimentOutcome::interrupted;
+    report.result = {};
+  } catch (const std::bad_alloc&) {
+    fail("there is not enough memory for it");
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  report.seconds = seconds_since(start);
+  return report;
+}
+
+void prepare_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder / "results", error);
+  if (error)
+    throw environment_error(
+        fmt::format("cannot make {}: {}", (folder / "results").string(), error.message()));
+  check_writable(folder / "results" / "any.json");
+  check_writable(folder / "report.html");
+}
+
+}  // namespace
+
+std::string_view to_string(ExperimentOutcome outcome) {
+  switch (outcome) {
+    case ExperimentOutcome::done:
+      return "done";
+    case ExperimentOutcome::failed:
+      return "failed";
+    case ExperimentOutcome::interrupted:
+      return "interrupted";
+    case ExperimentOutcome::out_of_scope:
+      return "out of scope";
+  }
+  return "?";
+}
+
+std::ptrdiff_t ExperimentReport::count(Verdict verdict) const {
+  return std::ranges::count(result.findings, verdict, judge);
+}
+
+std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& chosen,
+                                        const ReproduceOptions& options,
+                                        const ReproduceCallbacks& callbacks) {
+  if (!options.folder.empty()) prepare_folder(options.folder);
+  std::vector<std::optional<ExperimentReport>> kept(chosen.size());
+  double total = 0;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (!options.folder.empty() && !options.again)
+      kept[i] = kept_result(options.folder, chosen[i]->info(), options.extent);
+    if (!kept[i]) total += typical_seconds(*chosen[i], options.extent);
+  }
+  std::vector<ExperimentReport> reports;
+  double done = 0;
+  bool stopped = false;
+  for (std::size_t i = 0; i < chosen.size() && !stopped; ++i) {
+    const double work = typical_seconds(*chosen[i], options.extent);
+    ExperimentContext context{.extent = options.extent, .threads = options.threads};
+    if (callbacks.on_progress)
+      context.on_progress = [&](double share) {
+        return callbacks.on_progress({.id = chosen[i]->info().id,
+                                      .finished = static_cast<std::ptrdiff_t>(i),
+                                      .total = static_cast<std::ptrdiff_t>(chosen.size()),
+                                      .share = total > 0 ? (done + work * share) / total : 1});
+      };
+    reports.push_back(kept[i] ? std::move(*kept[i]) : run_one(*chosen[i], context));
+    const ExperimentReport& report = reports.back();
+    if (!report.from_folder) {
+      done += work;
+      if (report.outcome == ExperimentOutcome::done && !options.folder.empty())
+        write_file_atomically(result_path(options.folder, report.info.id), to_json(report));
+    }
+    stopped = report.outcome == ExperimentOutcome::interrupted;
+    if (callbacks.on_report) callbacks.on_report(report);
+  }
+  return reports;
+}
+
+std::vector<ExperimentReport> load_reports(const fs::path& folder) {
+  const fs::path results = folder / "results";
+  std::error_code error;
+  fs::directory_iterator files(results, error);
+  if (error) throw bad_input(fmt::format("cannot read {}: {}", results.string(), error.message()));
+  std::vector<ExperimentReport> reports;
+  for (const fs::directory_entry& file : files) {
+    if (file.path().extension() != ".json") continue;
+    try {
+      reports.push_back(parse_report(read_text_file(file.path())));
+    } catch (const Error& wrong) {
+      throw bad_input(fmt::format("{}: {}", file.path().string(), wrong.what()));
+    }
+    reports.back().from_folder = true;
+  }
+  if (reports.empty()) throw bad_input(fmt::format("{} has no results of experiments", results.string()));
+  std::vector<std::string> order;
+  for (const Experiment* experiment : experiments()) order.push_back(experiment->info().id);
+  std::ranges::sort(reports, {}, [&](const ExperimentReport& report) {
+    return std::pair(std::ranges::find(order, report.info.id) - order.begin(), report.info.id);
+  });
+  return reports;
+}
+
+}  // namespace attmirror

@@ -1,0 +1,47 @@
+// Short forms for what most experiments say. Internal.
+#pragma once
+
+#include "papers/workers.hpp"
+#include <attmirror/base/aligned.hpp>
+#include <attmirror/data/selection.hpp>
+#include <attmirror/descent/descend.hpp>
+#include <attmirror/papers/finding.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace attmirror {
+
+// A number that does not depend on chance, published with so many decimals: ours must round to it.
+Finding to_decimals(std::string quantity, double published, double ours, int decimals,
+                    Source source = Source::recomputed);
+
+// A mean over runs: within three standard errors. `published_error` is that of the published mean where it is known.
+Finding to_errors(std::string quantity, double published, const Mean& ours,
+                  Source source = Source::recomputed, double published_error = 0);
+
+// A bound of a theorem.
+Finding at_least(std::string quantity, double bound, double ours);
+Finding at_most(std::string quantity, double bound, double ours);
+
+Finding same_text(std::string quantity, std::string published, std::string ours,
+                  Source source = Source::recomputed);
+
+// Something nobody has published.
+Finding new_number(std::string quantity, double ours, double standard_error = 0);
+
+Vector vector_of(std::initializer_list<double> values);
+
+// 0, 1, 2, 3, 5, ... up to `last`, about `per_decade` in each decade, and all of `besides`: ascending, each once.
+std::vector<std::int64_t> log_steps(std::int64_t last, int per_decade,
+                                    std::vector<std::int64_t> besides = {});
+
+// The record after exactly `step` steps. Throws Error (bad input) if the run has none.
+const Record& record_at(const Run& run, std::int64_t step);
+
+// "1.75, 2, 3"
+std::string list_text(const std::vector<double>& values);
+
+}  // namespace attmirror

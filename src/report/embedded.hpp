@@ -1,0 +1,13 @@
+// Files that are part of the library. Internal.
+#pragma once
+
+#include <string_view>
+
+namespace attmirror {
+
+std::string_view page_css();
+std::string_view page_js();
+// plotly.min.js; empty where it was not there when attmirror was built.
+std::string_view plotly_source();
+
+}  // namespace attmirror
