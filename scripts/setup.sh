@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# setup.sh [--tests]: makes sure that the Debian packages are there that building attmirror (or its tests too) needs.
+# setup.sh [--tests]: makes sure that the Debian packages are there that building attmirror (or its tests too) needs, and
+# Plotly for the figures of reports (scripts/get_plotly.sh).
 #
 # Touches nothing, and needs no network, when all of them are installed. Otherwise installs what is missing: as root,
 # or through sudo. Without either it names the packages and stops. ATTMIRROR_NO_SETUP=1 skips it altogether, for those
@@ -7,9 +8,10 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build libeigen3-dev libcli11-dev nlohmann-json3-dev libfmt-dev libzip-dev zlib1g-dev
-  librandom123-dev libsqlite3-dev libtomlplusplus-dev)
+  librandom123-dev libsqlite3-dev libtomlplusplus-dev python3-pip)
 if [[ ${1:-} == --tests ]]; then
-  packages+=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin)
+  packages+=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin
+    chromium chromium-driver python3-selenium)
 elif [[ $# -gt 0 ]]; then
   echo "setup.sh: unknown argument $1 (usage: setup.sh [--tests])" >&2
   exit 2
@@ -21,7 +23,7 @@ fi
 if ! command -v dpkg-query >/dev/null; then
   echo "setup.sh: this is no Debian system; going on in the hope that the equivalents of these packages are there:" >&2
   echo "  ${packages[*]}" >&2
-  exit 0
+  exec "$(dirname "${BASH_SOURCE[0]}")/get_plotly.sh"
 fi
 
 missing=()
@@ -31,7 +33,7 @@ for package in "${packages[@]}"; do
   fi
 done
 if [[ ${#missing[@]} -eq 0 ]]; then
-  exit 0
+  exec "$(dirname "${BASH_SOURCE[0]}")/get_plotly.sh"
 fi
 
 if [[ $(id -u) -eq 0 ]]; then
@@ -57,3 +59,4 @@ if ! install_packages >"$log" 2>&1; then
   echo "setup.sh: apt-get could not install: ${missing[*]}" >&2
   exit 3
 fi
+"$(dirname "${BASH_SOURCE[0]}")/get_plotly.sh"

@@ -231,11 +231,7 @@ int run_experiments(const ReproduceCommand& options) {
                 {"experiments", std::move(list)}});
   } else if (!options.common.quiet) {
     std::string text = screen_text(reports);
-    text += fmt::format(
-        "{} published numbers: {} reproduced, {} artefacts of the original, {} differ; {} new ones; {:.1f} "
-        "s\n",
-        totals.reproduced + totals.artefact + totals.differs, totals.reproduced, totals.artefact,
-        totals.differs, totals.unpublished, totals.seconds);
+    text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
     if (!files.empty()) text += fmt::format("report   {}\n", files.front().string());
     print(text);
   }

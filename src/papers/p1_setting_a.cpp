@@ -68,7 +68,7 @@ class SettingA final : public Experiment {
     return {.id = "p1-setting-a",
             .paper = "P1",
             .item = "Figure \"Dir. Bregman Div.\"",
-            .title = "which max-margin solution each geometry goes to",
+            .title = "Which max-margin solution each geometry goes to",
             .summary =
                 "Trains 100 random data sets, each from 4 random starts, in ℓ1.75, ℓ2 and ℓ3 and measures "
                 "the divergence from the "

@@ -45,7 +45,7 @@ class SettingB final : public Experiment {
     return {.id = "p1-setting-b",
             .paper = "P1",
             .item = "Figure of one instance, entries (1,2) and (3,4)",
-            .title = "one data set, three geometries",
+            .title = "One data set, three geometries",
             .summary =
                 "Trains the data of seed 1 from W = 0 in ℓ1.75, ℓ2 and ℓ3 and draws two entries of W beside "
                 "their max-margin directions.",

@@ -47,7 +47,7 @@ class SettingC final : public Experiment {
         .id = "p1-setting-c",
         .paper = "P1",
         .item = "Figures of joint training",
-        .title = "decoder and attention trained together",
+        .title = "Decoder and attention trained together",
         .summary =
             "Trains v and W from zero in ℓ1.75, ℓ2 and ℓ3 and compares both with their max-margin solutions.",
         .seconds = 0.1,

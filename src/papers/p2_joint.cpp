@@ -59,7 +59,7 @@ class JointPrompt final : public Experiment {
     return {.id = "p2-joint",
             .paper = "P2",
             .item = "Figures of joint training, all and not all inputs support vectors",
-            .title = "decoder and prompt trained together",
+            .title = "Decoder and prompt trained together",
             .summary =
                 "Trains v and p on three inputs, of which all or two are support vectors of the labels' "
                 "max-margin "

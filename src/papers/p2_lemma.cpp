@@ -44,7 +44,7 @@ class Lemma final : public Experiment {
     return {.id = "p2-lemma",
             .paper = "P2",
             .item = "Lemma: equivalence of training p and W",
-            .title = "training the prompt is training W",
+            .title = "Training the prompt is training W",
             .summary = "Trains p and W side by side on random data for three losses and compares every step.",
             .seconds = 0.1,
             .quick_seconds = 0.05};
@@ -116,7 +116,7 @@ class VisionTransformer final : public Experiment {
         .id = "p2-vit",
         .paper = "P2",
         .item = "Figures of attention sparsity in a vision transformer",
-        .title = "a ViT-base on CIFAR-10",
+        .title = "A ViT-base on CIFAR-10",
         .summary = "Trains a ViT-base for 400 epochs and follows sparsity and norms of its attention.",
         .seconds = 0,
         .quick_seconds = 0,

@@ -35,7 +35,7 @@ class MultiInput final : public Experiment {
     return {.id = "p2-multi-input",
             .paper = "P2",
             .item = "Figures of several inputs, and of norm and probability",
-            .title = "several inputs: every start turns to the max-margin prompt",
+            .title = "Several inputs: every start turns to the max-margin prompt",
             .summary =
                 "Trains a prompt on three sequences from six starts, by normalised and by plain gradient "
                 "descent.",

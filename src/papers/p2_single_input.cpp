@@ -46,7 +46,7 @@ class SingleInput final : public Experiment {
     return {.id = "p2-single-input",
             .paper = "P2",
             .item = "Figure of global and local convergence, one input",
-            .title = "one input: global and local convergence",
+            .title = "One input: global and local convergence",
             .summary =
                 "Trains a prompt on one sequence from six starts, with equal and with unequal scores of the "
                 "non-optimal tokens.",

@@ -18,6 +18,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p1_setting_a());
     list.push_back(make_p1_setting_b());
     list.push_back(make_p1_setting_c());
+    list.push_back(make_p1_rates());
     list.push_back(make_p2_single_input());
     list.push_back(make_p2_multi_input());
     list.push_back(make_p2_joint());
@@ -26,8 +27,13 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p2_vit());
     list.push_back(make_p3_plane());
     list.push_back(make_p3_local());
+    list.push_back(make_p3_ranks());
+    list.push_back(make_p3_several_tokens());
     list.push_back(make_p3_global());
+    list.push_back(make_p3_feasibility());
+    list.push_back(make_p3_sparsemax());
     list.push_back(make_paths());
+    list.push_back(make_which_margin());
     list.push_back(make_landscape());
     return list;
   }();

@@ -4,6 +4,7 @@
 #include <attmirror/papers/reproduce.hpp>
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -85,30 +86,64 @@ Section section_of(const ExperimentReport& report) {
   return section;
 }
 
+constexpr std::array verdicts{Verdict::reproduced, Verdict::artefact, Verdict::differs};
+
+// What was compared with what, and how it came out.
+Table sources_table(const std::vector<ExperimentReport>& reports) {
+  Table table;
+  table.title = "What ours is compared with";
+  table.columns = {{"source", Align::left}, {"reproduced"}, {"artefact"}, {"differs"}};
+  const std::pair<Source, const char*> sources[] = {{Source::figure, "a published figure"},
+                                                    {Source::printed, "printed by the paper or its code"},
+                                                    {Source::recomputed, "recomputed by independent code"},
+                                                    {Source::theory, "a theorem or closed form"}};
+  for (const auto& [source, name] : sources) {
+    std::vector<std::string> row{name};
+    for (const Verdict verdict : verdicts) {
+      std::ptrdiff_t count = 0;
+      for (const ExperimentReport& report : reports)
+        count += std::ranges::count_if(report.result.findings, [&](const Finding& finding) {
+          return finding.source == source && judge(finding) == verdict;
+        });
+      row.push_back(std::to_string(count));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 Section overview(const std::vector<ExperimentReport>& reports) {
-  std::ptrdiff_t counts[4] = {};
-  for (const ExperimentReport& report : reports)
-    for (const Verdict verdict :
-         {Verdict::reproduced, Verdict::artefact, Verdict::differs, Verdict::unpublished})
-      counts[static_cast<int>(verdict)] += report.count(verdict);
   Section section{.id = "overview", .title = "Overview", .blocks = {}};
-  section.blocks.push_back(Paragraph{fmt::format(
-      "{} published numbers: {} reproduced, {} artefacts of the original, {} differ. Besides, {} new ones.",
-      counts[0] + counts[1] + counts[2], counts[0], counts[1], counts[2], counts[3])});
+  section.blocks.push_back(Paragraph{verdict_summary(reports)});
   section.blocks.push_back(Paragraph{
       "A number is reproduced if ours is within the tolerance that its row states. It is an artefact if it "
       "is "
-      "not, and the original's own procedure, repeated here with its defect, does give the published number. "
-      "Published means: read off a figure, printed by the paper or its code, recomputed from the published "
-      "settings by independent code, or stated by a theorem; the column source says which."});
+      "not, and the original's own procedure, repeated here with its defect, does give that number. The "
+      "column "
+      "source says what ours is compared with: a number read off a published figure, one printed by the "
+      "paper or "
+      "its code, one that independent code recomputed from the published settings (where the paper has "
+      "none), or "
+      "what a theorem states."});
   TableBlock block{.id = "overview-table", .table = overview_table(reports)};
   for (const ExperimentReport& report : reports) block.tones.push_back(tone_of(report));
   block.tone_column = 3;
   section.blocks.push_back(std::move(block));
+  section.blocks.push_back(TableBlock{.id = "sources-table", .table = sources_table(reports)});
   return section;
 }
 
 }  // namespace
+
+std::string verdict_summary(const std::vector<ExperimentReport>& reports) {
+  std::ptrdiff_t counts[4] = {};
+  for (const ExperimentReport& report : reports)
+    for (const Finding& finding : report.result.findings) ++counts[static_cast<int>(judge(finding))];
+  return fmt::format(
+      "{} numbers compared: {} reproduced, {} artefact{} of the original, {} differ{}. Besides, {} new.",
+      counts[0] + counts[1] + counts[2], counts[0], counts[1], counts[1] == 1 ? "" : "s", counts[2],
+      counts[2] == 1 ? "s" : "", counts[3]);
+}
 
 Table overview_table(const std::vector<ExperimentReport>& reports) {
   Table table;

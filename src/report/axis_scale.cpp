@@ -50,7 +50,7 @@ std::vector<Tick> linear_ticks(double low, double high, int wanted) {
   for (int i = 0; i < 50; ++i) {
     const double value = (first + i) * step;
     if (value > high + 1e-9 * step) break;
-    ticks.push_back({value, tick_label(value, step)});
+    ticks.push_back({value, tick_label(value, step, std::max(std::abs(low), std::abs(high)))});
   }
   return ticks;
 }
@@ -80,7 +80,7 @@ std::vector<Tick> log_ticks(double low, double high, int wanted) {
         ticks.push_back({value, ""});
       else if (decades < 1.6 && (digit == 2 || digit == 5))
         ticks.push_back({value, exponent >= -4 && exponent <= 5
-                                    ? tick_label(value, std::pow(10.0, exponent))
+                                    ? tick_label(value, std::pow(10.0, exponent), value)
                                     : fmt::format("{}×{}", digit, power_label(exponent))});
       else if (every == 1 && decades <= 8)
         ticks.push_back({value, ""});
@@ -93,16 +93,17 @@ std::vector<Tick> log_ticks(double low, double high, int wanted) {
 
 std::string power_label(int exponent) { return "10" + superscript(exponent); }
 
-std::string tick_label(double value, double step) {
+std::string tick_label(double value, double step, double largest) {
   if (value == 0 || std::abs(value) < 1e-6 * step) return "0";
   const auto digits_of_step = static_cast<int>(std::floor(std::log10(step) + 1e-9));
-  const auto magnitude = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
+  const auto magnitude = static_cast<int>(std::floor(std::log10(std::max(std::abs(value), largest)) + 1e-9));
   if (magnitude < 6 && digits_of_step >= -5)
     return with_thousands(fmt::format("{:.{}f}", value, std::max(0, -digits_of_step)));
-  const int decimals = std::clamp(magnitude - digits_of_step, 0, 15);
-  const std::string text = fmt::format("{:.{}e}", value, decimals);
-  const std::size_t e = text.find('e');
-  return text.substr(0, e) + "×" + power_label(std::stoi(text.substr(e + 1)));
+  // One power of ten for all numbers of an axis. In two halves, because 10^-magnitude alone may overflow.
+  const double scaled =
+      value * std::pow(10.0, -(magnitude / 2)) * std::pow(10.0, -(magnitude - magnitude / 2));
+  return fmt::format("{:.{}f}×{}", scaled, std::clamp(magnitude - digits_of_step, 0, 15),
+                     power_label(magnitude));
 }
 
 AxisScale::AxisScale(const Axis& axis, const std::vector<double>& values)
@@ -146,7 +147,8 @@ double AxisScale::position(double value) const {
 }
 
 void AxisScale::stretch(double factor) {
-  const double middle = low_ + (high_ - low_) / 2, half = (high_ - low_) / 2 * factor;
+  const double middle = low_ + (high_ - low_) / 2;
+  const double half = (high_ - low_) / 2 * std::min(factor, largest / (high_ - low_));
   low_ = middle - half;
   high_ = middle + half;
 }

@@ -41,8 +41,9 @@ class AxisScale {
   double low_ = 0, high_ = 1;
 };
 
-// "20,000", "0.05", "1.5×10⁻⁷": `step` is the distance to the next number of the kind, which sets the digits.
-std::string tick_label(double value, double step);
+// "20,000", "0.05", "1.5×10⁻⁷": `step` is the distance to the next number of the axis, which sets the digits, `largest` the
+// largest of them, which sets the power of ten for all.
+std::string tick_label(double value, double step, double largest);
 // "10⁻³".
 std::string power_label(int exponent);
 

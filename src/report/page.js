@@ -55,13 +55,44 @@
     return rows;
   }
 
+  // Numbers in the cells of a heatmap, where they fit, each readable on its colour.
+  function cell_numbers(trace, width) {
+    const columns = trace.x.length;
+    const longest = Math.max(...trace.text.flat().map(text => text.length), 1);
+    const size = Math.min(13, (width - 120) / Math.max(columns, 1) / longest / 0.6);
+    if (size < 9) return [];
+    return trace.text.flatMap((row, r) => row.map((text, c) => ({
+      x: c, y: r, text, showarrow: false,
+      font: { family, size, color: property(trace.z[r][c] === null ? "--quiet" : `--heat-text-${trace.z[r][c]}`) },
+    })));
+  }
+
+  const shorten = (text, length) => text.length > length ? text.slice(0, length - 1) + "…" : text;
+
+  // Powers of ten alone, unless there are hardly any.
+  const decade_ticks = range => {
+    const decades = Math.abs(range[1] - range[0]);
+    return decades < 1.6 ? null : Math.max(1, Math.ceil(decades / 7));
+  };
+  function tidy_log_axes(place) {
+    const changes = {};
+    for (const name of ["xaxis", "yaxis"]) {
+      const axis = place._fullLayout[name];
+      if (!axis || axis.type !== "log") continue;
+      const wanted = decade_ticks(axis.range);
+      if ((place.layout[name].dtick ?? null) !== wanted) changes[`${name}.dtick`] = wanted;
+    }
+    if (Object.keys(changes).length > 0) Plotly.relayout(place, changes);
+  }
+
   function layout_of(spec, place) {
     const narrow = place.clientWidth < 560;
     const heatmap = spec.data[0] && spec.data[0].role === "heatmap";
     const rows = spec.layout.showlegend ? legend_rows(spec.data, place.clientWidth - 40) : 0;
-    const height = heatmap ? Math.max(220, 110 + (narrow ? 34 : 42) * spec.data[0].y.length) : (narrow ? 330 : 420) + 24 * rows;
+    const height = heatmap ? Math.max(180, 100 + (narrow ? 34 : 42) * spec.data[0].y.length) : (narrow ? 330 : 420) + 24 * rows;
     const axis = own => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
-                           showline: !heatmap, ...own, ...(narrow && !own.tickvals && { nticks: 6 }) });
+                           showline: !heatmap, ...own, ...(narrow && !own.tickvals && { nticks: 6 }),
+                           ...(own.ticktext && { ticktext: own.ticktext.map(text => shorten(text, narrow ? 16 : 32)) }) });
     return {
       ...spec.layout,
       height, autosize: true, uirevision: "kept",
@@ -70,6 +101,7 @@
       margin: { l: 56, r: narrow ? 10 : 24, t: 34, b: 48 },
       xaxis: axis(spec.layout.xaxis), yaxis: axis(spec.layout.yaxis),
       shapes: (spec.layout.shapes || []).map(shape => ({ ...shape, line: { ...shape.line, color: property("--text") } })),
+      annotations: heatmap ? cell_numbers(spec.data[0], place.clientWidth) : [],
       legend: { orientation: "h", x: 0, xanchor: "left", y: 0, yanchor: "bottom", yref: "container", bgcolor: "rgba(0,0,0,0)" },
       hoverlabel: { bgcolor: property("--background"), bordercolor: property("--frame"),
                     font: { family, size: 13, color: property("--text") }, align: "left", namelength: -1 },
@@ -98,6 +130,9 @@
         responsive: true, displaylogo: false, scrollZoom: false,
         modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
         toImageButtonOptions: { filename: figure.dataset.name, scale: 2 },
+      }).then(() => {
+        tidy_log_axes(place);
+        place.on("plotly_relayout", () => tidy_log_axes(place));
       }).catch(failed);
     } catch (error) {
       failed(error);
@@ -107,7 +142,7 @@
 
   function redraw() {
     for (const [place, spec] of drawn)
-      if (place.data) Plotly.react(place, spec.data.map(themed_trace), layout_of(spec, place));
+      if (place.data) Plotly.react(place, spec.data.map(themed_trace), layout_of(spec, place)).then(() => tidy_log_axes(place));
   }
 
   const figures = [...document.querySelectorAll("figure")];
@@ -177,7 +212,7 @@
     svg.removeAttribute("data-whole");
     const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
     style.textContent = JSON.parse(document.getElementById("dark-style").textContent);
-    svg.querySelector("desc").after(style);
+    svg.querySelector("desc").after("\n", style);
     return new XMLSerializer().serializeToString(svg) + "\n";
   }
   const kinds = { svg: "image/svg+xml", csv: "text/csv", tex: "application/x-tex" };

@@ -79,7 +79,7 @@ Color heat_color(int step, Theme theme) {
 }
 
 Color heat_text_color(int step, Theme theme) {
-  constexpr Color white{0xff, 0xff, 0xff}, black{0x0b, 0x0f, 0x14};
+  constexpr Color white{0xff, 0xff, 0xff}, black{0x00, 0x00, 0x00};
   const Color cell = heat_color(step, theme);
   return contrast(cell, white) > contrast(cell, black) ? white : black;
 }

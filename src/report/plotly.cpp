@@ -13,11 +13,13 @@ namespace attmirror {
 
 namespace {
 
-// Plotly reads its texts as a little HTML: tags must not arise from names.
+// Plotly reads its texts as a little HTML, and %{x} within them as an order: neither must arise from names.
 std::string plain(std::string_view text) {
   std::string escaped;
   for (const char c : valid_utf8(text)) {
-    if (c == '<')
+    if (c == '%')
+      escaped += "&#37;";
+    else if (c == '<')
       escaped += "&lt;";
     else if (c == '>')
       escaped += "&gt;";
@@ -102,7 +104,22 @@ std::string_view mode_word(const Series& series) {
     case Series::Mark::line:
       break;
   }
-  return series.x.size() == 1 ? "markers" : "lines";  // a line of one point is a point
+  return "lines";
+}
+
+// A line cannot show a point between two gaps: it is drawn as a point. The size of each point's symbol; null where none is.
+Json lone_points(const Figure& figure, const Series& series) {
+  Json sizes = Json::array();
+  const auto drawn = [&](std::size_t i) {
+    return i < series.x.size() && shows(figure.x, series.x[i]) && shows(figure.y, series.y[i]);
+  };
+  bool any = false;
+  for (std::size_t i = 0; i < series.x.size(); ++i) {
+    const bool lone = drawn(i) && !(i > 0 && drawn(i - 1)) && !drawn(i + 1);
+    sizes.push_back(lone ? 7 : 0);
+    any = any || lone;
+  }
+  return any ? sizes : Json();
 }
 
 Json curve_trace(const Figure& figure, const Series& series, int color) {
@@ -117,7 +134,13 @@ Json curve_trace(const Figure& figure, const Series& series, int color) {
              {"line", {{"width", 2}, {"dash", dash_word(series.dash)}}},
              {"marker", {{"size", 8}, {"symbol", symbols[static_cast<std::size_t>(color % 4)]}}},
              {"role", "curve"}};
-  // Names go by reference: "%{x}" within a name would be taken for an order.
+  if (series.mark == Series::Mark::line)
+    if (const Json sizes = lone_points(figure, series); !sizes.is_null()) {
+      trace["mode"] = "lines+markers";
+      trace["marker"]["size"] = sizes;
+      trace["marker"]["opacity"] = 1;  // less by default where sizes differ
+    }
+  // Names go by reference, so that a template holds nothing of the user's.
   std::string hover = series.name.empty() ? "" : "<b>%{fullData.name}</b><br>";
   if (!series.labels.empty()) {
     Json labels = Json::array();
@@ -160,10 +183,7 @@ Json axis_json(const Axis& axis) {
             {"hoverformat", ".5~g"},
             {"exponentformat", "power"},
             {"separatethousands", true}};
-  if (log) {
-    json["dtick"] = nullptr;
-    json["minor"] = {{"ticks", "outside"}, {"ticklen", 3}, {"showgrid", false}};
-  }
+  if (log) json["minor"] = {{"ticks", "outside"}, {"ticklen", 3}, {"showgrid", false}};
   if (axis.range)
     json["range"] = log ? Json::array({std::log10(axis.range->first), std::log10(axis.range->second)})
                         : Json::array({axis.range->first, axis.range->second});
@@ -184,7 +204,7 @@ Json curves_json(const Figure& figure) {
   for (std::size_t i = 0; i < figure.series.size(); ++i)
     add(curve_trace(figure, figure.series[i], colors[i]), i);
   Json layout{{"xaxis", axis_json(figure.x)}, {"yaxis", axis_json(figure.y)}};
-  if (figure.equal_axes) {
+  if (figure.equal_axes && figure.x.scale == figure.y.scale) {
     layout["yaxis"]["scaleanchor"] = "x";
     layout["yaxis"]["scaleratio"] = 1;
   }
@@ -194,7 +214,8 @@ Json curves_json(const Figure& figure) {
   return Json{{"data", data}, {"layout", layout}};
 }
 
-// Cells are placed by their index: equal names would fall into one.
+// Cells are placed by their index: equal names would fall into one. z is the step of the colour; the script writes the
+// numbers of "text" into the cells, because Plotly's own choice of their colour is hard to read on middle steps.
 Json heatmap_json(const Figure& figure) {
   const Heatmap& map = *figure.heatmap;
   Json z = Json::array(), text = Json::array(), names = Json::array();
@@ -255,7 +276,6 @@ Json heatmap_json(const Figure& figure) {
              {"zmin", 0},
              {"zmax", heat_steps - 1},
              {"text", text},
-             {"texttemplate", "%{text}"},
              {"customdata", names},
              {"hovertemplate", "%{customdata}<extra></extra>"},
              {"showscale", false},

@@ -260,7 +260,7 @@ std::string curves_svg(const Figure& figure, const SvgOptions& options) {
     label_width = std::max(label_width, text_width(tick.label, svg_small_size));
   const double left = 14 + label_width + (figure.y.label.empty() ? 0 : 24);
   const double plot_width = std::max(100.0, width - left - right);
-  if (figure.equal_axes) {
+  if (figure.equal_axes && figure.x.scale == figure.y.scale) {  // a unit and a decade cannot be compared
     const double x_unit = plot_width / x_scale.length(), y_unit = plot_height / y_scale.length();
     if (x_unit > y_unit)
       x_scale.stretch(x_unit / y_unit);

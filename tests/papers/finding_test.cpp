@@ -67,7 +67,7 @@ TEST(Finding, TableSaysHowTheVerdictWasReached) {
   Finding f = finding(0.185, 0.0512345, Tolerance::standard_errors(3));
   f.standard_error = 0.00123;
   f.reading = 0.005;
-  f.imitated = 0.19;
+  f.imitated = 0.187;
   f.note = "tokens of another run";
   f.source = Source::figure;
   const Table table = findings_table("t", {f});
@@ -78,7 +78,7 @@ TEST(Finding, TableSaysHowTheVerdictWasReached) {
                                           "0.05123 ± 0.0012",
                                           "3 standard errors + 0.005",
                                           "artefact",
-                                          "the original's way gives 0.19: tokens of another run"};
+                                          "the original's way gives 0.187: tokens of another run"};
   EXPECT_EQ(table.rows.at(0), expected);
 }
 

@@ -47,7 +47,8 @@ struct Figure {
   Axis x = {}, y = {};           // of the series; of a heatmap the labels alone
   std::vector<Series> series = {};
   std::optional<Heatmap> heatmap = {};  // instead of series
-  bool equal_axes = false;              // one unit is as long in x as in y: paths in a plane
+  bool equal_axes =
+      false;  // one unit is as long in x as in y: paths in a plane; both axes have the same scale
 
   // Throws Error (bad input): an id that is no file name, no title, no description, neither series nor heatmap, series of
   // unequal lengths, a heatmap whose rows do not fit, a range that is none. Points that are not finite, and on logarithmic axes those that are

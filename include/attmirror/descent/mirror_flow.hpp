@@ -53,7 +53,6 @@ struct MirrorFlow {
 enum class FlowStatus {
   completed,           // the last time is reached
   out_of_evaluations,  // max_evaluations were not enough
-  stalled,             // steps fell below the resolution of tau: tol is out of reach
   diverged,            // loss or weights are not finite
 };
 

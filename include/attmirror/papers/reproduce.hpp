@@ -63,6 +63,9 @@ std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& ch
                                         const ReproduceOptions& options = {},
                                         const ReproduceCallbacks& callbacks = {});
 
+// "377 numbers compared: 373 reproduced, 4 artefacts of the original, 0 differ. Besides, 8 new."
+std::string verdict_summary(const std::vector<ExperimentReport>& reports);
+
 // One line per finding of all experiments; and one line per experiment.
 Table findings_table(const std::vector<ExperimentReport>& reports);
 Table overview_table(const std::vector<ExperimentReport>& reports);
