@@ -52,7 +52,7 @@ TEST(WhichMargin, TheFramedCellIsTheLargestOfItsRow) {
       continue;
     }
     EXPECT_EQ(static_cast<std::size_t>(std::ranges::max_element(row) - row.begin()), c) << map().rows[r];
-    if (map().rows[r] != "Muon, Newton–Schulz") EXPECT_GT(row[c], 0.95) << map().rows[r];
+    EXPECT_GT(row[c], map().rows[r] == "Muon, Newton–Schulz" ? 0.75 : 0.95) << map().rows[r];
   }
 }
 
