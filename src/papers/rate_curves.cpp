@@ -96,8 +96,8 @@ std::vector<Figure> rate_figures(std::span<const double> powers,
                .title = "The exponent of the rate, as it settles",
                .caption =
                    "Local slope −d log D / d log log k of the mean over seeds, over a factor of 1.16 in "
-                   "log k either side. The limits are min(2, 2(p − 1)).",
-               .x = {.label = "steps k", .scale = Axis::Scale::log},
+                   "log k either side. Dashed: the limits, min(2, 2(p − 1)).",
+               .x = {.label = "log k", .scale = Axis::Scale::log},
                .y = {.label = "exponent a of D ~ (log k)^-a"}};
   for (std::size_t a = 0; a < powers.size(); ++a) {
     const double p = powers[a];
@@ -135,7 +135,7 @@ std::vector<Figure> rate_figures(std::span<const double> powers,
     const std::vector<double> slopes = local_slopes(log_log, log_divergence, 0.15);
     for (std::size_t r = 0; r < slopes.size(); ++r)
       if (k[r] >= 0.999 * first_fitted) {
-        exponent.x.push_back(k[r]);
+        exponent.x.push_back(std::log(k[r]));
         exponent.y.push_back(-slopes[r]);
       }
     const std::string sentence =
@@ -144,12 +144,17 @@ std::vector<Figure> rate_figures(std::span<const double> powers,
     divergences.description += sentence;
     norms.description += fmt::format("p = {}: {:.1f} at 1e12. ", p, norm.y.back());
     local.description +=
-        fmt::format("p = {}: {:.2f} at 1e5, {:.2f} at {:.0e}. ", p, exponent.y[time_index(exponent.x, 1e5)],
-                    exponent.y.back(), exponent.x.back());
+        fmt::format("p = {}: {:.2f} at k = 1e5, {:.2f} at {:.0e}. ", p,
+                    exponent.y[time_index(exponent.x, std::log(1e5))], exponent.y.back(), k.back());
+    local.series.push_back(exponent);
+    local.series.push_back({.name = fmt::format("limit, p = {}", p),
+                            .x = {exponent.x.front(), exponent.x.back()},
+                            .y = {limit_exponent(p), limit_exponent(p)},
+                            .dash = Series::Dash::dashed,
+                            .color = color});
     divergences.series.push_back(std::move(divergence));
     divergences.series.push_back(std::move(envelope));
     norms.series.push_back(std::move(norm));
-    local.series.push_back(std::move(exponent));
   }
   Series log_k{.name = "log k", .dash = Series::Dash::dotted};
   for (const double time : times)

@@ -162,14 +162,14 @@ class WhichMargin final : public Experiment {
         "A ratio is at most 1, and it is that of a run of finite length: 0.99 means that another direction "
         "has a margin 1 % "
         "larger. What theory predicts is the column in which a row is largest.",
-        "Columns are not comparable by eye: the ratio of a direction that has nothing to do with a norm is "
-        "about 0.8 in ℓ2 and "
-        "about 0.4 in ℓ∞. Rows are.",
+        "Compare within a row, not within a column: the directions of other methods have about 0.8 of the "
+        "largest ℓ2 margin and "
+        "about 0.4 of the largest ℓ∞ margin.",
         "Two rows are exceptions, and worth knowing. Adam with its usual β₂ = 0.999 does not come near the "
         "ℓ∞ margin in 10,000 "
         "steps: its second moment remembers gradients that were far larger. Muon with five Newton–Schulz "
         "steps falls short of "
-        "the spectral margin, which exact orthogonalisation reaches.",
+        "the spectral margin, which exact orthogonalisation nearly reaches.",
         "ℓ1.1 mirror descent is near the ℓ1 margin as well, as p near 1 should be; so it is not evidence "
         "against the theory "
         "that its ratio in ℓ1 is high, only that it is higher in ℓ1.1."};
