@@ -21,10 +21,11 @@ std::size_t row_of(const std::string& name) {
   return static_cast<std::size_t>(std::ranges::find(map().rows, name) - map().rows.begin());
 }
 
-TEST(WhichMargin, NothingDiffersFromTheory) {
-  for (const Finding& f : quick().findings)
-    EXPECT_TRUE(judge(f) == Verdict::reproduced || judge(f) == Verdict::unpublished)
-        << f.quantity << ": " << f.ours << f.ours_text;
+TEST(WhichMargin, AdamWithALongMemoryAloneDiffersFromTheory) {
+  for (const Finding& f : quick().findings) {
+    const bool exception = f.quantity.starts_with("Adam, β₂ = 0.999");
+    EXPECT_EQ(judge(f) == Verdict::differs, exception) << f.quantity << ": " << f.ours << f.ours_text;
+  }
   EXPECT_EQ(std::ranges::count_if(quick().findings,
                                   [](const Finding& f) { return judge(f) == Verdict::reproduced; }),
             30);
