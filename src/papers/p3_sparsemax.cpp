@@ -209,8 +209,8 @@ class P3Sparsemax final : public Experiment {
            .published = 0,
            .source = Source::theory,
            .ours = restricted,
-           .tolerance = Tolerance::at_most(5e-4),
-           .note = "what else is stationary",
+           .tolerance = Tolerance::at_most(.01),
+           .note = "stationary as well; tokens that another sequence masks fade more slowly",
            .digits = 2});
     list.push_back({.quantity = "runs that keep every token: largest |W - W_fin| / |W_fin|",
                     .published = 0,
