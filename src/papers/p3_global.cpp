@@ -307,8 +307,8 @@ class P3Global final : public Experiment {
                       "data in which all tokens are support tokens; bands are standard errors.",
                   .x = {.label = "dimension d", .scale = Axis::Scale::log},
                   .y = {.label = "share", .range = {{0, 1.02}}}};
-    const auto curve = [&](const char* name, auto holds) {
-      Series series{.name = name, .mark = Series::Mark::both};
+    const auto curve = [&](const char* name, int color, auto holds) {
+      Series series{.name = name, .mark = Series::Mark::both, .color = color};
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const Mean mean = share(measured[c], holds);
         series.x.push_back(static_cast<double>(columns[c].d));
@@ -318,15 +318,14 @@ class P3Global final : public Experiment {
       }
       figure.series.push_back(std::move(series));
     };
-    curve("locally optimal", [](const MeasuredRun& run) { return run.endings[zero_start].local; });
-    curve("globally optimal", [](const MeasuredRun& run) { return run.endings[zero_start].global; });
-    curve("globally optimal, random start",
+    curve("locally optimal", 0, [](const MeasuredRun& run) { return run.endings[zero_start].local; });
+    curve("globally optimal", 1, [](const MeasuredRun& run) { return run.endings[zero_start].global; });
+    curve("globally optimal, random start", 1,
           [](const MeasuredRun& run) { return run.endings[random_start].global; });
     figure.series.back().dash = Series::Dash::dashed;
-    figure.series.back().color = 1;
-    curve("optimal tokens can be separated", [](const MeasuredRun& run) { return run.feasible; });
+    curve("optimal tokens can be separated", 2, [](const MeasuredRun& run) { return run.feasible; });
     figure.series.back().dash = Series::Dash::dotted;
-    curve("all tokens are support tokens", [](const MeasuredRun& run) { return run.all_support; });
+    curve("all tokens are support tokens", 3, [](const MeasuredRun& run) { return run.all_support; });
     figure.description = fmt::format(
         "Shares against the dimension on a logarithmic axis. The global share rises from {:.3f} at d = {} to "
         "{:.3f} at d = {}, the local one from {:.3f} to {:.3f}.",
