@@ -155,9 +155,13 @@ bool holds_path(const fs::path& folder) {
   return std::ranges::any_of(file_names, [&](const char* name) { return is_there(folder / name); });
 }
 
+void check_path_folder(const fs::path& folder) {
+  if (is_there(folder / "config.json")) check_config(folder / "config.json");
+}
+
 void save_path(const fs::path& folder, const Attention& model, const RegularizationPath& path,
                const PathSources& sources) {
-  if (is_there(folder / "config.json")) check_config(folder / "config.json");
+  check_path_folder(folder);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)

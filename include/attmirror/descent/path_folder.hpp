@@ -25,6 +25,9 @@ struct PathSources {
 // Whether one of the files is there.
 bool holds_path(const std::filesystem::path& folder);
 
+// Throws Error (bad input) where the folder has a config.json that is none of a path's.
+void check_path_folder(const std::filesystem::path& folder);
+
 // Makes the folder if need be. Throws Error: bad input, with nothing changed, where a config.json is none of a path's;
 // environment where it cannot be written.
 void save_path(const std::filesystem::path& folder, const Attention& model, const RegularizationPath& path,
