@@ -41,6 +41,7 @@
 #include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/optimizer.hpp>
 #include <attmirror/descent/optimizer_words.hpp>
+#include <attmirror/descent/path_folder.hpp>
 #include <attmirror/descent/record.hpp>
 #include <attmirror/descent/regularization_path.hpp>
 #include <attmirror/descent/run_config.hpp>

@@ -88,10 +88,11 @@ int run(int argc, char** argv, bool json) {
       "  attmirror margin data.npz --select run:run/ -o svm.npz\n"
       "  attmirror compare run/ svm.npz");
   const std::array commands{
-      add_generate(app),   //
-      add_train(app),      //
-      add_margin(app),     //
-      add_compare(app),    //
+      add_generate(app),  //
+      add_train(app),     //
+      add_margin(app),    //
+      add_compare(app),   //
+      add_path_command(app),
       add_sweep(app),      //
       add_reproduce(app),  //
       add_info(app),       //

@@ -203,14 +203,10 @@ void choose_tokens(const MarginCommand& options, MarginPlan& plan) {
   const std::string& select = options.select;
   if (model)
     plan.tokens = selected_tokens(*model, plan.run->parameters);
-  else if (select.starts_with("file:"))
-    plan.tokens = load_selection(select.substr(5), plan.data);
   else if (select.empty() && plan.to_check && plan.to_check->alpha)
     plan.tokens = plan.to_check->alpha;
-  else if (select.empty() || select == "global")
-    plan.tokens = global_tokens(plan.data, options.data);
   else
-    plan.tokens = parse_list(select);
+    plan.tokens = parse_selection(select.empty() ? "global" : select, plan.data, options.data);
   check_tokens(*plan.tokens, plan.data, select.empty() ? "global" : select);
 }
 
@@ -261,6 +257,14 @@ void check_combination(const CLI::App& app, const MarginCommand& options) {
 }
 
 }  // namespace
+
+Selection parse_selection(const std::string& select, const Dataset& data, const std::filesystem::path& path) {
+  Selection tokens = select.starts_with("file:") ? load_selection(select.substr(5), data)
+                     : select == "global"        ? global_tokens(data, path)
+                                                 : parse_list(select);
+  check_tokens(tokens, data, select);
+  return tokens;
+}
 
 std::string_view to_string(ProblemWord word) { return problem_words[static_cast<std::size_t>(word)]; }
 

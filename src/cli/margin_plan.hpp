@@ -57,6 +57,9 @@ struct MarginPlan {
   std::optional<SavedSolution> start;     // of --start
 };
 
+// The tokens that a word of --select names, but run:RUN: global, file:PATH or a list. `path` is that of the data, for messages.
+Selection parse_selection(const std::string& select, const Dataset& data, const std::filesystem::path& path);
+
 // Reads all files that the options name. Throws Error (bad input) in one sentence for whatever does not fit.
 MarginPlan make_margin_plan(const CLI::App& app, const MarginCommand& options);
 

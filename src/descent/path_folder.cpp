@@ -1,0 +1,226 @@
+#include "base/json.hpp"
+#include "descent/block_arrays.hpp"
+#include "descent/selection_json.hpp"
+#include <attmirror/base/atomic_file.hpp>
+#include <attmirror/base/build_info.hpp>
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/isa.hpp>
+#include <attmirror/data/npz.hpp>
+#include <attmirror/descent/path_folder.hpp>
+#include <attmirror/descent/run_config.hpp>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view format = "attmirror path";
+constexpr std::int64_t format_version = 1;
+constexpr std::array file_names{"config.json", "metrics.jsonl", "path.npz"};
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+Json config_json(const Attention& model, const RegularizationPath& path, const PathSources& sources) {
+  const PathOptions& options = path.options;
+  const Dataset& data = model.data();
+  Json train = Json::array();
+  for (const Block block : model.trained()) train.push_back(to_string(block));
+  Json given = Json::array();
+  for (const Parameters& one : options.given) given.push_back(fmt::format("{:016x}", fingerprint(one)));
+  return {{"format", format},
+          {"format_version", format_version},
+          {"data",
+           {{"path", fs::absolute(sources.data).string()},
+            {"fingerprint", fmt::format("{:016x}", data.fingerprint())},
+            {"mask", to_string(data.mask())}}},
+          {"model",
+           {{"params", to_string(model.parameterization())},
+            {"rank", model.rank()},
+            {"key_weights",
+             sources.key_weights.empty() ? Json() : Json(fs::absolute(sources.key_weights).string())},
+            {"loss", to_string(model.loss())},
+            {"head", to_string(model.head())},
+            {"scaled", model.logit_scale() != 1},
+            {"train", train}}},
+          {"kind", to_string(options.kind)},
+          {"norm", to_string(options.norm)},
+          {"radii", options.radii},
+          {"decoder_scale", options.decoder_scale},
+          {"decoder_power", options.decoder_power},
+          {"starts", options.starts},
+          {"seed", options.seed},
+          {"start", sources.start.empty() ? Json() : Json(sources.start)},
+          {"given", given},
+          {"tol", options.tol},
+          {"max_evaluations", options.max_evaluations},
+          {"isa", to_string(active_isa())},
+          {"version", version()},
+          {"commit", commit()}};
+}
+
+std::int64_t queries_each(const Dataset& data) {
+  return data.one_query_each() ? 1 : data.equal_query_counts() ? data.query_count(0) : 0;
+}
+
+std::string metrics_line(const PathPoint& point, const Dataset& data) {
+  return dump({{"radius", point.radius},
+               {"decoder_radius", point.decoder_radius},
+               {"status", to_string(point.status)},
+               {"loss", finite_or_null(point.loss)},
+               {"log_loss", finite_or_null(point.log_loss)},
+               {"max_softmax", finite_or_null(point.max_softmax)},
+               {"gap", finite_or_null(point.gap)},
+               {"evaluations", point.evaluations},
+               {"start", point.start},
+               {"selected", selection_json(point.selected, queries_each(data))}}) +
+         "\n";
+}
+
+template <class Value>
+std::vector<Value> column(const std::vector<PathPoint>& points, auto get) {
+  std::vector<Value> values;
+  for (const PathPoint& point : points) values.push_back(get(point));
+  return values;
+}
+
+NamedArrays path_arrays(const Attention& model, const std::vector<PathPoint>& points) {
+  NamedArrays arrays;
+  arrays.emplace("format_version", Array::scalar(format_version));
+  const auto doubles = [&](const char* name, auto get) {
+    const auto values = column<double>(points, get);
+    arrays.emplace(name, Array(std::span<const double>(values)));
+  };
+  const auto integers = [&](const char* name, auto get) {
+    const auto values = column<std::int64_t>(points, get);
+    arrays.emplace(name, Array(std::span<const std::int64_t>(values)));
+  };
+  doubles("radius", [](const PathPoint& p) { return p.radius; });
+  doubles("decoder_radius", [](const PathPoint& p) { return p.decoder_radius; });
+  doubles("loss", [](const PathPoint& p) { return p.loss; });
+  doubles("log_loss", [](const PathPoint& p) { return p.log_loss; });
+  doubles("max_softmax", [](const PathPoint& p) { return p.max_softmax; });
+  doubles("gap", [](const PathPoint& p) { return p.gap; });
+  integers("evaluations", [](const PathPoint& p) { return p.evaluations; });
+  integers("start", [](const PathPoint& p) { return p.start; });
+  integers("status", [](const PathPoint& p) { return static_cast<int>(p.status); });
+  std::vector<std::int64_t> selected;
+  std::vector<Record> records(points.size());
+  std::vector<const Record*> pointers;
+  const auto queries = static_cast<std::size_t>(model.data().total_queries());
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    std::vector<std::int64_t> tokens = points[k].selected.tokens;
+    tokens.resize(queries, -1);  // a point that is not finite selects none
+    selected.insert(selected.end(), tokens.begin(), tokens.end());
+    records[k].parameters = points[k].parameters;
+    pointers.push_back(&records[k]);
+  }
+  arrays.emplace("selected", Array({std::ssize(points), static_cast<std::int64_t>(queries)},
+                                   std::span<const std::int64_t>(selected)));
+  if (points.empty()) return arrays;
+  put_stacked(arrays, "", pointers, points.front().parameters, model.trained());
+  for (const Block block : all_blocks)
+    if (!model.is_trained(block)) put_blocks(arrays, "fixed_", points.front().parameters, std::array{block});
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
+      prompt && prompt->key_weights.size() > 0) {
+    const Matrix& A = prompt->key_weights;
+    arrays.emplace("key_weights",
+                   Array({A.rows(), A.cols()}, std::span(A.data(), static_cast<std::size_t>(A.size()))));
+  }
+  return arrays;
+}
+
+// Throws unless `path` is the configuration of a path.
+void check_config(const fs::path& path) {
+  const Json json = Json::parse(read_text_file(path), nullptr, false);
+  if (!json.is_object() || json.value("format", "") != format)
+    throw bad_input(fmt::format("{} is not that of a regularisation path", path.string()));
+  if (json.value("format_version", std::int64_t{0}) != format_version)
+    throw bad_input(fmt::format("{}: format_version is {}: this version of attmirror reads {}", path.string(),
+                                json.value("format_version", std::int64_t{0}), format_version));
+}
+
+}  // namespace
+
+bool holds_path(const fs::path& folder) {
+  return std::ranges::any_of(file_names, [&](const char* name) { return is_there(folder / name); });
+}
+
+void check_path_folder(const fs::path& folder) {
+  if (is_there(folder / "config.json")) check_config(folder / "config.json");
+}
+
+void save_path(const fs::path& folder, const Attention& model, const RegularizationPath& path,
+               const PathSources& sources) {
+  check_path_folder(folder);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw environment_error(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
+  fs::remove(folder / "config.json", error);
+  if (error)
+    throw environment_error(
+        fmt::format("cannot remove {}: {}", (folder / "config.json").string(), error.message()));
+  std::string metrics;
+  for (const PathPoint& point : path.points) metrics += metrics_line(point, model.data());
+  write_file_atomically(folder / "metrics.jsonl", metrics);
+  save_npz(folder / "path.npz", path_arrays(model, path.points));
+  write_file_atomically(folder / "config.json", dump(config_json(model, path, sources), 2) + "\n");
+}
+
+std::vector<PathPoint> load_path(const fs::path& folder) {
+  check_config(folder / "config.json");
+  const fs::path file = folder / "path.npz";
+  const NamedArrays arrays = load_npz(file);
+  try {
+    const std::size_t count = get_array(arrays, "radius").size();
+    std::vector<PathPoint> points(count);
+    const auto doubles = [&](const char* name, double PathPoint::*member) {
+      const auto values = get_doubles(arrays, name, count);
+      for (std::size_t k = 0; k < count; ++k) points[k].*member = values[k];
+    };
+    doubles("radius", &PathPoint::radius);
+    doubles("decoder_radius", &PathPoint::decoder_radius);
+    doubles("loss", &PathPoint::loss);
+    doubles("log_loss", &PathPoint::log_loss);
+    doubles("max_softmax", &PathPoint::max_softmax);
+    doubles("gap", &PathPoint::gap);
+    const auto evaluations = get_int64(arrays, "evaluations", count);
+    const auto start = get_int64(arrays, "start", count);
+    const auto status = get_int64(arrays, "status", count);
+    const std::size_t all = get_array(arrays, "selected").size();
+    const auto selected = get_int64(arrays, "selected", all);
+    const std::vector<Parameters> blocks = get_stacked(arrays, "", count);
+    const Parameters fixed = get_blocks(arrays, "fixed_");
+    const std::size_t queries = count > 0 ? all / count : 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      PathPoint& point = points[k];
+      if (status[k] < 0 || status[k] > static_cast<int>(PointStatus::interrupted))
+        throw bad_input(fmt::format("status[{}] is {}: expected 0 to 3", k, status[k]));
+      point.status = static_cast<PointStatus>(status[k]);
+      point.evaluations = evaluations[k];
+      point.start = static_cast<int>(start[k]);
+      point.parameters = blocks[k];
+      visit_blocks(point.parameters, fixed, [](Block, auto& into, const auto& from) {
+        if (into.size() == 0) into = from;
+      });
+      if (queries > 0 && selected[k * queries] >= 0)
+        point.selected.tokens.assign(selected.begin() + static_cast<std::ptrdiff_t>(k * queries),
+                                     selected.begin() + static_cast<std::ptrdiff_t>((k + 1) * queries));
+    }
+    return points;
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace attmirror

@@ -1,0 +1,167 @@
+// attmirror path: the table, the folder, local paths, refusals and Ctrl-C.
+#include "cli/command.hpp"
+#include <attmirror/data/npz.hpp>
+#include <attmirror/descent/path_folder.hpp>
+#include <attmirror/mirror/direction.hpp>
+
+#include <csignal>
+#include <sstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace attmirror::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class PathCommand : public ::testing::Test {
+ protected:
+  const TemporaryFolder folder;
+  const std::string data = small_data(folder), out = (folder / "path").string();
+
+  Json path(const Words& options, int code = 0) {
+    const Outcome outcome = attmirror_command(Words{"path", data, "--json"} + options);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+};
+
+TEST_F(PathCommand, NearsTheMaxMarginSolutionAndKeepsItsPoints) {
+  const Json result = path({"--norm", "1.75", "--radii", "10:1e3:3", "--starts", "1", "-o", out});
+  EXPECT_EQ(result["status"], "converged");
+  EXPECT_EQ(result["kind"], "global");
+  ASSERT_EQ(result["points"].size(), 3U);
+  const Json &first = result["points"][0], &last = result["points"][2];
+  EXPECT_EQ(last["margin_status"], "certified");
+  EXPECT_LT(last["directional_bregman"], 1e-4);
+  EXPECT_GT(first["directional_bregman"], last["directional_bregman"]);
+  EXPECT_GT(last["margin_ratio"], 0.97);
+  EXPECT_LE(last["margin_ratio"], 1 + 1e-9);
+  EXPECT_LE(last["gap"], 1e-8);
+
+  const std::vector<PathPoint> points = load_path(out);
+  ASSERT_EQ(points.size(), 3U);
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_EQ(points[k].status, PointStatus::converged);
+    EXPECT_NEAR(lp_norm(points[k].parameters.W, 1.75), points[k].radius, 1e-9 * points[k].radius);
+    EXPECT_EQ(points[k].loss, result["points"][k]["loss"].get<double>());
+    EXPECT_EQ(points[k].selected.tokens, result["points"][k]["selected"].get<std::vector<std::int64_t>>());
+    EXPECT_GT(points[k].parameters.v.size(), 0);  // fixed, and kept
+  }
+  std::istringstream lines(file_text(folder / "path" / "metrics.jsonl"));
+  std::string line;
+  std::size_t count = 0;
+  for (; std::getline(lines, line); ++count)
+    EXPECT_EQ(Json::parse(line)["gap"], result["points"][count]["gap"]);
+  EXPECT_EQ(count, 3U);
+  const Json config = Json::parse(file_text(folder / "path" / "config.json"));
+  EXPECT_EQ(config["format"], "attmirror path");
+  EXPECT_EQ(config["norm"], "1.75");
+  EXPECT_EQ(config["starts"], 1);
+}
+
+TEST_F(PathCommand, GivesEqualBytesForAnyNumberOfThreads) {
+  path({"--radii", "1,30", "--starts", "3", "-o", out});
+  path({"--radii", "1,30", "--starts", "3", "--threads", "2", "-o", out + "2"});
+  for (const char* name : {"path.npz", "metrics.jsonl", "config.json"})
+    EXPECT_EQ(file_text(folder / "path" / name), file_text(folder / "path2" / name)) << name;
+}
+
+TEST_F(PathCommand, HasPathsOfAllParameterizations) {
+  const Json factors = path({"--params", "KQ", "--norm", "nuclear", "--radii", "100", "--starts", "1"});
+  EXPECT_EQ(factors["norm"], "nuclear");
+  EXPECT_LT(1 - factors["points"][0]["correlation"].get<double>(), 0.02);
+  EXPECT_TRUE(factors["points"][0]["directional_bregman"].is_null());
+  const Json prompt = path({"--params", "prompt", "--radii", "5", "--starts", "1"});
+  EXPECT_EQ(prompt["points"][0]["status"], "converged");
+  const std::string joint = (folder / "joint.npz").string();
+  ASSERT_EQ(attmirror_command({"generate", "--kind", "joint-prompt", "-o", joint, "--quiet"}).code, 0);
+  const Outcome outcome = attmirror_command({"path", joint, "--params", "prompt", "--train", "p,v", "--radii",
+                                             "1000", "--decoder-scale", "2", "--starts", "1", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json result = Json::parse(outcome.out)["points"][0];
+  EXPECT_EQ(result["decoder_radius"], 2000.0);
+  EXPECT_LT(result["log_loss"].get<double>(), -1000);
+  EXPECT_LT(1 - result["correlation"].get<double>(), 1e-6);
+}
+
+TEST_F(PathCommand, FollowsGivenTokensAndDirections) {
+  const std::string run = (folder / "run").string();
+  ASSERT_EQ(attmirror_command({"train", data, "--normalized", "--steps", "500", "--quiet", "-o", run}).code,
+            0);
+  for (const Words& start :
+       {Words{"--select", "run:" + run}, Words{"--start", "run:" + run}, Words{"--select", "global"}}) {
+    const Json result = path(Words{"--radii", "1e3,1e4"} + start);
+    EXPECT_EQ(result["kind"], "local");
+    EXPECT_LT(1 - result["points"][1]["correlation"].get<double>(), 1e-5);
+  }
+  path({"--radii", "100", "-o", out, "--starts", "0"});
+  NamedArrays arrays = load_npz(folder / "path" / "path.npz");
+  const std::vector<double> W = arrays.at("W").to_doubles();
+  const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(W.size()))));
+  save_npz(folder / "W0.npz", {{"W", Array({side, side}, std::span<const double>(W))}});
+  const Json again = path({"--radii", "100", "--start", "file:" + (folder / "W0.npz").string()});
+  EXPECT_LT(again["points"][0]["evaluations"],
+            60);  // it is there already; what is left is the look for saddles
+}
+
+TEST_F(PathCommand, PrintsATable) {
+  const Outcome outcome = attmirror_command({"path", data, "--radii", "1,100", "--starts", "0"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* word :
+       {"stationarity", "selected tokens", "margin ratio", "converged", "global path of W"})
+    EXPECT_NE(outcome.out.find(word), std::string::npos) << outcome.out;
+}
+
+TEST_F(PathCommand, SaysThatARadiusWasNotReached) {
+  const Json result = path({"--radii", "1,1000", "--starts", "0", "--max-iterations", "5"}, 1);
+  EXPECT_EQ(result["status"], "stopped");
+}
+
+TEST_F(PathCommand, RefusesInOneSentenceAndWritesNothing) {
+  expect_refusal({"path", data, "--norm", "nuclear", "-o", out}, 2, {"nuclear", "(K,Q)"});
+  expect_refusal({"path", data, "--params", "KQ", "--norm", "2", "-o", out}, 2, {"nuclear"});
+  expect_refusal({"path", data, "--radii", "3,2", "-o", out}, 2, {"radii[1]", "ascending"});
+  expect_refusal({"path", data, "--radii", "1:x:3"}, 2, {"1:x:3"});
+  expect_refusal({"path", data, "--start", "W0.npy"}, 2, {"start", "file:PATH"});
+  expect_refusal({"path", data, "--start", "file:a.npy", "--select", "global"}, 2, {"both"});
+  expect_refusal({"path", data, "--select", "global", "--starts", "3"}, 2, {"--starts", "local"});
+  expect_refusal({"path", data, "--overwrite"}, 2, {"-o FOLDER"});
+  expect_refusal({"path", data, "--tol", "0", "-o", out}, 2, {"tol is 0"});
+  expect_refusal({"path", (folder / "none.npz").string()}, 2, {"none.npz"});
+  EXPECT_FALSE(std::filesystem::exists(out));
+  path({"--radii", "1", "--starts", "0", "-o", out});
+  const std::string before = file_text(folder / "path" / "path.npz");
+  expect_refusal({"path", data, "--radii", "2", "-o", out}, 2, {"--overwrite"});
+  EXPECT_EQ(file_text(folder / "path" / "path.npz"), before);
+  path({"--radii", "2", "--starts", "0", "-o", out, "--overwrite"});
+  EXPECT_NE(file_text(folder / "path" / "path.npz"), before);
+  // A run's folder is not a path's to replace.
+  const std::string run = (folder / "run").string();
+  ASSERT_EQ(attmirror_command({"train", data, "--steps", "3", "--quiet", "-o", run}).code, 0);
+  const std::string config = file_text(folder / "run" / "config.json");
+  EXPECT_EQ(attmirror_command({"path", data, "--radii", "1", "--starts", "0", "-o", run, "--overwrite"}).code,
+            2);
+  EXPECT_EQ(file_text(folder / "run" / "config.json"), config);
+}
+
+TEST_F(PathCommand, WritesWhatIsDoneOnCtrlC) {
+  const std::string large = (folder / "large.npz").string();
+  ASSERT_EQ(attmirror_command({"generate", "--samples", "60", "--tokens", "40", "--dim", "30", "--seed", "1",
+                               "-o", large, "--quiet"})
+                .code,
+            0);
+  RunningCommand command(
+      {"path", large, "--norm", "1.3", "--radii", "1:1e4:400", "--starts", "4", "--quiet", "-o", out});
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  command.signal(SIGINT);
+  const Outcome outcome = command.wait();
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_NE(outcome.err.find("interrupted after"), std::string::npos) << outcome.err;
+  EXPECT_LT(load_path(out).size(), 400U);
+}
+
+}  // namespace
+}  // namespace attmirror::test
