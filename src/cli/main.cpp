@@ -94,6 +94,7 @@ int run(int argc, char** argv, bool json) {
       add_compare(app),    //
       add_sweep(app),      //
       add_reproduce(app),  //
+      add_report(app),     //
       add_info(app),       //
       add_completion(app),
   };
