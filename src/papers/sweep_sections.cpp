@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -63,6 +64,23 @@ Spread spread_of(std::vector<double> values) {
   for (const double value : values) sum += value;
   return {sum / static_cast<double>(values.size()), quantile(values, low_quantile),
           quantile(values, high_quantile)};
+}
+
+// A column of zeros and ones: its mean is a share, and its quantiles say nothing.
+bool is_share(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [](double value) { return value == 0 || value == 1; });
+}
+
+bool all_equal(const std::vector<Series>& series) {
+  std::optional<double> first;
+  for (const Series& one : series)
+    for (const auto* list : {&one.y, &one.low, &one.high})
+      for (const double value : *list)
+        if (value != first.value_or(value))
+          return false;
+        else
+          first = value;
+  return true;
 }
 
 void add_point(Series& series, double x, const Spread& spread) {
@@ -241,6 +259,8 @@ class SweepReport {
     for (std::size_t m = 0; m < metrics.size(); ++m) {
       if (metrics[m].type == CellType::text) continue;
       std::map<Key, Series> series;
+      const bool share =
+          std::ranges::all_of(metrics_, [m](const auto& group) { return is_share(group.second[m]); });
       for (const auto& [key, values] : metrics_) {
         Key rest = key;
         rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -249,13 +269,18 @@ class SweepReport {
         if (x && std::isfinite(spread.mean)) add_point(series[rest], *x, spread);
       }
       Figure figure = figure_of("metric", metrics[m].name);
+      if (share) figure.caption = "The share of runs in each group.";
       for (auto& [rest, one] : series) {
         if (figure.series.size() == most_series) break;
         one.name = name_of(rest, others);
         one.mark = Series::Mark::both;
+        if (share) {
+          one.low.clear();
+          one.high.clear();
+        }
         figure.series.push_back(std::move(one));
       }
-      if (figure.series.empty()) continue;
+      if (all_equal(figure.series)) continue;  // nothing, or the same everywhere: the summary says it
       figure.x = axis_for(groups_[axis], figure.series, &Series::x);
       figure.y = axis_for(metrics[m].name, figure.series, &Series::y);
       describe(figure, groups_[axis], series.size() - figure.series.size());
