@@ -38,6 +38,8 @@ std::string_view to_string(RandomStream stream) {
       return "init_decoder";
     case RandomStream::lengths:
       return "lengths";
+    case RandomStream::selection:
+      return "selection";
   }
   return "unnamed";
 }

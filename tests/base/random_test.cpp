@@ -48,11 +48,11 @@ TEST(CounterRandom, SeedsAndStreamsAndIndicesAllMatter) {
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 40}) {
     for (const RandomStream stream :
          {RandomStream::init_W, RandomStream::init_K, RandomStream::init_Q, RandomStream::init_prompt,
-          RandomStream::init_decoder, RandomStream::lengths}) {
+          RandomStream::init_decoder, RandomStream::lengths, RandomStream::selection}) {
       for (std::uint64_t i = 0; i < 100; ++i) seen.insert(CounterRandom(seed, stream).bits(i));
     }
   }
-  EXPECT_EQ(seen.size(), 3u * 6u * 100u);
+  EXPECT_EQ(seen.size(), 3u * 7u * 100u);
 }
 
 constexpr std::uint64_t draws = 200'000;
@@ -139,6 +139,7 @@ TEST(CounterRandom, BelowReachesEveryNumberEquallyOften) {
 TEST(CounterRandom, StreamsHaveNames) {
   EXPECT_EQ(to_string(RandomStream::init_W), "init_W");
   EXPECT_EQ(to_string(RandomStream::lengths), "lengths");
+  EXPECT_EQ(to_string(RandomStream::selection), "selection");
 }
 
 }  // namespace

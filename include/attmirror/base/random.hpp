@@ -23,6 +23,7 @@ enum class RandomStream : std::uint32_t {
   init_prompt = 4,
   init_decoder = 5,
   lengths = 6,
+  selection = 7,
 };
 
 std::string_view to_string(RandomStream stream);
