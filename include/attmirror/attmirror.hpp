@@ -71,6 +71,7 @@
 #include <attmirror/papers/landscape.hpp>
 #include <attmirror/papers/rate_fit.hpp>
 #include <attmirror/papers/reproduce.hpp>
+#include <attmirror/papers/run_page.hpp>
 #include <attmirror/report/page.hpp>
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>

@@ -1,7 +1,7 @@
 // attmirror compare: the weights of a run against a max-margin solution, in the geometry of the run.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
-#include "cli/saved_model.hpp"
+#include "descent/saved_model.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>

@@ -1,7 +1,7 @@
 // attmirror info: what is in a file or folder.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
-#include "cli/run_text.hpp"
+#include "descent/run_text.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>

@@ -95,6 +95,7 @@ int run(int argc, char** argv, bool json) {
       add_path_command(app),
       add_sweep(app),      //
       add_reproduce(app),  //
+      add_report(app),     //
       add_info(app),       //
       add_completion(app),
   };

@@ -1,6 +1,6 @@
 #include "cli/margin_plan.hpp"
 
-#include "cli/saved_model.hpp"
+#include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npy.hpp>
@@ -109,15 +109,11 @@ Dataset load_data(const MarginCommand& options, const std::optional<SavedRun>& r
   }
 }
 
-// K and Q under gradient descent end at the smallest nuclear norm, because it is the smallest (|K|^2 + |Q|^2) / 2 of all
-// K Q^T = W; for their other geometries there is no such theorem.
 Norm norm_of(const RunConfig& config) {
-  const Norm geometry = geometry_norm(config.optimizer);
-  if (config.params != "KQ") return geometry;
-  if (geometry == Norm::frobenius()) return Norm::nuclear();
+  if (const auto norm = limit_norm(config)) return *norm;
   throw bad_input(fmt::format(
       "norm is not given, and no theorem says which one K, Q of a run in the geometry {} end at: give --norm",
-      to_string(geometry)));
+      to_string(geometry_norm(config.optimizer))));
 }
 
 // Files that hold the whole answer say "general direction" nowhere; their problem is a word of --problem.

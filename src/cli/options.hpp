@@ -66,6 +66,7 @@ Subcommand add_compare(CLI::App& parent);
 Subcommand add_path_command(CLI::App& parent);
 Subcommand add_sweep(CLI::App& parent);
 Subcommand add_reproduce(CLI::App& parent);
+Subcommand add_report(CLI::App& parent);
 Subcommand add_info(CLI::App& parent);
 Subcommand add_completion(CLI::App& parent);
 

@@ -2,8 +2,8 @@
 #include "base/stopwatch.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
-#include "cli/run_text.hpp"
 #include "cli/train_plan.hpp"
+#include "descent/run_text.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/progress.hpp>
 #include <attmirror/base/signals.hpp>

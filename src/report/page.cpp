@@ -94,7 +94,7 @@ std::string drawing_css() {
       ".static .text,.static .title{fill:var(--text)}.static .quiet{fill:var(--quiet)}.static .background,"
       ".static .empty-cell{fill:var(--background)}.static .grid{stroke:var(--grid)}.static "
       ".frame{stroke:var(--frame)}"
-      ".static .tick{stroke:var(--quiet)}.static .mark{stroke:var(--text)}";
+      ".static .tick{stroke:var(--quiet)}.static .mark{stroke:var(--mark)}";
   for (int i = 0; i < series_color_count; ++i)
     css += fmt::format(".stroke-{0}{{stroke:var(--series-{0})}}.fill-{0}{{fill:var(--series-{0})}}", i);
   for (int i = 0; i < heat_steps; ++i)

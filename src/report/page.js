@@ -100,7 +100,7 @@
       font: { family, size: 13, color: property("--text") },
       margin: { l: 56, r: narrow ? 10 : 24, t: 34, b: 48 },
       xaxis: axis(spec.layout.xaxis), yaxis: axis(spec.layout.yaxis),
-      shapes: (spec.layout.shapes || []).map(shape => ({ ...shape, line: { ...shape.line, color: property("--text") } })),
+      shapes: (spec.layout.shapes || []).map(shape => ({ ...shape, line: { ...shape.line, color: property("--mark") } })),
       annotations: heatmap ? cell_numbers(spec.data[0], place.clientWidth) : [],
       legend: { orientation: "h", x: 0, xanchor: "left", y: 0, yanchor: "bottom", yref: "container", bgcolor: "rgba(0,0,0,0)" },
       hoverlabel: { bgcolor: property("--background"), bordercolor: property("--frame"),

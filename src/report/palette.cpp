@@ -148,6 +148,7 @@ std::string css_colors(Theme theme) {
   for (int i = 0; i < heat_steps; ++i)
     css += fmt::format("--heat-{}:{};--heat-text-{}:{};", i, to_hex(heat_color(i, theme)), i,
                        to_hex(heat_text_color(i, theme)));
+  css += fmt::format("--mark:{};", to_hex(series_color(mark_color, theme)));
   const Surface& on = surface(theme);
   css += fmt::format("--background:{};--text:{};--quiet:{};--grid:{};--frame:{};", to_hex(on.background),
                      to_hex(on.text), to_hex(on.quiet_text), to_hex(on.grid), to_hex(on.frame));

@@ -29,6 +29,9 @@ inline constexpr int heat_steps = 16;
 Color heat_color(int step, Theme theme);
 Color heat_text_color(int step, Theme theme);
 
+// Of the frames about cells: seen on the palest and on the deepest of them.
+inline constexpr int mark_color = 1;
+
 struct Surface {
   Color background, text, quiet_text, grid, frame;
 };

@@ -139,8 +139,9 @@ std::string svg_dark_style() {
   std::string css = "@media (prefers-color-scheme:dark){";
   css += fmt::format(
       ".text,.title{{fill:{0}}}.quiet{{fill:{1}}}.background,.empty-cell{{fill:{2}}}.grid{{stroke:{3}}}"
-      ".frame{{stroke:{4}}}.tick{{stroke:{1}}}.mark{{stroke:{0}}}",
-      to_hex(on.text), to_hex(on.quiet_text), to_hex(on.background), to_hex(on.grid), to_hex(on.frame));
+      ".frame{{stroke:{4}}}.tick{{stroke:{1}}}.mark{{stroke:{5}}}",
+      to_hex(on.text), to_hex(on.quiet_text), to_hex(on.background), to_hex(on.grid), to_hex(on.frame),
+      to_hex(series_color(mark_color, Theme::dark)));
   for (int i = 0; i < series_color_count; ++i)
     css += fmt::format(".stroke-{0}{{stroke:{1}}}.fill-{0}{{fill:{1}}}", i,
                        to_hex(series_color(i, Theme::dark)));

@@ -67,7 +67,7 @@ std::string heatmap_svg(const Figure& figure, const SvgOptions& options) {
         "stroke=\"{}\" stroke-width=\"2.5\"/>\n",
         svg_number(left + cell_width * static_cast<double>(c) + gap),
         svg_number(top + cell_height * static_cast<double>(r) + gap), svg_number(cell_width - 2 * gap),
-        svg_number(cell_height - 2 * gap), to_hex(surface(Theme::light).text)));
+        svg_number(cell_height - 2 * gap), to_hex(series_color(mark_color, Theme::light))));
   // Many narrow columns: every k-th name.
   const double needed = turned ? svg_small_size + 3 : 0;
   const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(needed / std::max(cell_width, 0.01))));

@@ -1,5 +1,6 @@
 // Two passes over the database: the first finds out how wide, how long and how complete each column and array is, the
 // second, driven by the archive, makes a block of columns or one stack of arrays at a time.
+#include "base/utf8.hpp"
 #include "data/npz_stream.hpp"
 #include "sweep/export_target.hpp"
 #include <attmirror/base/error.hpp>
@@ -21,24 +22,13 @@ namespace {
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 // Unicode's numbers of the letters of UTF-8 text; bytes that are none become U+FFFD.
-std::u32string letters_of(const std::string& text) {
+std::u32string letters_of(std::string_view text) {
   std::u32string letters;
   letters.reserve(text.size());
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (std::size_t i = 0; i < text.size();) {
-    const unsigned char lead = byte(i);
-    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xF0 && lead < 0xF5 ? 4 : lead >= 0xE0 ? 3 : 2;
-    bool whole = (lead < 0x80 || (lead >= 0xC2 && lead < 0xF5)) && i + length <= text.size();
-    char32_t code = length == 1 ? lead : lead & (0xFFu >> (length + 1));
-    for (std::size_t k = 1; whole && k < length; ++k) {
-      whole = (byte(i + k) & 0xC0) == 0x80;
-      code = (code << 6) | (byte(i + k) & 0x3Fu);
-    }
-    // Longer than need be, halves of UTF-16 pairs, and beyond Unicode: numpy would refuse to read them.
-    constexpr std::array<char32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
-    whole = whole && code >= least[length] && !(code >= 0xD800 && code < 0xE000) && code <= 0x10FFFF;
-    letters += whole ? code : char32_t{0xFFFD};
-    i += whole ? length : 1;
+  while (!text.empty()) {
+    const Letter letter = first_letter(text);
+    letters += letter.code;
+    text.remove_prefix(letter.bytes);
   }
   return letters;
 }

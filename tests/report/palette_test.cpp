@@ -19,6 +19,8 @@ TEST(Palette, StandsOutFromTheBackground) {
     EXPECT_GE(contrast(on.frame, on.background), 3);
     for (int i = 0; i < series_color_count; ++i)
       EXPECT_GE(contrast(series_color(i, theme), on.background), 3) << i;
+    for (const int step : {0, heat_steps - 1})
+      EXPECT_GE(contrast(series_color(mark_color, theme), heat_color(step, theme)), 1.5) << step;
     for (int i = 0; i < heat_steps; ++i)
       EXPECT_GE(contrast(heat_color(i, theme), heat_text_color(i, theme)), 4.5) << i;
   }

@@ -1,10 +1,10 @@
-#include "cli/saved_model.hpp"
+#include "descent/saved_model.hpp"
 
 #include <attmirror/base/error.hpp>
 
 #include <fmt/format.h>
 
-namespace attmirror::cli {
+namespace attmirror {
 
 SavedRun load_trained_run(const std::filesystem::path& path) {
   SavedRun run = load_run(path);
@@ -28,4 +28,11 @@ Attention model_of(const SavedRun& run, const Dataset& data) {
                    attention_options(run.config));
 }
 
-}  // namespace attmirror::cli
+std::optional<Norm> limit_norm(const RunConfig& config) {
+  const Norm geometry = geometry_norm(config.optimizer);
+  if (config.params != "KQ") return geometry;
+  if (geometry == Norm::frobenius()) return Norm::nuclear();
+  return std::nullopt;
+}
+
+}  // namespace attmirror

@@ -1,11 +1,11 @@
-// How the command words what a run is made of.
+// What a run is made of, in words, and the command that makes it again. Internal.
 #pragma once
 
 #include <attmirror/descent/run_config.hpp>
 
 #include <string>
 
-namespace attmirror::cli {
+namespace attmirror {
 
 std::string trained_text(const RunConfig& config);  // "W, v"
 std::string model_text(const RunConfig& config);    // "KQ of rank 4, logistic loss, trains K, Q"
@@ -15,4 +15,10 @@ std::string start_text(const RunConfig& config);    // "zero", "normal:0.1 (seed
 std::string weights_text(const RunConfig& config);  // "W", "K Q^T", "p": what the norm is of
 std::string norm_text(const RunConfig& config);     // "‖W‖_1.75", "‖K Q^T‖_spectral"
 
-}  // namespace attmirror::cli
+// "attmirror train data.npz --p 3 --normalized ... -o run/": every option that is not at its default, in words of a shell.
+std::string train_command(const RunConfig& config);
+
+// Text as one word of a POSIX shell.
+std::string shell_word(const std::string& text);
+
+}  // namespace attmirror

@@ -1,8 +1,8 @@
-#include "cli/run_text.hpp"
+#include "descent/run_text.hpp"
 
 #include <fmt/format.h>
 
-namespace attmirror::cli {
+namespace attmirror {
 
 std::string trained_text(const RunConfig& config) {
   std::string text;
@@ -50,4 +50,4 @@ std::string norm_text(const RunConfig& config) {
   return fmt::format("‖{}‖_{}", weights_text(config), kind);
 }
 
-}  // namespace attmirror::cli
+}  // namespace attmirror
