@@ -2,7 +2,7 @@
 #include "cli/console.hpp"
 #include "cli/margin_plan.hpp"
 #include "cli/options.hpp"
-#include "cli/saved_model.hpp"
+#include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/progress.hpp>
