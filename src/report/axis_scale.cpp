@@ -13,7 +13,7 @@ namespace attmirror {
 namespace {
 
 // Beyond this the length of an axis could overflow; nobody can tell such points apart anyway.
-constexpr double largest = 1e300;
+constexpr double far_out = 1e300;
 
 // 1, 2 or 5 times a power of ten.
 double nice_step(double length, int wanted) {
@@ -109,7 +109,7 @@ std::string tick_label(double value, double step, double largest) {
 AxisScale::AxisScale(const Axis& axis, const std::vector<double>& values)
     : log_(axis.scale == Axis::Scale::log) {
   const auto place = [this](double value) {
-    return log_ ? std::log10(value) : std::clamp(value, -largest, largest);
+    return log_ ? std::log10(value) : std::clamp(value, -far_out, far_out);
   };
   if (axis.range) {
     low_ = place(axis.range->first);
@@ -148,7 +148,7 @@ double AxisScale::position(double value) const {
 
 void AxisScale::stretch(double factor) {
   const double middle = low_ + (high_ - low_) / 2;
-  const double half = (high_ - low_) / 2 * std::min(factor, largest / (high_ - low_));
+  const double half = (high_ - low_) / 2 * std::min(factor, far_out / (high_ - low_));
   low_ = middle - half;
   high_ = middle + half;
 }

@@ -32,7 +32,7 @@ std::string html_of(const Facts& facts, Drawing) {
 
 std::string_view cell_class(const Column& column, std::string_view text) {
   if (column.align == Align::right)
-    return text.size() <= 16 ? " class=\"number short\"" : " class=\"number\"";
+    return text.size() <= 24 ? " class=\"number short\"" : " class=\"number\"";
   return text.size() > 48 ? " class=\"long\"" : "";
 }
 
