@@ -1,6 +1,7 @@
-"""The page in headless Chromium, with a real mouse and a real keyboard: chromium_test.py PAGE_PROGRAM.
+"""The page in headless Chromium, with a real mouse and a real keyboard: chromium_test.py PAGE_PROGRAM [ATTMIRROR].
 
-PAGE_PROGRAM writes the example page with and without Plotly into a folder. Exits with 77 and a line that says why where
+PAGE_PROGRAM writes the example page with and without Plotly into a folder. With the command ATTMIRROR the page of
+`attmirror reproduce all --quick` is gone through as well. Exits with 77 and a line that says why where
 Chromium, its driver or Selenium is missing, or where Plotly is not built in (then the static page is tested first).
 """
 import collections
@@ -40,6 +41,7 @@ if not CHROMIUM or not DRIVER:
 
 FIGURES = ["rates", "points", "plane", "heat", "odd"]
 PROGRAM = sys.argv.pop(1)
+ATTMIRROR = sys.argv.pop(1) if len(sys.argv) > 1 else None
 
 
 def start_browser(profile):
@@ -204,6 +206,47 @@ class Browser(unittest.TestCase):
                 return [...document.querySelectorAll(`#figure_${arguments[0]} .hoverlayer .hovertext`)]
                   .map(one => one.textContent).join(' ')""", name), f"a label in {name}")
             self.assertIn(expected.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"), said)
+
+    def test_every_figure_of_a_reproduction_reacts(self):
+        if not ATTMIRROR:
+            return  # a build without the command; the other tests are about the page itself
+        done = subprocess.run([ATTMIRROR, "reproduce", "all", "--quick", "--quiet", "-o", self.folder / "quick"])
+        self.assertIn(done.returncode, (0, 1))
+        shutil.copy(self.folder / "quick" / "report.html", self.folder / "interactive-reproduction.html")
+        if not self.interactive:
+            return
+        self.open("interactive-reproduction")
+        self.unfold()
+        names = self.js("return [...document.querySelectorAll('figure[id^=figure_]')].map(one => one.id.slice(7))")
+        self.assertGreater(len(names), 20)
+        for name in names:
+            self.draw(name)
+            # The point of all curves that is nearest to the middle, or a cell of a heat map.
+            target = self.js("""
+                const place = document.querySelector(`#figure_${arguments[0]} .plot`);
+                const {xaxis, yaxis} = place._fullLayout, box = place.getBoundingClientRect();
+                const left = box.left + xaxis._offset, top = box.top + yaxis._offset;
+                if (place.data[0].type === 'heatmap') return [left + 0.05 * xaxis._length, top + 0.05 * yaxis._length];
+                let best = null, least = Infinity;
+                for (const points of place.calcdata) {
+                  if (points[0].trace.hoverinfo === 'skip') continue;
+                  for (const point of points) {
+                    const x = xaxis.c2p(point.x), y = yaxis.c2p(point.y);
+                    const distance = Math.hypot(x / xaxis._length - 0.5, y / yaxis._length - 0.5);
+                    if (distance < least) { least = distance; best = [left + x, top + y]; }
+                  }
+                }
+                return best""", name)
+            self.assertIsNotNone(target, name)
+            self.mouse((5, 5), (target[0] - 3, target[1]), target)
+            self.until(lambda: self.js(
+                "return document.querySelectorAll(`#figure_${arguments[0]} .hoverlayer .hovertext`).length", name),
+                f"a label in {name}")
+        self.cdp("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+        self.assertLessEqual(self.overflow(), 0)
+        self.media("dark")
+        self.until(lambda: self.js(
+            "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every(part => part < 60)"), "a dark page")
 
     def test_legend_toggles_and_drag_zooms(self):
         self.open()
