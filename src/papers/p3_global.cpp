@@ -10,7 +10,9 @@
 //   local    they are locally optimal: every support token of their max-margin solution has a lower score
 //
 // Besides: whether a max-margin solution for the optimal tokens exists at all, and whether all tokens are its support
-// tokens, the assumption under which P3 proves global convergence.
+// tokens, the assumption under which P3 proves global convergence. The recomputation took a problem for infeasible when
+// coordinate ascent did not arrive; with a limit of 20,000 sweeps that gives its numbers, and misses large solutions.
+#include "papers/coordinate_ascent.hpp"
 #include "papers/experiments.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
@@ -30,6 +32,9 @@ namespace {
 
 constexpr GradientDescent rule{
     .lr = 0.1, .normalized = true, .eps = EpsPolicy::paper, .jacobian = Jacobian::safe};
+
+constexpr double ascent_tolerance = 1e-6;
+constexpr int ascent_sweeps = 20'000;
 
 struct KnownColumn {
   std::int64_t d;
@@ -57,7 +62,8 @@ struct Ending {
 struct MeasuredRun {
   std::array<Ending, 2> endings{};
   bool feasible = false, all_support = false;
-  double norm = std::nan("");  // of the solution for the optimal tokens
+  bool found_by_ascent = false;  // feasible, and coordinate ascent arrives in time
+  double norm = std::nan("");    // of the solution for the optimal tokens
 };
 
 struct MeasuredColumn {
@@ -100,6 +106,9 @@ MeasuredColumn measure(const ExperimentContext& context, std::int64_t d, std::ui
     const Selection optimal = optimal_tokens(set.data(2 * s));
     const MarginSolution& best = solutions[3 * s + 2];
     MeasuredRun one{.feasible = best.status == Status::certified, .norm = best.norm};
+    if (one.feasible)
+      one.found_by_ascent = coordinate_ascent_arrives(constraints(set.data(2 * s), AttentionSvm{optimal}),
+                                                      ascent_tolerance, ascent_sweeps);
     one.all_support = one.feasible && std::ssize(best.support) == best.lambda.size();
     for (const std::size_t start : {zero_start, random_start})
       one.endings[start] =
@@ -189,20 +198,20 @@ class P3Global final : public Experiment {
     };
     const Mean feasible = share(column, [](const MeasuredRun& run) { return run.feasible; });
     std::string note;
-    if (feasible.value < 1) {
+    const Mean by_ascent = share(column, [](const MeasuredRun& run) { return run.found_by_ascent; });
+    if (by_ascent.value < feasible.value) {
       std::vector<double> norms;
       for (const MeasuredRun& run : column.runs)
-        if (run.feasible) norms.push_back(run.norm);
-      std::ranges::sort(norms, std::greater{});
-      const auto more = static_cast<std::size_t>(std::max(
-          0.0, std::round((feasible.value - expected.feasible) * static_cast<double>(column.runs.size()))));
-      if (more > 0 && more <= norms.size() && !context.quick())
-        note = fmt::format(
-            "each is certified; the recomputation's solver gave up on {}, and the {} largest "
-            "solutions have norms of {:.0f} to {:.0f}",
-            more, more, norms[more - 1], norms[0]);
+        if (run.feasible && !run.found_by_ascent) norms.push_back(run.norm);
+      note = fmt::format(
+          "coordinate ascent gives up after 20,000 sweeps on {} solutions with norms of {:.0f} to {:.0f}",
+          norms.size(), std::ranges::min(norms), std::ranges::max(norms));
     }
     add("share of data whose optimal tokens can be separated", expected.feasible, feasible, note);
+    if (by_ascent.value < feasible.value) {
+      findings.back().imitated = by_ascent.value;
+      findings.back().imitated_error = context.quick() ? by_ascent.error : 0;
+    }
     add("share of runs on the globally optimal tokens", expected.global, global_share(column, zero_start));
     add("share of runs on locally optimal tokens", expected.local,
         share(column, [](const MeasuredRun& run) { return run.endings[zero_start].local; }));
@@ -298,8 +307,8 @@ class P3Global final : public Experiment {
                       "data in which all tokens are support tokens; bands are standard errors.",
                   .x = {.label = "dimension d", .scale = Axis::Scale::log},
                   .y = {.label = "share", .range = {{0, 1.02}}}};
-    const auto curve = [&](const char* name, auto holds) {
-      Series series{.name = name, .mark = Series::Mark::both};
+    const auto curve = [&](const char* name, int color, auto holds) {
+      Series series{.name = name, .mark = Series::Mark::both, .color = color};
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const Mean mean = share(measured[c], holds);
         series.x.push_back(static_cast<double>(columns[c].d));
@@ -309,15 +318,14 @@ class P3Global final : public Experiment {
       }
       figure.series.push_back(std::move(series));
     };
-    curve("locally optimal", [](const MeasuredRun& run) { return run.endings[zero_start].local; });
-    curve("globally optimal", [](const MeasuredRun& run) { return run.endings[zero_start].global; });
-    curve("globally optimal, random start",
+    curve("locally optimal", 0, [](const MeasuredRun& run) { return run.endings[zero_start].local; });
+    curve("globally optimal", 1, [](const MeasuredRun& run) { return run.endings[zero_start].global; });
+    curve("globally optimal, random start", 1,
           [](const MeasuredRun& run) { return run.endings[random_start].global; });
     figure.series.back().dash = Series::Dash::dashed;
-    figure.series.back().color = 1;
-    curve("optimal tokens can be separated", [](const MeasuredRun& run) { return run.feasible; });
+    curve("optimal tokens can be separated", 2, [](const MeasuredRun& run) { return run.feasible; });
     figure.series.back().dash = Series::Dash::dotted;
-    curve("all tokens are support tokens", [](const MeasuredRun& run) { return run.all_support; });
+    curve("all tokens are support tokens", 3, [](const MeasuredRun& run) { return run.all_support; });
     figure.description = fmt::format(
         "Shares against the dimension on a logarithmic axis. The global share rises from {:.3f} at d = {} to "
         "{:.3f} at d = {}, the local one from {:.3f} to {:.3f}.",

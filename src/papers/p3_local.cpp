@@ -274,6 +274,7 @@ class P3Local final : public Experiment {
     add("figure, second plot, curve \"(K, Q)\", step 1000", .862, 5e-4, mean(of_KQ, with_nuclear, 1000));
     const Mean drawn = mean(of_W, with_nuclear, 1000);
     findings.back().imitated = drawn.value;
+    findings.back().imitated_error = drawn.error;
     findings.back().published_error = drawn.deviation / 10;
     findings.back().note = "the curve is of the run of W with the nuclear solution, not of (K, Q)";
   }

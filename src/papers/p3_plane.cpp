@@ -310,10 +310,11 @@ class P3Plane final : public Experiment {
       return series;
     };
     figure.series.push_back(curve("W with the Frobenius solution", path, frobenius));
+    figure.series.back().color = 0;
     figure.series.push_back(curve("the same without eps", exact, frobenius));
     figure.series.back().dash = Series::Dash::dashed;
     figure.series.back().color = 0;
-    Series middle{.name = "K Q^T with the nuclear solution, median of the starts"};
+    Series middle{.name = "K Q^T with the nuclear solution, median of the starts", .color = 1};
     for (std::size_t r = 0; r < factors.front().records.size(); ++r) {
       if (factors.front().records[r].step == 0) continue;  // Q = 0
       std::vector<double> values;

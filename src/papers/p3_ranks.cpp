@@ -13,6 +13,7 @@
 //   stopped early, at a relative gap of 1e-3. Done right: certified to 1e-8, singular values above 1e-4 of the largest,
 //   and a bound that needs no such tolerance. The multiplicity of the largest singular value of sum lambda_k A_k bounds
 //   the rank of every optimum, so no other solution of the same norm has a larger rank either.
+#include "papers/coordinate_ascent.hpp"
 #include "papers/experiments.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
@@ -42,7 +43,7 @@ struct Shape {
 
 // What is measured of one problem.
 struct Answer {
-  bool feasible = false;
+  bool feasible = false, found_by_ascent = false;  // the latter: and coordinate ascent arrives in time
   double frobenius = 1, nuclear = 1, multiplicity = 0;
   double published_frobenius = 1;             // 1 for an infeasible one
   std::array<double, 2> early_nuclear{1, 1};  // stopped at early_gap, at less_early_gap
@@ -89,6 +90,9 @@ Cell measure(const ExperimentContext& context, const Shape& shape, std::int64_t 
       const std::ptrdiff_t rank = relative_rank(values, rank_tolerance);
       answer.frobenius = static_cast<double>(relative_rank(frobenius[s].singular_values, rank_tolerance));
       answer.published_frobenius = noisy_rank(frobenius[s]);
+      // From d = 5 on solutions are small, and it always does.
+      answer.found_by_ascent =
+          d > 4 || coordinate_ascent_arrives(constraints(sets[s], frobenius_tasks[s].problem), 1e-7, 50'000);
       answer.nuclear = static_cast<double>(rank);
       answer.multiplicity = static_cast<double>(nuclear[s].dual_multiplicity);
       answer.last_kept = values[rank - 1] / values[0];
@@ -218,9 +222,9 @@ class P3Ranks final : public Experiment {
                       .digits = 3};
       if (context.quick()) {  // fewer data sets than published
         finding.tolerance = Tolerance::standard_errors(3);
+        finding.standard_error = ours.error;
         // At least what one data set more or less would change.
-        const double one_more = 2 / static_cast<double>(imitated.count);
-        finding.standard_error = std::max({ours.error, imitated.error, one_more});
+        finding.imitated_error = std::max(imitated.error, 2 / static_cast<double>(imitated.count));
         finding.published_error = imitated.deviation / 10;
       }
       if (judge(finding) == Verdict::reproduced) finding.note.clear();
@@ -281,10 +285,17 @@ class P3Ranks final : public Experiment {
         findings.push_back(std::move(finding));
       };
       const Mean infeasible = infeasible_share(*cell, 40);
-      add("share of infeasible problems", row.infeasible, .005, infeasible,
-          infeasible.value < row.infeasible - .01
-              ? "each has a proof; the recomputation gave up on large solutions"
-              : "");
+      add("share of infeasible problems", row.infeasible, .005, infeasible, "");
+      double missed =
+          0;  // by coordinate ascent; the limit of the recomputation's is inferred from these shares
+      for (std::size_t k = 0; k < std::min<std::size_t>(40, cell->answers.size()); ++k)
+        missed += cell->answers[k].feasible && !cell->answers[k].found_by_ascent ? 1 : 0;
+      if (missed > 0) {
+        findings.back().imitated = infeasible.value + missed / static_cast<double>(infeasible.count);
+        findings.back().imitated_error = context.quick() ? infeasible.error : 0;
+        findings.back().note =
+            "coordinate ascent gives up after 50,000 sweeps; each problem here has a proof";
+      }
       add("mean rank, Frobenius", row.frobenius, .005, feasible_mean(*cell, &Answer::frobenius, 40), "");
       add("mean rank, nuclear", row.nuclear, .05, feasible_mean(*cell, &Answer::nuclear, 40), "");
     }
