@@ -60,8 +60,8 @@ class LandscapeExperiment final : public Experiment {
                 "Solves and classifies all 64 selections of problems with 3 sequences of 4 tokens, and "
                 "trains from many "
                 "starts to see which selections attract.",
-            .seconds = 8,
-            .quick_seconds = 0.4};
+            .seconds = 2,
+            .quick_seconds = 0.15};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {

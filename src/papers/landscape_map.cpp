@@ -37,7 +37,7 @@ Figure basin_map(const ExperimentContext& context) {
                     "optimal tokens and V orthogonal to it in the plane of another one; its colour is the "
                     "selection that the run ends on.",
                 .x = {.label = "a, along the solution of the best tokens"},
-                .y = {.label = "b, towards that of other locally optimal tokens"},
+                .y = {.label = "b, towards another locally optimal one"},
                 .equal_axes = true};
   const Matrix U = best.solution.W / best.solution.W.norm();
   Matrix V = other ? other->solution.W : unit_noise(3, 1);

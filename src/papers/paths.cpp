@@ -89,7 +89,7 @@ class Paths final : public Experiment {
             "Computes the least loss in balls of radius up to 10,000 (W, ℓp, (K,Q), prompt, with decoder; "
             "global and "
             "local) and measures how fast directions reach the max-margin solutions.",
-        .seconds = 9,
+        .seconds = 5,
         .quick_seconds = 0.4};
   }
 
@@ -343,27 +343,28 @@ class Paths final : public Experiment {
     std::vector<PathCurve> curves;
     std::vector<double> lost;
     std::ptrdiff_t unconverged = 0, kept = 0;
-    Figure figure{.id = "local",
-                  .title = "Local paths exist from some radius on",
-                  .caption =
-                      "Distance of a local path from the max-margin solution of its own tokens, locally "
-                      "optimal and not "
-                      "the best. Followed from R = 10⁶ down, a path loses its tokens where a better one is "
-                      "no longer suppressed.",
-                  .x = {.label = "radius R", .scale = Axis::Scale::log},
-                  .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
+    Figure figure{
+        .id = "local",
+        .title = "Local paths exist from some radius on",
+        .caption =
+            "Distance of a local path from the max-margin solution of its own tokens, locally "
+            "optimal and not "
+            "the best. Followed from R = 10⁶ down, a path loses its tokens where a better one is "
+            "no longer suppressed. The legend says at how many times the margin the closest better token is.",
+        .x = {.label = "radius R", .scale = Axis::Scale::log},
+        .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
     for (const LocalPath& path : paths) {
       if (path.curve.distance.empty()) continue;
       curves.push_back(path.curve);
       unconverged += path.curve.unconverged;
       kept += path.lost_below < radii.back();
       lost.push_back(path.lost_below);
-      if (figure.series.size() < 8)
-        figure.series.push_back({.name = fmt::format("seed {}: a better token at {:.3f} times the margin",
-                                                     path.seed, path.closest),
-                                 .x = radii,
-                                 .y = path.curve.distance,
-                                 .mark = Series::Mark::both});
+      if (figure.series.size() < 6)
+        figure.series.push_back(
+            {.name = fmt::format("seed {}, better token at {:.3f}", path.seed, path.closest),
+             .x = radii,
+             .y = path.curve.distance,
+             .mark = Series::Mark::both});
     }
     add_findings("local path (P1, P2, P3)", radii, curves, 1e-8, result.findings);
     add_row(table, "local path (P1, P2, P3)", radii, curves);
