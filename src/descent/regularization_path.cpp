@@ -286,8 +286,8 @@ void PathOptions::validate(const Attention& model) const {
     throw bad_input(fmt::format("max_evaluations is {}: expected 1 or more", max_evaluations));
   if (threads < 0) throw bad_input(fmt::format("threads is {}: expected 0 or more", threads));
   for (const Parameters& one : given) complete(model, one);
-  if (model.trained() == std::vector{Block::K} || model.trained() == std::vector{Block::Q})
-    throw bad_input("a path of (K,Q) needs both of them trained");
+  if (model.is_trained(Block::K) != model.is_trained(Block::Q))
+    throw bad_input("one of K and Q is trained: a path of (K,Q) needs both");
   if (model.penalty() != 0)
     throw bad_input(fmt::format("the penalty is {}: a path has its ball instead", model.penalty()));
 }

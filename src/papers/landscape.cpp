@@ -12,10 +12,10 @@
 //
 // P3 also proves that for d >= max(T - 1, n) every selection is feasible, for almost all data.
 #include "papers/experiments.hpp"
+#include "papers/landscape_map.hpp"
 #include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/papers/landscape.hpp>
@@ -49,14 +49,6 @@ struct Column {
   std::ptrdiff_t attracting = 0, attract_tried = 0, repelling = 0, repel_tried = 0;
 };
 
-Matrix noise(std::ptrdiff_t dim, std::uint64_t seed) {
-  const CounterRandom random(seed, RandomStream::init_W);
-  Matrix result(dim, dim);
-  for (std::ptrdiff_t j = 0; j < result.size(); ++j)
-    result.data()[j] = random.normal(static_cast<std::uint64_t>(j));
-  return result / result.norm();
-}
-
 class LandscapeExperiment final : public Experiment {
  public:
   ExperimentInfo info() const override {
@@ -68,8 +60,8 @@ class LandscapeExperiment final : public Experiment {
                 "Solves and classifies all 64 selections of problems with 3 sequences of 4 tokens, and "
                 "trains from many "
                 "starts to see which selections attract.",
-            .seconds = 8,
-            .quick_seconds = 0.4};
+            .seconds = 2,
+            .quick_seconds = 0.15};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -112,7 +104,7 @@ class LandscapeExperiment final : public Experiment {
     add_findings(columns, by_norm, result.findings);
     result.tables = {{"classes", class_table(columns)}};
     result.figures = {share_figure(columns)};
-    result.figures.push_back(map_figure(context.part(0.95, 1)));
+    result.figures.push_back(basin_map(context.part(0.95, 1)));
     result.remarks = {
         "An ending is judged only if attention is saturated and W has grown; the others are counted apart. "
         "Where the "
@@ -207,7 +199,7 @@ class LandscapeExperiment final : public Experiment {
         // A solution of norm 1e4 has margins of 1e-4 of the tokens' size; the noise alone would change its tokens.
         if (solution.status != Status::certified || solution.norm > 100) continue;
         const double size = 1e6 * solution.norm;
-        const Matrix away = 0.001 / solution.norm * noise(problems[i].dim, 64 * i + e);
+        const Matrix away = 0.001 / solution.norm * unit_noise(problems[i].dim, 64 * i + e);
         // Repelling means that some starts leave: two are tried.
         const bool twice = problems[i].landscape.entries[e].kind == SelectionClass::feasible;
         for (const double sign : twice ? std::vector<double>{1, -1} : std::vector<double>{1}) {
@@ -385,59 +377,6 @@ class LandscapeExperiment final : public Experiment {
       figure.description +=
           fmt::format(" {}: {:.3f} at d = {}, {:.3f} at d = {}.", series.name, series.y.front(),
                       columns.front().dim, series.y.back(), columns.back().dim);
-    return figure;
-  }
-
-  // Starts in the plane of the best tokens' solution and that of the strongest other one, coloured by where they end.
-  static Figure map_figure(const ExperimentContext& context) {
-    const Dataset data =
-        generate(SphereData{.samples = samples, .tokens = tokens_each, .dim = 3, .seed = 36});
-    const Landscape landscape = enumerate_landscape(data);
-    const LandscapeEntry& best = landscape.at(optimal_tokens(data));
-    const LandscapeEntry* other = nullptr;
-    for (const LandscapeEntry& entry : landscape.entries)
-      if (entry.kind == SelectionClass::local && (!other || entry.solution.norm < other->solution.norm))
-        other = &entry;
-    Figure figure{.id = "basins",
-                  .title = "Basins in a plane of initialisations",
-                  .caption =
-                      "Each point is a start W(0) = a U + b V, with U the direction of the max-margin "
-                      "solution of the globally "
-                      "optimal tokens and V orthogonal to it in the plane of another one; its colour is the "
-                      "selection that the run ends on.",
-                  .x = {.label = "a, along the solution of the best tokens"},
-                  .y = {.label = "b, towards that of other locally optimal tokens"},
-                  .equal_axes = true};
-    const Matrix U = best.solution.W / best.solution.W.norm();
-    Matrix V = other ? other->solution.W : noise(3, 1);
-    V -= V.cwiseProduct(U).sum() * U;
-    V /= V.norm();
-    TrainingSet set;
-    std::vector<std::pair<double, double>> points;
-    const int half = context.quick() ? 4 : 9;
-    for (int i = -half; i <= half; ++i)
-      for (int j = -half; j <= half; ++j) {
-        points.emplace_back(20.0 * i / half, 20.0 * j / half);
-        DescentOptions options{.steps = 2000, .record = RecordSchedule::none()};
-        options.init.given.W = points.back().first * U + points.back().second * V;
-        set.add(data, W{}, {}, rule, options);
-      }
-    const std::vector<Run> runs = train_all(context, set.tasks());
-    std::map<std::ptrdiff_t, std::vector<std::size_t>> ends;
-    for (std::size_t k = 0; k < runs.size(); ++k) ends[landscape.index_of(runs[k].selected)].push_back(k);
-    figure.description = "Starts in a plane, grouped by the selection they end on:";
-    for (const auto& [index, members] : ends) {
-      const LandscapeEntry& entry = landscape.entries[static_cast<std::size_t>(index)];
-      Series series{.name = fmt::format("{}, {}", to_string(entry.tokens), to_string(entry.kind)),
-                    .mark = Series::Mark::points};
-      for (const std::size_t k : members) {
-        series.x.push_back(points[k].first);
-        series.y.push_back(points[k].second);
-      }
-      figure.description += fmt::format(" {} of {} on {} ({}).", members.size(), runs.size(),
-                                        to_string(entry.tokens), to_string(entry.kind));
-      figure.series.push_back(std::move(series));
-    }
     return figure;
   }
 };

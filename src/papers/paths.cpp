@@ -16,6 +16,7 @@
 // solution of the optimal tokens, at each radius; in Setting C the
 // solutions of all nine choices of tokens. Joint paths have ||v|| <= r = R.
 #include "papers/experiments.hpp"
+#include "papers/path_curves.hpp"
 #include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -26,8 +27,6 @@
 #include <attmirror/mirror/direction.hpp>
 
 #include <cmath>
-#include <deque>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -41,41 +40,17 @@ struct Kind {
   Parameterization parameterization;
 };
 
-// Distances of one path from a direction, by radius: the directional divergence of its norm, 1 - cos for singular values.
-struct Curve {
-  std::vector<double> distance;
-  bool optimal = false;     // the last point selects the optimal tokens
-  bool found_alone = true;  // without the start at the solution of the optimal tokens
-  std::ptrdiff_t unconverged = 0;
-  double worst_gap = 0;
-  bool certified = true;
-};
-
 double distance_between(const Matrix& solution, const Matrix& weights, const Norm& norm) {
   return norm.is_entrywise() ? directional_bregman(solution, weights, norm.p())
                              : 1 - correlation(solution, weights);
 }
 
-void count_points(const RegularizationPath& path, Curve& curve) {
-  for (const PathPoint& point : path.points) {
-    curve.unconverged += point.status != PointStatus::converged;
-    curve.worst_gap = std::max(curve.worst_gap, point.gap);
-  }
-}
-
-// Slope of log(distance) over log(R) between the last radius and the one a decade before it.
-double last_slope(const std::vector<double>& radii, const std::vector<double>& distance) {
-  std::size_t k = radii.size() - 1;
-  while (k > 0 && radii[k] > radii.back() / 9.99) --k;
-  return std::log(distance.back() / distance[k]) / std::log(radii.back() / radii[k]);
-}
-
-Curve sphere_curve(const Kind& kind, std::uint64_t seed, const std::vector<double>& radii) {
+PathCurve sphere_curve(const Kind& kind, std::uint64_t seed, const std::vector<double>& radii) {
   const Dataset data = generate(SphereData{.seed = seed});
   const Attention model(data, kind.parameterization);
   const Selection optimal = optimal_tokens(data);
   const MarginSolution svm = max_margin(data, optimal, kind.norm);
-  Curve curve;
+  PathCurve curve;
   curve.certified = svm.status == Status::certified;
   if (!curve.certified) return curve;
   Parameters start;
@@ -95,31 +70,9 @@ Curve sphere_curve(const Kind& kind, std::uint64_t seed, const std::vector<doubl
   return curve;
 }
 
-// Quartiles over paths, radius by radius.
-Series band(const std::string& name, const std::vector<double>& radii, const std::vector<Curve>& curves) {
-  Series series{.name = name, .mark = Series::Mark::both};
-  for (std::size_t k = 0; k < radii.size(); ++k) {
-    std::vector<double> values;
-    for (const Curve& curve : curves)
-      if (k < curve.distance.size()) values.push_back(curve.distance[k]);
-    std::ranges::sort(values);
-    if (values.empty()) continue;
-    const auto at = [&](double share) {
-      return values[static_cast<std::size_t>(std::round(share * static_cast<double>(values.size() - 1)))];
-    };
-    series.x.push_back(radii[k]);
-    series.y.push_back(at(0.5));
-    if (values.size() > 2) {
-      series.low.push_back(at(0.25));
-      series.high.push_back(at(0.75));
-    }
-  }
-  return series;
-}
-
 struct LocalPath {
   std::uint64_t seed = 0;
-  Curve curve;
+  PathCurve curve;
   double lost_below = 0;  // the smallest radius from which on it keeps its tokens
   double closest = 0;     // the least margin of a better token, in units of the selection's margin
 };
@@ -136,7 +89,7 @@ class Paths final : public Experiment {
             "Computes the least loss in balls of radius up to 10,000 (W, ℓp, (K,Q), prompt, with decoder; "
             "global and "
             "local) and measures how fast directions reach the max-margin solutions.",
-        .seconds = 9,
+        .seconds = 5,
         .quick_seconds = 0.4};
   }
 
@@ -200,58 +153,6 @@ class Paths final : public Experiment {
   }
 
  private:
-  static void describe(Figure& figure) {
-    figure.description = "Distances from the max-margin direction against the radius, both axes logarithmic.";
-    for (const Series& series : figure.series)
-      figure.description +=
-          fmt::format(" {}: {:.1e} at R = {:g}.", series.name, series.y.back(), series.x.back());
-  }
-
-  static void add_row(Table& table, const std::string& name, const std::vector<double>& radii,
-                      const std::vector<Curve>& curves) {
-    std::vector<double> last, slopes;
-    double gap = 0;
-    for (const Curve& curve : curves) {
-      if (curve.distance.empty()) continue;
-      last.push_back(curve.distance.back());
-      slopes.push_back(last_slope(radii, curve.distance));
-      gap = std::max(gap, curve.worst_gap);
-    }
-    table.rows.push_back({name, fmt::format("{}", last.size()), fmt::format("{:g}", radii.back()),
-                          fmt::format("{:.2e}", median_of(last)),
-                          fmt::format("{:.2e}", *std::ranges::max_element(last)),
-                          fmt::format("{:.3f}", median_of(slopes)), fmt::format("{:.1e}", gap)});
-  }
-
-  // The limit and the rate, of one kind of path.
-  static void add_findings(const std::string& name, const std::vector<double>& radii,
-                           const std::vector<Curve>& curves, double bound, std::vector<Finding>& findings) {
-    std::vector<double> last, slopes;
-    std::ptrdiff_t rising = 0;
-    for (const Curve& curve : curves) {
-      if (curve.distance.empty()) continue;
-      last.push_back(curve.distance.back());
-      slopes.push_back(last_slope(radii, curve.distance));
-      rising += !(curve.distance.back() < curve.distance[curve.distance.size() - 2]);
-    }
-    findings.push_back(
-        {.quantity = fmt::format("{}: largest distance from the max-margin direction at R = {:g}", name,
-                                 radii.back()),
-         .published = 0,
-         .source = Source::theory,
-         .ours = *std::ranges::max_element(last),
-         .tolerance = Tolerance::at_most(bound),
-         .note = rising > 0 ? fmt::format("{} of {} not yet falling", rising, last.size())
-                            : "and falling, in every path"});
-    findings.push_back(
-        {.quantity = fmt::format("{}: median slope of log distance over log R, last decade", name),
-         .published = -2,
-         .source = Source::theory,
-         .ours = median_of(slopes),
-         .tolerance = Tolerance::absolute(0.1),
-         .note = "the distance W_R - R u stays bounded"});
-  }
-
   static void sphere_paths(const ExperimentContext& context, std::uint64_t seeds,
                            const std::vector<double>& radii, ExperimentResult& result, Table& table,
                            Figure& figure) {
@@ -261,7 +162,7 @@ class Paths final : public Experiment {
                             {"(K,Q), nuclear (P3)", Norm::nuclear(), KQ{}}};
     if (!context.quick()) kinds.insert(kinds.begin() + 1, {"W, ℓ1.5 (P1)", Norm::l(1.5), W{}});
     const auto count = static_cast<std::ptrdiff_t>(seeds);
-    std::vector<std::vector<Curve>> curves(kinds.size(), std::vector<Curve>(seeds));
+    std::vector<std::vector<PathCurve>> curves(kinds.size(), std::vector<PathCurve>(seeds));
     // The slowest kind first, so that the threads end at about the same time.
     for_all(context, count * std::ssize(kinds), [&](std::ptrdiff_t i) {
       const auto k = kinds.size() - 1 - static_cast<std::size_t>(i / count);
@@ -273,7 +174,7 @@ class Paths final : public Experiment {
       add_findings(kinds[k].name, radii, curves[k], 1e-4, result.findings);
       add_row(table, kinds[k].name, radii, curves[k]);
       figure.series.push_back(band(kinds[k].name, radii, curves[k]));
-      for (const Curve& curve : curves[k]) {
+      for (const PathCurve& curve : curves[k]) {
         unconverged += curve.unconverged;
         uncertified += !curve.certified;
         optimal += curve.optimal;
@@ -306,11 +207,11 @@ class Paths final : public Experiment {
     const MarginSolution svm = max_margin(
         data, PromptSvm{.tokens = optimal, .key_weights = score_blind_key_weights()}, Norm::frobenius());
     const RegularizationPath path = regularization_path(model, {.radii = radii, .seed = 1});
-    Curve curve;
+    PathCurve curve;
     count_points(path, curve);
     for (const PathPoint& point : path.points)
       curve.distance.push_back(1 - correlation(svm.W, point.parameters.p));
-    const std::vector<Curve> curves{curve};
+    const std::vector<PathCurve> curves{curve};
     add_findings("prompt, three inputs (P2)", radii, curves, 1e-4, result.findings);
     add_row(table, "prompt, three inputs (P2)", radii, curves);
     figure.series.push_back(band("prompt, three inputs (P2)", radii, curves));
@@ -340,7 +241,7 @@ class Paths final : public Experiment {
       const MarginSolution relaxed =
           max_margin(data, PromptSvm{.tokens = tokens, .bounds = relaxed_bounds(data, decoder.support)},
                      Norm::frobenius());
-      Curve to_relaxed, to_full, to_decoder;
+      PathCurve to_relaxed, to_full, to_decoder;
       count_points(path, to_relaxed);
       for (const PathPoint& point : path.points) {
         to_relaxed.distance.push_back(1 - correlation(relaxed.W, point.parameters.p));
@@ -407,7 +308,7 @@ class Paths final : public Experiment {
       result.findings.back().note = "of the nine choices the one with the largest label margin in this norm";
       const MarginSolution svm = max_margin(data, best, norm);
       const MarginSolution decoder = max_margin(data, DecoderSvm{best}, norm);
-      Curve curve;
+      PathCurve curve;
       count_points(path, curve);
       for (const PathPoint& point : path.points)
         curve.distance.push_back(directional_bregman(svm.W, point.parameters.W, p));
@@ -439,30 +340,31 @@ class Paths final : public Experiment {
       paths[at] = local_path(set.model(at), runs[at].selected, radii);
       paths[at].seed = at + 1;
     });
-    std::vector<Curve> curves;
+    std::vector<PathCurve> curves;
     std::vector<double> lost;
     std::ptrdiff_t unconverged = 0, kept = 0;
-    Figure figure{.id = "local",
-                  .title = "Local paths exist from some radius on",
-                  .caption =
-                      "Distance of a local path from the max-margin solution of its own tokens, locally "
-                      "optimal and not "
-                      "the best. Followed from R = 10⁶ down, a path loses its tokens where a better one is "
-                      "no longer suppressed.",
-                  .x = {.label = "radius R", .scale = Axis::Scale::log},
-                  .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
+    Figure figure{
+        .id = "local",
+        .title = "Local paths exist from some radius on",
+        .caption =
+            "Distance of a local path from the max-margin solution of its own tokens, locally "
+            "optimal and not "
+            "the best. Followed from R = 10⁶ down, a path loses its tokens where a better one is "
+            "no longer suppressed. The legend says at how many times the margin the closest better token is.",
+        .x = {.label = "radius R", .scale = Axis::Scale::log},
+        .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
     for (const LocalPath& path : paths) {
       if (path.curve.distance.empty()) continue;
       curves.push_back(path.curve);
       unconverged += path.curve.unconverged;
       kept += path.lost_below < radii.back();
       lost.push_back(path.lost_below);
-      if (figure.series.size() < 8)
-        figure.series.push_back({.name = fmt::format("seed {}: a better token at {:.3f} times the margin",
-                                                     path.seed, path.closest),
-                                 .x = radii,
-                                 .y = path.curve.distance,
-                                 .mark = Series::Mark::both});
+      if (figure.series.size() < 6)
+        figure.series.push_back(
+            {.name = fmt::format("seed {}, better token at {:.3f}", path.seed, path.closest),
+             .x = radii,
+             .y = path.curve.distance,
+             .mark = Series::Mark::both});
     }
     add_findings("local path (P1, P2, P3)", radii, curves, 1e-8, result.findings);
     add_row(table, "local path (P1, P2, P3)", radii, curves);

@@ -18,7 +18,7 @@ namespace attmirror {
 
 // Where the numbers came from, as far as the objects do not know it themselves.
 struct PathSources {
-  std::filesystem::path data, key_weights;
+  std::filesystem::path data{}, key_weights{};
   std::string start{};  // what the given directions are, in words; empty: none
 };
 
