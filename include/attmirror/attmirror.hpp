@@ -67,6 +67,7 @@
 #include <attmirror/mirror/steepest.hpp>
 #include <attmirror/papers/experiment.hpp>
 #include <attmirror/papers/finding.hpp>
+#include <attmirror/papers/landscape.hpp>
 #include <attmirror/papers/rate_fit.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/report/page.hpp>

@@ -34,6 +34,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_sparsemax());
     list.push_back(make_paths());
     list.push_back(make_which_margin());
+    list.push_back(make_landscape());
     return list;
   }();
   return all;

@@ -5,7 +5,7 @@
 // the margin in that norm (Gunasekar, Lee, Soudry and Srebro 2018), that l_p mirror descent does so for l_p (Sun and others
 // 2022), Adam without its eps for l_inf (Zhang, Zou and Cao 2024), Muon for the spectral norm (Fan and others 2025). For
 // attention P1 proves it for l_p mirror descent, P3 for the regularisation path of (K,Q) and the nuclear norm. Here it is
-// measured for all of them, on P1's data (n = 6, T = 8, d = 10, seeds 1 to 100), from W = 0:
+// measured for all of them, on P1's data (n = 6, T = 8, d = 10) of seeds 101 to 200, from W = 0:
 //
 //   ratio = (min (x_alpha - x_t)^T W z / ||W||) / (1 / ||W_mm||)
 //
@@ -34,6 +34,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double close_enough =
     0.95;  // of the largest margin: what counts as having reached it at the end of a run
 
+constexpr std::size_t first_seed = 101;
+
 struct NormColumn {
   std::string name;
   Norm norm;
@@ -52,11 +54,13 @@ struct Row {
   Optimizer optimizer;
   std::int64_t steps;
   Norm predicted;
-  std::string reason = {};  // why no theorem speaks of this run, where none does: then what it does is news
+  std::string reason = {};  // what keeps it from its limit, where we know
+  bool has_theorem = true;  // otherwise what it does is news
   bool factored = false;    // trains K and Q from a start near 0
 };
 
-// Step sizes and lengths with which each is near its limit. Averages of gradients want short steps: gradients shrink by a
+// Step sizes and lengths with which each is near its limit, chosen on the data of seeds 1 to 8, which are not measured.
+// Averages of gradients want short steps: gradients shrink by a
 // factor in each step, and an average over ten is ruled by the oldest.
 std::vector<Row> rows() {
   const Norm largest = Norm::l(infinity);
@@ -83,9 +87,10 @@ std::vector<Row> rows() {
       {"Muon, exact", muon(0.02, 0.95, Orthogonalization::exact), 10'000, Norm::spectral()},
       {"Muon, Newton–Schulz", decaying, 20'000, Norm::spectral(),
        "the theorem is about exact orthogonalisation; five Newton–Schulz steps leave singular values between "
-       "0.7 and 1.2"},
+       "0.7 and 1.2",
+       false},
       {"(K, Q) gradient descent", GradientDescent{.lr = 0.1, .normalized = true}, 30'000, Norm::nuclear(), "",
-       true},
+       true, true},
       {"nuclear steepest descent", SteepestDescent{.norm = Norm::nuclear(), .lr = 0.1}, 10'000,
        Norm::nuclear()},
       {"Schatten-1.1 mirror descent",
@@ -124,7 +129,7 @@ class WhichMargin final : public Experiment {
     std::deque<Dataset> data;
     std::deque<Attention> plain, factored;
     for (std::size_t s = 0; s < seeds; ++s) {
-      data.push_back(generate(SphereData{.seed = s + 1}));
+      data.push_back(generate(SphereData{.seed = first_seed + s}));
       plain.emplace_back(data.back());
       factored.emplace_back(data.back(), KQ{});
     }
@@ -149,7 +154,8 @@ class WhichMargin final : public Experiment {
     add_findings(result, all, measured, largest, seeds);
     add_table(result, all, measured, seeds);
     add_heatmap(result, all, measured, seeds);
-    result.configuration.emplace_back("data", fmt::format("n = 6, T = 8, d = 10, seeds 1 to {}", seeds));
+    result.configuration.emplace_back(
+        "data", fmt::format("n = 6, T = 8, d = 10, seeds {} to {}", first_seed, first_seed + seeds - 1));
     result.configuration.emplace_back("start", "W = 0; K and Q normal with deviation 0.001, seed 0");
     result.configuration.emplace_back("margins",
                                       fmt::format("{} max-margin problems, certified to a relative gap of "
@@ -162,14 +168,17 @@ class WhichMargin final : public Experiment {
         "A ratio is at most 1, and it is that of a run of finite length: 0.99 means that another direction "
         "has a margin 1 % "
         "larger. What theory predicts is the column in which a row is largest.",
-        "Columns are not comparable by eye: the ratio of a direction that has nothing to do with a norm is "
-        "about 0.8 in ℓ2 and "
-        "about 0.4 in ℓ∞. Rows are.",
+        "Compare within a row, not within a column: the directions of other methods have about 0.8 of the "
+        "largest ℓ2 margin and "
+        "about 0.4 of the largest ℓ∞ margin.",
         "Two rows are exceptions, and worth knowing. Adam with its usual β₂ = 0.999 does not come near the "
         "ℓ∞ margin in 10,000 "
         "steps: its second moment remembers gradients that were far larger. Muon with five Newton–Schulz "
         "steps falls short of "
-        "the spectral margin, which exact orthogonalisation reaches.",
+        "the spectral margin, which exact orthogonalisation nearly reaches.",
+        "Step sizes and numbers of steps were chosen on other data (seeds 1 to 8), so that each method comes "
+        "near its "
+        "limit.",
         "ℓ1.1 mirror descent is near the ℓ1 margin as well, as p near 1 should be; so it is not evidence "
         "against the theory "
         "that its ratio in ℓ1 is high, only that it is higher in ℓ1.1."};
@@ -255,14 +264,15 @@ class WhichMargin final : public Experiment {
           .source = Source::theory,
           .ours = mean.value,
           .standard_error = mean.error,
+          .reading = 3 * mean.error,  // it is the mean of few seeds in the quick version
           .tolerance = Tolerance::at_least(1 - close_enough),
           .digits = 3};
-      if (row.reason.empty()) {
+      share.note = row.reason;
+      if (row.has_theorem) {
         nearest.published_text = columns()[predicted].name;
         share.published = 1;
       } else {
-        nearest.note = fmt::format("in theory {} in the limit; {}", columns()[predicted].name, count);
-        share.note = row.reason;
+        nearest.note = fmt::format("exact orthogonalisation: {}; {}", columns()[predicted].name, count);
       }
       result.findings.push_back(std::move(nearest));
       result.findings.push_back(std::move(share));

@@ -212,7 +212,7 @@
     svg.removeAttribute("data-whole");
     const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
     style.textContent = JSON.parse(document.getElementById("dark-style").textContent);
-    svg.querySelector("desc").after(style);
+    svg.querySelector("desc").after("\n", style);
     return new XMLSerializer().serializeToString(svg) + "\n";
   }
   const kinds = { svg: "image/svg+xml", csv: "text/csv", tex: "application/x-tex" };

@@ -3,6 +3,7 @@
 #include "support/count_allocations.hpp"
 #include <attmirror/data/generators.hpp>
 #include <attmirror/descent/descend.hpp>
+#include <attmirror/descent/mirror_flow.hpp>
 
 #include <gtest/gtest.h>
 
@@ -36,6 +37,21 @@ TEST(Allocation, NonePerStep) {
           EXPECT_EQ(few, allocations_of(model, optimizer, 60, threads))
               << to_string(form) << ", " << to_string(optimizer);
         }
+}
+
+TEST(Allocation, NonePerStepOfTheFlow) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  const auto allocations_to = [&](double time) {
+    const MirrorFlow flow{.p = 1.75, .times = {time}, .plain_steps = 3};
+    const long before = allocations.load();
+    EXPECT_EQ(mirror_flow(model, flow).status, FlowStatus::completed);
+    return allocations.load() - before;
+  };
+  allocations_to(10);
+  const long few = allocations_to(10);
+  EXPECT_GT(few, 0);
+  EXPECT_EQ(few, allocations_to(1e9));
 }
 
 // The engine by itself, on the path for large data, in every parameterization.

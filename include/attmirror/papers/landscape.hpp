@@ -1,0 +1,64 @@
+// All selections of a small problem, each with what theory says about it: which tokens can training end on at all?
+//
+//   infeasible   no W selects these tokens; proved
+//   feasible     some W does, but a support token of the max-margin solution has a better score: training leaves it
+//   local        locally optimal: training that starts near the solution's direction converges to it (P1, P2, P3)
+//   global       the best token of every query
+//
+//   const Landscape landscape = enumerate_landscape(data, {.norm = Norm::l(1.75)});
+//   landscape.count(SelectionClass::local);
+//
+// There are T^n selections: four queries of five tokens have 625, the papers' six of eight have 262,144.
+#pragma once
+
+#include <attmirror/data/dataset.hpp>
+#include <attmirror/data/selection.hpp>
+#include <attmirror/margin/max_margin.hpp>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+enum class SelectionClass { infeasible, feasible, local, global, undecided };
+inline constexpr std::array all_selection_classes{SelectionClass::infeasible, SelectionClass::feasible,
+                                                  SelectionClass::local, SelectionClass::global,
+                                                  SelectionClass::undecided};
+std::string_view to_string(SelectionClass kind);
+
+struct LandscapeOptions {
+  Norm norm = Norm::frobenius();              // of the max-margin problems, hence of the support tokens
+  MarginOptions margin{};                     // threads among them
+  std::ptrdiff_t max_selections = 1'000'000;  // more are refused: they would take hours
+  std::function<bool(double)> on_progress{};  // with the share that is done; false: stop
+
+  void validate() const;
+};
+
+struct LandscapeEntry {
+  Selection tokens;
+  SelectionClass kind = SelectionClass::undecided;  // undecided: neither solved nor proved infeasible
+  MarginSolution solution;
+  double least_advantage = 0;  // of LocalOptimality; NaN where there is no solution
+};
+
+struct Landscape {
+  std::vector<LandscapeEntry> entries;  // the last query's token runs fastest
+  bool interrupted = false;             // then the later entries are missing
+
+  std::ptrdiff_t count(SelectionClass kind) const;
+  // The entry of these tokens. Throws Error (bad input) where there is none.
+  const LandscapeEntry& at(const Selection& tokens) const;
+  std::ptrdiff_t index_of(const Selection& tokens) const;
+};
+
+// Throws Error (bad input) where the data have no decoder, by which tokens are judged, or too many selections.
+Landscape enumerate_landscape(const Dataset& data, const LandscapeOptions& options = {});
+
+// How many selections there are, as a number that may be beyond an integer.
+double selection_count(const Dataset& data);
+
+}  // namespace attmirror
