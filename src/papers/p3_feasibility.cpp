@@ -134,7 +134,7 @@ class P3Feasibility final : public Experiment {
         .summary =
             "Solves the attention SVM of optimal and of random tokens, or proves it infeasible, against the "
             "dimension, and checks the weights of the theorem's proof.",
-        .seconds = 3,
+        .seconds = 1.5,
         .quick_seconds = 0.2};
   }
 
@@ -165,12 +165,11 @@ class P3Feasibility final : public Experiment {
     result.figures = {shares_figure(cells)};
     result.remarks = {
         "The theorem is sufficient, not necessary: n (T - 1) constraints on d^2 numbers are usually "
-        "satisfiable for d "
-        "well below max(T - 1, n), and all of the problems here are feasible from there on.",
+        "satisfiable for d well below max(T - 1, n), and all of the problems here are feasible from there "
+        "on.",
         "In dimension 1 tokens of norm 1 coincide, and no selection can be separated.",
         "The weights of the proof give every token the same margin. In the median their norm is about twice "
-        "the least "
-        "one, and many thousand times where queries or tokens are nearly dependent."};
+        "the least one, and many thousand times where queries or tokens are nearly dependent."};
     return result;
   }
 

@@ -137,7 +137,7 @@ class P3Global final : public Experiment {
             .summary =
                 "Trains W on 200 data sets for each of eleven dimensions and counts the runs that end on "
                 "globally and on locally optimal tokens.",
-            .seconds = 4,
+            .seconds = 2.5,
             .quick_seconds = 0.3};
   }
 
@@ -171,10 +171,8 @@ class P3Global final : public Experiment {
         "The settings of the published figure are not known. The shares are those of an independent "
         "recomputation on the same data; from W = 0 nothing is random, so they agree run by run.",
         "Whether the optimal tokens can be separated at all is decided by a certificate for each problem. "
-        "The "
-        "recomputation's solver gave up on some whose solutions are very large: the few percent more that "
-        "are "
-        "feasible here for d = 2 and 3.",
+        "The recomputation's solver gave up on some whose solutions are very large: the few percent more "
+        "that are feasible here for d = 2 and 3.",
         "The assumption under which global convergence is proved, all tokens are support tokens, holds for "
         "almost no data set below d = 20, where nearly all runs converge globally already."};
     return result;
@@ -327,8 +325,8 @@ class P3Global final : public Experiment {
     figure.series.back().dash = Series::Dash::dotted;
     curve("all tokens are support tokens", 3, [](const MeasuredRun& run) { return run.all_support; });
     figure.description = fmt::format(
-        "Shares against the dimension on a logarithmic axis. The global share rises from {:.3f} at d = {} to "
-        "{:.3f} at d = {}, the local one from {:.3f} to {:.3f}.",
+        "Shares against the dimension on a logarithmic axis. The global share rises from {:.3f} at d = {} "
+        "to {:.3f} at d = {}, the local one from {:.3f} to {:.3f}.",
         figure.series[1].y.front(), columns.front().d, figure.series[1].y.back(), columns.back().d,
         figure.series[0].y.front(), figure.series[0].y.back());
     return figure;

@@ -195,11 +195,10 @@ class P3Local final : public Experiment {
     result.figures = {correlation_figure(all), probability_figure(all)};
     result.remarks = {
         "The second published plot shows the run of W twice: the curve named \"(K, Q)\" is the correlation "
-        "of W "
-        "with the nuclear solution, which stays near .86. The correlation of (K, Q) itself rises to .9965.",
+        "of W with the nuclear solution, which stays near .86. The correlation of (K, Q) itself rises to "
+        ".9965.",
         "The starts were not seeded. Means over runs are compared, with the standard errors of both; where "
-        "the "
-        "spread of the published runs is not known, that of ours stands for it."};
+        "the spread of the published runs is not known, that of ours stands for it."};
     return result;
   }
 
@@ -327,8 +326,7 @@ class P3Local final : public Experiment {
     }
     figure.description = fmt::format(
         "Correlations against the step. In the end W has {:.4f} with the Frobenius and {:.3f} with the "
-        "nuclear "
-        "solution, K Q^T has {:.4f} with the nuclear and {:.3f} with the Frobenius one.",
+        "nuclear solution, K Q^T has {:.4f} with the nuclear and {:.3f} with the Frobenius one.",
         figure.series[0].y.back(), figure.series[1].y.back(), figure.series[2].y.back(),
         figure.series[3].y.back());
     return figure;
@@ -342,9 +340,8 @@ class P3Local final : public Experiment {
                   .y = {.label = "probability"}};
     figure.series = {curve_of(all, of_W, probability, "W"), curve_of(all, of_KQ, probability, "(K, Q)")};
     figure.description = fmt::format(
-        "The mean largest attention probability rises from {:.3f} to {:.4f} at step 300 for W, and to {:.4f} "
-        "at "
-        "step 100 for (K, Q).",
+        "The mean largest attention probability rises from {:.3f} to {:.4f} at step 300 for W, and to "
+        "{:.4f} at step 100 for (K, Q).",
         figure.series[0].y.front(), figure.series[0].y[all.record_at(300)],
         figure.series[1].y[all.record_at(100)]);
     return figure;

@@ -140,9 +140,9 @@ class P3Plane final : public Experiment {
             .item = "figures of gradient descent in the plane",
             .title = "Gradient descent in the plane",
             .summary =
-                "Trains W and (K, Q) on two data sets of dimension 2 and compares their directions with "
-                "the solutions of least Frobenius and nuclear norm.",
-            .seconds = 0.5,
+                "Trains W and (K, Q) on two data sets of dimension 2 and compares their directions with the "
+                "solutions of least Frobenius and nuclear norm.",
+            .seconds = 0.4,
             .quick_seconds = 0.1};
   }
 
@@ -165,16 +165,12 @@ class P3Plane final : public Experiment {
     }
     result.remarks = {
         "The second data set shows what eps does: W stands still at norm 60 once gradients are below 1e-16, "
-        "and "
-        "its direction with it. Without eps the norm goes on to 200 and the direction converges.",
+        "and its direction with it. Without eps the norm goes on to 200 and the direction converges.",
         "The penalty of 2.2e-16 in the loss of (K, Q) is not a technicality. Once the loss is as small, "
-        "descent "
-        "stays at the minimum of loss and penalty, a point of the regularisation path of the nuclear norm, "
-        "and "
-        "all starts agree. Without it the direction is that of descent itself, which in the second data set "
-        "(nuclear solution of rank 2) is late where K starts nearly singular: the smaller singular value "
-        "must "
-        "grow from almost nothing."};
+        "descent stays at the minimum of loss and penalty, a point of the regularisation path of the "
+        "nuclear norm, and all starts agree but for a step back and forth about it. Without the penalty the "
+        "direction is that of descent itself, which in the second data set (nuclear solution of rank 2) is "
+        "late where K starts nearly singular: the smaller singular value must grow from almost nothing."};
     return result;
   }
 
@@ -327,8 +323,8 @@ class P3Plane final : public Experiment {
     }
     figure.series.push_back(std::move(middle));
     figure.caption =
-        "W turns to the solution of least Frobenius norm, K Q^T to that of least nuclear norm; "
-        "the band holds all starts of K.";
+        "W turns to the solution of least Frobenius norm, K Q^T to that of least nuclear norm; the band "
+        "holds all starts of K.";
     figure.description = fmt::format(
         "One minus the correlation against the step, both logarithmic. At step 2,000 W is at {:.2g} ({:.2g} "
         "without eps), the median start of K Q^T at {:.2g}, the worst at {:.2g}.",
@@ -377,14 +373,12 @@ class P3Plane final : public Experiment {
       figure.series.push_back(direction("nuclear solution", nuclear, Series::Dash::dotted));
     }
     figure.caption =
-        "The path of W z for each query, scaled to the size of the tokens, and the directions of "
-        "the two solutions. A token's attention grows with its component along W z.";
+        "The path of W z for each query, scaled to the size of the tokens, and the directions of the two "
+        "solutions. A token's attention grows with its component along W z.";
     figure.description = fmt::format(
         "Tokens of two sequences in the plane with optimal tokens {}, the path of W z during training and "
-        "the "
-        "directions of both max-margin solutions; after 2,000 steps W has correlation {:.5f} with the "
-        "Frobenius "
-        "solution and {:.5f} with the nuclear one.",
+        "the directions of both max-margin solutions; after 2,000 steps W has correlation {:.5f} with the "
+        "Frobenius solution and {:.5f} with the nuclear one.",
         known.optimal, correlation(frobenius, path.last().W), correlation(nuclear, path.last().W));
     return figure;
   }

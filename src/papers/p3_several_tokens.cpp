@@ -14,16 +14,11 @@
 // W_dir alone, and with the SVM of a single token per sequence, that of the largest probability. Starts were not seeded:
 // which data sets are accepted differs in part, and means are compared within their standard errors.
 #include "papers/experiments.hpp"
+#include "papers/several_tokens_study.hpp"
 #include "papers/training_set.hpp"
-#include "papers/workers.hpp"
-#include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/head_data.hpp>
-#include <attmirror/margin/general_svm.hpp>
-#include <attmirror/mirror/direction.hpp>
 
 #include <array>
 #include <cmath>
-#include <deque>
 
 #include <fmt/format.h>
 
@@ -31,171 +26,7 @@ namespace attmirror {
 
 namespace {
 
-constexpr GradientDescent published_rule{
-    .lr = 0.1, .normalized = true, .eps = EpsPolicy::paper, .jacobian = Jacobian::safe};
-constexpr double masked_threshold = 1e-6;  // kept_threshold is 1e-3
-constexpr std::int64_t steps = 2000;       // before the last one, at which probabilities are read
-
-enum Target : std::size_t { equivalent, direction, single_token };
-constexpr std::array target_names{"W_fin + R W_dir", "W_dir", "the SVM of one token each"};
-
-Initialization start_of(std::uint64_t seed) { return {.kind = InitKind::uniform, .seed = seed}; }
-
-// A training that passed the rules, and what it is compared with.
-struct Accepted {
-  std::uint64_t seed = 0;
-  double largest_masked = 0, kept_per_sequence = 0;
-  double R = 0;
-  std::array<std::vector<double>, 3> distances{};  // [target][record]: 1 - correlation
-};
-
-struct Study {
-  std::int64_t d = 0;
-  std::vector<Accepted> accepted{};
-  std::uint64_t tried = 0;                     // seeds 0 to tried - 1
-  std::ptrdiff_t infeasible = 0, stopped = 0;  // problems of trainings that passed the other rules
-};
-
-std::vector<std::int64_t> record_steps() {
-  std::vector<std::int64_t> list;
-  for (std::int64_t it = 0; it <= steps; it += 100)
-    list.push_back(it + 1);  // weights are stored after the step
-  return list;
-}
-
-struct Candidate {
-  Dataset data;
-  std::uint64_t seed;
-  std::vector<Vector> probabilities;
-  Selection selected;
-};
-
-// Trains the next data sets and keeps those whose probabilities pass, in the order of seeds.
-std::deque<Candidate> candidates(const ExperimentContext& context, std::int64_t d, std::uint64_t first,
-                                 std::uint64_t count) {
-  TrainingSet set;
-  std::vector<std::uint64_t> seeds;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    Dataset data = generate(ReluHeadData{.samples = 3, .tokens = 4, .dim = d, .seed = seed});
-    if (std::ranges::find(data.labels(), -1.0) == data.labels().end()) continue;
-    set.add(set.keep(std::move(data)), W{}, {.head = ReluHead{}}, published_rule,
-            {.steps = steps, .record = RecordSchedule::none(), .init = start_of(seed)});
-    seeds.push_back(seed);
-  }
-  const std::vector<Run> runs = train_all(context, set.tasks());
-  std::deque<Candidate> passed;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::vector<Vector> s = attention_probabilities(set.model(i), runs[i].last());
-    bool between = false, masked = false;
-    for (const Vector& one : s) {
-      between = between || ((one.array() > masked_threshold) && (one.array() <= kept_threshold)).any();
-      masked = masked || (one.array() <= masked_threshold).any();
-    }
-    if (!between && masked) passed.push_back({set.data(i), seeds[i], std::move(s), runs[i].selected});
-  }
-  return passed;
-}
-
-// W_fin and W_dir of a training with these probabilities.
-std::array<MarginTask, 2> general_problems(const Dataset& data, const std::vector<Vector>& probabilities) {
-  const KeptTokens kept = kept_tokens(probabilities);
-  std::vector<Vector> logits;  // those of masked tokens do not matter, but must not be infinite
-  for (const Vector& s : probabilities) logits.push_back(s.array().max(1e-300).log());
-  return {MarginTask{&data, GeneralFiniteSvm{kept, logits}, Norm::frobenius()},
-          MarginTask{&data, GeneralDirectionSvm{kept}, Norm::frobenius()}};
-}
-
-// The three problems of each candidate; then the path of those that have solutions.
-void compare(const ExperimentContext& context, const std::deque<Candidate>& passed, Study& column) {
-  std::vector<MarginTask> problems;
-  TrainingSet set;
-  for (const Candidate& one : passed) {
-    std::ranges::copy(general_problems(one.data, one.probabilities), std::back_inserter(problems));
-    problems.push_back({&one.data, AttentionSvm{one.selected}, Norm::frobenius()});
-    set.add(one.data, W{}, {.head = ReluHead{}}, published_rule,
-            {.steps = steps + 1, .record = RecordSchedule::at(record_steps()), .init = start_of(one.seed)});
-  }
-  const std::vector<MarginSolution> solutions = solve_all(context.part(0, 0.3), problems);
-  const std::vector<Run> runs = train_all(context.part(0.3, 1), set.tasks());
-  for (std::size_t i = 0; i < passed.size(); ++i) {
-    bool solved = true;
-    for (std::size_t k = 3 * i; k < 3 * i + 3; ++k) {
-      column.infeasible += solutions[k].status == Status::infeasible;
-      column.stopped += solutions[k].status == Status::stopped;
-      solved = solved && solutions[k].status == Status::certified;
-    }
-    if (!solved) continue;
-    Accepted one{.seed = passed[i].seed};
-    for (const Vector& s : passed[i].probabilities) {
-      for (const double probability : s)
-        if (probability <= masked_threshold) one.largest_masked = std::max(one.largest_masked, probability);
-      one.kept_per_sequence += static_cast<double>((s.array() > masked_threshold).count()) / 3;
-    }
-    const SvmEquivalent best = svm_equivalent(solutions[3 * i].W, solutions[3 * i + 1].W, runs[i].last().W);
-    one.R = best.R;
-    for (const Record& record : runs[i].records) {
-      one.distances[equivalent].push_back(1 - correlation(best.W, record.parameters.W));
-      one.distances[direction].push_back(1 - correlation(solutions[3 * i + 1].W, record.parameters.W));
-      one.distances[single_token].push_back(1 - correlation(solutions[3 * i + 2].W, record.parameters.W));
-    }
-    column.accepted.push_back(std::move(one));
-  }
-}
-
-// The first `count` accepted trainings once more, without eps and ten times as long: 1 - correlation with W_fin + R W_dir
-// of the tokens kept then.
-std::vector<double> without_eps(const ExperimentContext& context, const Study& study, std::size_t count) {
-  TrainingSet set;
-  for (std::size_t i = 0; i < std::min(count, study.accepted.size()); ++i) {
-    const std::uint64_t seed = study.accepted[i].seed;
-    set.add(set.keep(generate(ReluHeadData{.samples = 3, .tokens = 4, .dim = study.d, .seed = seed})), W{},
-            {.head = ReluHead{}}, GradientDescent{.lr = 0.1, .normalized = true},
-            {.steps = 10 * steps, .record = RecordSchedule::none(), .init = start_of(seed)});
-  }
-  const std::vector<Run> runs = train_all(context.part(0, 0.9), set.tasks());
-  std::vector<MarginTask> problems;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    std::ranges::copy(general_problems(set.data(i), attention_probabilities(set.model(i), runs[i].last())),
-                      std::back_inserter(problems));
-  const std::vector<MarginSolution> solutions = solve_all(context.part(0.9, 1), problems);
-  std::vector<double> distances;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const MarginSolution &finite = solutions[2 * i], &dir = solutions[2 * i + 1];
-    distances.push_back(
-        finite.status == Status::certified && dir.status == Status::certified
-            ? 1 - correlation(svm_equivalent(finite.W, dir.W, runs[i].last().W).W, runs[i].last().W)
-            : std::nan(""));
-  }
-  return distances;
-}
-
-// `expected`: tries that it will take, for the progress only.
-Study measure(const ExperimentContext& context, std::int64_t d, std::size_t wanted, double expected) {
-  Study column{.d = d};
-  std::deque<Candidate> passed;
-  // In batches, of a size that does not depend on the number of threads; what comes after the last one is left out.
-  const std::uint64_t batch = context.quick() ? 128 : 1024;
-  while (passed.size() < wanted) {
-    const auto at = [&](std::uint64_t tried) {
-      return std::min(0.95, 0.95 * static_cast<double>(tried) / expected);
-    };
-    for (Candidate& one :
-         candidates(context.part(at(column.tried), at(column.tried + batch)), d, column.tried, batch))
-      passed.push_back(std::move(one));
-    column.tried += batch;
-  }
-  while (passed.size() > wanted) passed.pop_back();
-  column.tried = passed.back().seed + 1;
-  compare(context.part(0.95, 1), passed, column);
-  return column;
-}
-
-std::vector<double> distances_at(const Study& study, Target target, std::int64_t it) {
-  std::vector<double> values;
-  for (const Accepted& one : study.accepted)
-    values.push_back(one.distances[target][static_cast<std::size_t>(it / 100)]);
-  return values;
-}
+using namespace several_tokens;
 
 // What is known of one d: recomputed, and read off the figure (NaN: not known).
 struct KnownStudy {
@@ -222,7 +53,7 @@ class P3SeveralTokens final : public Experiment {
             .summary =
                 "Trains attention under a ReLU head on 48,000 data sets, takes the 500 of each dimension in "
                 "which tokens are either kept or masked, and compares W with the general SVM.",
-            .seconds = 13,
+            .seconds = 11,
             .quick_seconds = 0.3};
   }
 
@@ -245,8 +76,8 @@ class P3SeveralTokens final : public Experiment {
         {"training", "normalised gradient descent, lr 0.1, eps 2.2e-16, 2,001 steps"},
         {"start", "uniform in +-1/sqrt(d), seed of the data"},
         {"accepted",
-         "a label is -1; every probability at step 2,000 is above 1e-3 or at most 1e-6, some are at "
-         "most 1e-6; the SVMs have solutions"}};
+         "a label is -1; every probability at step 2,000 is above 1e-3 or at most 1e-6, some are at most "
+         "1e-6; the SVMs have solutions"}};
     for (std::size_t k = 0; k < studies.size(); ++k) study_findings(known[k], studies[k], result.findings);
     overall_findings(studies, result.findings);
     longer_finding(studies.back(), longer, result.findings);
@@ -254,17 +85,14 @@ class P3SeveralTokens final : public Experiment {
     result.figures = {path_figure(studies), scatter_figure(studies)};
     result.remarks = {
         "W comes nearer to W_fin + R W_dir than to W_dir alone, and both are far nearer than the SVM of one "
-        "token "
-        "each: a nonlinear head does keep several tokens.",
+        "token each: a nonlinear head does keep several tokens.",
         "The means are much larger than the medians. Where the largest masked probability is still 1e-9 or "
-        "more, "
-        "training is on its way and 1 - correlation is up to tenths; where it is 1e-15, about 2e-3 are left, "
-        "because eps stops the weights there: without it, and ten times as long, the distance goes on to "
-        "fall.",
+        "more, training is on its way and 1 - correlation is up to tenths; where it is 1e-15, about 2e-3 "
+        "are left, because eps stops the weights there: without it, and ten times as long, the distance "
+        "goes on to fall.",
         "Starts were not seeded, so that a data set accepted here may have been skipped there; numbers and "
-        "means agree "
-        "within their standard errors. Where the spread of the original's runs is not known, ours stands for "
-        "it."};
+        "means agree within their standard errors. Where the spread of the original's runs is not known, "
+        "ours stands for it."};
     return result;
   }
 
@@ -431,8 +259,9 @@ class P3SeveralTokens final : public Experiment {
     Figure figure{.id = "paths",
                   .title = "W turns to W_fin + R W_dir",
                   .caption =
-                      "Mean 1 - correlation of W with the general SVM, with its direction alone and with the "
-                      "SVM of one token each, for the smallest and the largest d; bands are standard errors.",
+                      "Mean 1 - correlation of W with the general SVM, with its direction alone and with "
+                      "the SVM of one token each, for the smallest and the largest d; bands are standard "
+                      "errors.",
                   .x = {.label = "step"},
                   .y = {.label = "1 - correlation", .scale = Axis::Scale::log}};
     const std::array dashes{Series::Dash::solid, Series::Dash::dashed, Series::Dash::dotted};
@@ -452,8 +281,7 @@ class P3SeveralTokens final : public Experiment {
       }
     figure.description = fmt::format(
         "One minus the correlation against the step. At step 2,000: d = {}: {:.4f}, {:.4f} and {:.3f}; d = "
-        "{}: "
-        "{:.4f}, {:.4f} and {:.3f} for W_fin + R W_dir, W_dir and one token each.",
+        "{}: {:.4f}, {:.4f} and {:.3f} for W_fin + R W_dir, W_dir and one token each.",
         studies.front().d, figure.series[0].y.back(), figure.series[1].y.back(), figure.series[2].y.back(),
         studies.back().d, figure.series[3].y.back(), figure.series[4].y.back(), figure.series[5].y.back());
     return figure;
@@ -490,8 +318,8 @@ class P3SeveralTokens final : public Experiment {
     }
     figure.description = fmt::format(
         "A scatter plot of the first 250 runs of each d, both axes logarithmic. The median of 1 - "
-        "correlation is "
-        "{:.1e} where masked probabilities are at most 1e-15 and {:.1e} where one is above 1e-9.{}",
+        "correlation is {:.1e} where masked probabilities are at most 1e-15 and {:.1e} where one is above "
+        "1e-9.{}",
         median_of(masked), median_of(unfinished), outcome);
     return figure;
   }

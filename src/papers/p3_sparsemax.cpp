@@ -110,7 +110,7 @@ class P3Sparsemax final : public Experiment {
         .summary =
             "Trains attention under v^T u - lambda |u|^2 on orthonormal tokens and compares the tokens it "
             "keeps, and their probabilities, with the closed form.",
-        .seconds = 2,
+        .seconds = 1,
         .quick_seconds = 0.3};
   }
 
@@ -154,14 +154,11 @@ class P3Sparsemax final : public Experiment {
     result.figures = {probability_figure(scores(set.data(1), 0), drawn), kept_figure(results)};
     result.remarks = {
         "The original's code has a mode for this head, which cannot be run; nothing is published to compare "
-        "with but "
-        "the closed form.",
+        "with but the closed form.",
         "lambda decides how many tokens are kept: one for small lambda, all four for large.",
         "The closed form is the global optimum of each sequence by itself. One W serves all sequences, and "
-        "where two "
-        "queries are nearly opposite, a few percent of the sequences lose a token for good that the closed "
-        "form keeps. "
-        "Neither more steps nor smaller ones change that: they are local optima."};
+        "where two queries are nearly opposite, a few percent of the sequences lose a token for good that "
+        "the closed form keeps. Neither more steps nor smaller ones change that: they are local optima."};
     return result;
   }
 
@@ -283,8 +280,8 @@ class P3Sparsemax final : public Experiment {
       error = std::max(error, (drawn[l] - sparsemax(gamma / (2 * lambdas[l]))).lpNorm<Eigen::Infinity>());
     figure.description = fmt::format(
         "Probabilities of four tokens against lambda on a logarithmic axis: the closed form as lines, "
-        "trained ones as "
-        "points, which differ by at most {:.1e}. At lambda = 0.1 {} token(s) are kept, at lambda = 2 {}.",
+        "trained ones as points, which differ by at most {:.1e}. At lambda = 0.1 {} token(s) are kept, at "
+        "lambda = 2 {}.",
         error, (drawn.front().array() >= kept_threshold).count(),
         (drawn.back().array() >= kept_threshold).count());
     return figure;

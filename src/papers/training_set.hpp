@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
