@@ -10,6 +10,7 @@
 // The second published plot names its curves "W" and "(K, Q)". Both are of the run of W: its correlation with either
 // solution. The curve of (K, Q) is the one below.
 #include "papers/experiments.hpp"
+#include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -136,14 +137,10 @@ Measured measure(const ExperimentContext& context, std::uint64_t seeds, std::uin
 
 // The published means are over 100 runs; where their spread is not known, it is taken to be that of ours.
 Finding mean_finding(std::string quantity, const Known& known, const Mean& ours) {
-  return {.quantity = std::move(quantity),
-          .published = known.mean,
-          .source = Source::recomputed,
-          .ours = ours.value,
-          .standard_error = ours.error,
-          .published_error = (std::isnan(known.deviation) ? ours.deviation : known.deviation) / 10,
-          .reading = known.reading,
-          .tolerance = Tolerance::standard_errors(3)};
+  Finding finding = to_errors(std::move(quantity), known.mean, ours, Source::recomputed,
+                              (std::isnan(known.deviation) ? ours.deviation : known.deviation) / 10);
+  finding.reading = known.reading;
+  return finding;
 }
 
 // How far the mean of a probability is from 1 is decided by the one or two runs that are late: a spread says nothing.

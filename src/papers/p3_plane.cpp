@@ -10,6 +10,7 @@
 // than that: once the loss is as small, descent stays at the minimum of both, which is a point of the regularisation path
 // of the nuclear norm. All starts then agree to four digits after 2,000 steps; without the penalty some are far behind.
 #include "papers/experiments.hpp"
+#include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -108,13 +109,6 @@ Finding known_entries(const std::string& name, const std::array<double, 4>& publ
           .digits = 2};
 }
 
-Finding known_text(std::string quantity, std::string published, std::string ours) {
-  return {.quantity = std::move(quantity),
-          .source = Source::recomputed,
-          .published_text = std::move(published),
-          .ours_text = std::move(ours)};
-}
-
 // The published run had some start; ours are many. It is one of them if it lies among them.
 Finding among_starts(std::string quantity, double published, const std::vector<double>& ours) {
   const double middle = median_of(ours);
@@ -206,16 +200,15 @@ class P3Plane final : public Experiment {
     const auto of = [&](const char* what) { return fmt::format("{}: {}", known.name, what); };
 
     std::vector<Finding>& findings = result.findings;
-    findings.push_back(known_text(of("optimal tokens"), known.optimal, to_string(optimal)));
-    findings.push_back(
-        known_text(of("tokens that W selects"), known.optimal, to_string(runs[path].selected)));
+    findings.push_back(same_text(of("optimal tokens"), known.optimal, to_string(optimal)));
+    findings.push_back(same_text(of("tokens that W selects"), known.optimal, to_string(runs[path].selected)));
     findings.push_back(known_digits(of("least Frobenius norm"), known.frobenius, 5, frobenius.norm));
     findings.push_back(known_entries(of("its solution W"), known.frobenius_W, 1e-5, frobenius.W));
     findings.push_back(known_digits(of("least nuclear norm"), known.nuclear, 5, nuclear.norm));
     // A relative gap g leaves entries uncertain by about sqrt(g) of the norm: ours by 1e-4, the reference's by more.
     findings.push_back(known_entries(of("its solution W*"), known.nuclear_W, 1e-4, nuclear.W));
-    findings.push_back(known_text(of("rank of W*"), fmt::format("{}", known.nuclear_rank),
-                                  fmt::format("{}", relative_rank(nuclear.singular_values, 1e-4))));
+    findings.push_back(same_text(of("rank of W*"), fmt::format("{}", known.nuclear_rank),
+                                 fmt::format("{}", relative_rank(nuclear.singular_values, 1e-4))));
     findings.push_back(
         {.quantity = of("larger gap of the two certificates"),
          .ours = std::max(frobenius.gap, nuclear.gap),
