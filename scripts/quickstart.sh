@@ -30,11 +30,10 @@ quietly "configuring" cmake --preset release "${options[@]}"
 quietly "building" cmake --build --preset release --target attmirror_command
 
 out=out/quickstart
-mkdir -p "$out"
 # 1 says that some numbers differ (the table says which, and the page why), or that an experiment failed.
 status=0
-build/release/bin/attmirror reproduce all --quick -o "$out" | tee "$out/table.txt" || status=$?
-if [[ $status -gt 1 ]] || grep -q '  failed: ' "$out/table.txt"; then exit "$status"; fi
+build/release/bin/attmirror reproduce all --quick -o "$out" | tee build/quickstart_table.txt || status=$?
+if [[ $status -gt 1 ]] || grep -q '  failed: ' build/quickstart_table.txt; then exit "$status"; fi
 cat <<END
 
 The page          $out/report.html   (open it in a browser; figures and tables are in $out/figures and $out/tables)

@@ -307,6 +307,9 @@ void check_folder(const PathCommand& options) {
   std::error_code none;
   if (std::filesystem::exists(options.output, none) && !std::filesystem::is_directory(options.output, none))
     throw bad_input(fmt::format("{} is a file: expected a folder", options.output.string()));
+  if (std::filesystem::exists(options.output / "results", none))
+    throw bad_input(
+        fmt::format("{} holds results of experiments: give another folder", options.output.string()));
   check_path_folder(options.output);
   if (holds_path(options.output) && !options.overwrite)
     throw bad_input(

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -29,6 +30,35 @@ struct ReportCommand {
   bool overwrite = false;
 };
 
+// By the line that every page of ours has near its beginning.
+bool is_page(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string head(2048, '\0');
+  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head.find("<meta name=\"generator\" content=\"attmirror") != std::string::npos;
+}
+
+bool is_within(const fs::path& file, const fs::path& folder) {
+  const auto [end, rest] = std::ranges::mismatch(folder, file);
+  return end == folder.end();
+}
+
+// The page must not take the place of what it is about. A folder of reproduce has a page of its own, which may be replaced.
+void check_sources(const ReportCommand& options) {
+  const fs::path output = fs::weakly_canonical(options.output);
+  for (const fs::path& source : options.sources) {
+    const fs::path own = fs::weakly_canonical(source);
+    const bool its_page = source_kind(source) == SourceKind::reproduction && output == own / "report.html";
+    if (is_within(output, own) && !its_page)
+      throw bad_input(fmt::format("output is {}, which is {} {}: expected another place",
+                                  options.output.string(), output == own ? "the source" : "within the source",
+                                  source.string()));
+  }
+  if (fs::exists(output) && !is_page(output))
+    throw bad_input(fmt::format("{} is there already and is no page of attmirror: give another file",
+                                options.output.string()));
+}
+
 // What is there already is somebody's, also beside the page.
 void check_targets(const Page& page, const ReportCommand& options) {
   const std::vector<fs::path> files = page_files(page, options.output);
@@ -45,6 +75,7 @@ int run_report(const ReportCommand& options) {
     throw bad_input(
         fmt::format("output is {}, a folder: expected a file such as report.html", options.output.string()));
   Page page = page_of(options.sources);
+  check_sources(options);
   if (!options.title.empty()) page.title = options.title;
   check_targets(page, options);
   const std::vector<fs::path> files = write_page(page, options.output);

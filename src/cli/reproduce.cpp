@@ -32,6 +32,22 @@ struct ReproduceCommand {
 
 std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 1 ? 1 : 0); }
 
+// Lines of at most 98 columns, each after `indent`.
+std::string wrapped(const std::string& text, const std::string& indent) {
+  std::string result, line = indent;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t space = std::min(text.find(' ', from), text.size());
+    const std::string word = text.substr(from, space - from);
+    if (line.size() > indent.size() && display_width(line) + 1 + display_width(word) > 98) {
+      result += line + "\n";
+      line = indent;
+    }
+    line += (line.size() > indent.size() ? " " : "") + word;
+    from = space + 1;
+  }
+  return result + line + "\n";
+}
+
 int run_list(const ReproduceCommand& options) {
   if (!options.ids.empty() || !options.output.empty() || options.quick || options.resume || options.overwrite)
     throw bad_input("--list is given together with something to run: expected one of them");
@@ -51,17 +67,17 @@ int run_list(const ReproduceCommand& options) {
     print_json({{"status", "done"}, {"experiments", list}});
     return done;
   }
-  Table table;
-  table.columns = {{"id", Align::left}, {"paper", Align::left}, {"reproduces", Align::left}, {"time"},
-                   {"quick"},           {"what", Align::left}};
+  std::string text;
   for (const Experiment* experiment : experiments()) {
     const ExperimentInfo info = experiment->info();
     const bool runs = info.out_of_scope.empty();
-    table.rows.push_back({info.id, info.paper, info.item, runs ? seconds_text(info.seconds) : "–",
-                          runs ? seconds_text(info.quick_seconds) : "–",
-                          runs ? info.summary : "out of scope: " + info.out_of_scope});
+    text += fmt::format(
+        "{:<18} {:<11} {}{}\n", info.id, info.paper, info.item,
+        runs ? fmt::format("  ({}, quick {})", seconds_text(info.seconds), seconds_text(info.quick_seconds))
+             : std::string());
+    text += wrapped(runs ? info.summary : "Out of scope: " + info.out_of_scope, "    ");
   }
-  print(to_text(table) + "\nTimes are for two cores. attmirror reproduce all -o out/ does them all.\n");
+  print(text + "\nTimes are for two cores. attmirror reproduce all -o out/ does them all.\n");
   return done;
 }
 
@@ -172,6 +188,9 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
     if (report.outcome == ExperimentOutcome::done) text += to_text(screen_table(report)) + "\n";
     if (report.outcome == ExperimentOutcome::failed)
       text += fmt::format("{}  failed: {}\n\n", report.info.id, report.error);
+    if (report.outcome == ExperimentOutcome::out_of_scope)
+      text +=
+          fmt::format("{}  out of scope:\n{}\n", report.info.id, wrapped(report.info.out_of_scope, "    "));
   }
   return text + to_text(overview_table(reports)) + "\n";
 }

@@ -1,5 +1,6 @@
 #include "descent/ball_solver.hpp"
 #include "descent/pulse_timer.hpp"
+#include <attmirror/attention/gradient.hpp>
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/random.hpp>
@@ -49,6 +50,16 @@ Parameters complete(const Attention& model, const Parameters& given) {
   });
   ParameterBlocks(model.blocks()).assign(start);  // shapes and finiteness
   return start;
+}
+
+// A loss that no weights change has no path: v = 0, or sequences whose tokens are all equal.
+void check_dependence(const Attention& model) {
+  if (model.is_trained(Block::v)) return;
+  const Parameters any = initial_parameters(model, {.kind = InitKind::normal, .std = 1, .seed = 0});
+  const Parameters gradient = loss_and_gradient(model, any).gradient;
+  for (const Block block : model.trained())
+    if (!visit_block(gradient, block, [](const auto& m) { return m.isZero(0); })) return;
+  throw bad_input("the gradient of the loss is 0: v is 0, or all tokens of each sequence are equal");
 }
 
 Parameters random_start(const Attention& model, std::uint64_t seed) {
@@ -285,7 +296,13 @@ void PathOptions::validate(const Attention& model) const {
   if (max_evaluations < 1)
     throw bad_input(fmt::format("max_evaluations is {}: expected 1 or more", max_evaluations));
   if (threads < 0) throw bad_input(fmt::format("threads is {}: expected 0 or more", threads));
-  for (const Parameters& one : given) complete(model, one);
+  for (const Parameters& one : given) {
+    const Parameters start = complete(model, one);
+    for (const Block block : model.trained())
+      if (block != Block::v && visit_block(start, block, [](const auto& m) { return m.isZero(0); }))
+        throw bad_input(fmt::format("a start has {} = 0: expected a direction", to_string(block)));
+  }
+  check_dependence(model);
   if (model.is_trained(Block::K) != model.is_trained(Block::Q))
     throw bad_input("one of K and Q is trained: a path of (K,Q) needs both");
   if (model.penalty() != 0)

@@ -39,6 +39,10 @@ Finding relative(std::string quantity, double published, double ours, double tol
   return finding;
 }
 
+std::ptrdiff_t rank_of(const MarginSolution& svm) {
+  return (svm.singular_values.array() > 1e-4 * svm.singular_values(0)).count();
+}
+
 class SettingB final : public Experiment {
  public:
   ExperimentInfo info() const override {
@@ -65,7 +69,7 @@ class SettingB final : public Experiment {
                                      .eps = EpsPolicy::paper,
                                      .jacobian = Jacobian::safe},
                        {.steps = reference.steps,
-                        .record = RecordSchedule::at(log_steps(reference.steps, 25, {99, 100})),
+                        .record = RecordSchedule::at(log_steps(reference.steps, 25, {99, 100, 900})),
                         .keep = Keep::parameters}});
     const std::vector<Run> runs = train_all(context.part(0, 0.8), tasks);
 
@@ -74,7 +78,7 @@ class SettingB final : public Experiment {
                   .title = "Two entries of W along the training, and their max-margin directions",
                   .caption =
                       "Solid: the path from W = 0. Dotted: the ray of the max-margin solution in the same "
-                      "geometry. Each path turns to its own ray.",
+                      "geometry. Each path ends nearly parallel to its own ray.",
                   .equal_axes = false};
     figure.x.label = "W[1,2]";
     figure.y.label = "W[3,4]";
@@ -100,7 +104,10 @@ class SettingB final : public Experiment {
       findings.push_back(relative("W[1,2]" + at, reference.W12, W(1, 2), 1e-3, 4));
       findings.push_back(relative("W[3,4]" + at, reference.W34, W(3, 4), 1e-3, 4));
       findings.push_back(to_decimals("D from the max-margin solution" + at, reference.D, D, 5));
-      findings.push_back(at_most("relative gap of the solution, " + p, 1e-10, svm.gap));
+      Finding gap = new_number("relative gap of the solution, " + p, svm.gap);
+      gap.note = svm.status == Status::certified ? "certified" : "not certified";
+      gap.digits = 2;
+      findings.push_back(gap);
 
       Series line{.name = p, .color = static_cast<int>(k)}, ray{.name = "max-margin, " + p};
       ray.dash = Series::Dash::dotted;
@@ -125,7 +132,24 @@ class SettingB final : public Experiment {
     const MarginSolution nuclear = max_margin(data, optimal, Norm::schatten(1));
     result.findings.push_back(
         relative("least nuclear norm of the optimal tokens", 4.635479, nuclear.norm, 1e-6, 7));
+    result.findings.push_back(same_text("rank of that solution", "3", std::to_string(rank_of(nuclear))));
     const Run& gd = runs[1];
+    result.findings.push_back(to_decimals("|W| at step 900, p = 2", 86.5, record_at(gd, 900).norm, 1));
+    result.findings.push_back(to_decimals("|W| at step 2000, p = 2", 98.3, gd.norm, 1));
+    const double data_published[] = {.296722, .119758, .027672, .881083, -.033817,
+                                     .073967, .211180, .545044, -.097153};
+    for (int i = 0; i < 9; ++i) {
+      const int c = i % 3;
+      const double ours = i < 3   ? data.decoder().eigen()(0, c)
+                          : i < 6 ? data.tokens(0).eigen()(0, c)
+                                  : data.queries().eigen()(0, c);
+      result.findings.push_back(to_decimals(fmt::format("the data: {}[{}]",
+                                                        i < 3   ? "v"
+                                                        : i < 6 ? "X[0][0]"
+                                                                : "Z[0]",
+                                                        c),
+                                            data_published[i], ours, 6));
+    }
     const Record& before_100 = record_at(gd, 99);
     result.findings.push_back(to_decimals("loss at the start", .68016122, record_at(gd, 0).loss, 8));
     // The reference reads loss and probability before a step and the norm after it.
@@ -138,6 +162,12 @@ class SettingB final : public Experiment {
                             {"start", "W(0) = 0"},
                             {"optimizer", "normalised mirror descent, lr 0.1, eps 2.2e-16 in the norm"},
                             {"p and steps", "1.75: 1500, 2: 2000, 3: 20000"}};
+    result.remarks = {
+        "The last steps for p = 1.75 and 2 happen where gradients are near the eps of the norm, and there "
+        "the form of the "
+        "softmax Jacobian matters: the reference has the pairwise form, as here. With the textbook form, as "
+        "automatic "
+        "differentiation rounds it, W[1,2] ends about 0.8 % and W[3,4] about 2 % away."};
     context.progress(1);
     return result;
   }

@@ -118,8 +118,10 @@ class SettingC final : public Experiment {
     const std::string at = fmt::format(", {}, step {}", p, reference.steps);
     findings.push_back(to_decimals("D of W" + at, reference.D_W, distance_W(run.last()), 5));
     findings.push_back(to_decimals("D of v" + at, reference.D_v, distance_v(run.last()), 5));
-    findings.push_back(at_most("larger relative gap of the two solutions, " + p, 1e-10,
-                               std::max(attention.gap, decoder.gap)));
+    Finding gap =
+        new_number("larger relative gap of the two solutions, " + p, std::max(attention.gap, decoder.gap));
+    gap.digits = 2;
+    findings.push_back(gap);
 
     Series weights{.name = "W, " + p, .color = color}, head{.name = "v, " + p, .color = color};
     head.dash = Series::Dash::dashed;

@@ -93,7 +93,7 @@ class Lemma final : public Experiment {
       }
       result.findings.push_back(
           at_most(fmt::format("{} loss: largest relative deviation in 1,000 steps", name), 1e-12, largest));
-      result.findings.push_back(at_least(fmt::format("{} loss: how far p has moved", name), 0.1, furthest));
+      result.findings.push_back(new_number(fmt::format("{} loss: how far p has moved", name), furthest));
       worst = std::max(worst, largest);
       figure.series.push_back(std::move(series));
     }

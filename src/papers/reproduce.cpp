@@ -1,3 +1,4 @@
+// An experiment at a time, each result written as soon as it is there.
 #include "base/stopwatch.hpp"
 #include "base/words.hpp"
 #include <attmirror/base/atomic_file.hpp>
@@ -87,8 +88,15 @@ ExperimentReport run_one(const Experiment& experiment, const ExperimentContext& 
   return report;
 }
 
+// A folder of our own has results/; what lies in any other is not ours to replace.
 void prepare_folder(const fs::path& folder) {
   std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_directory(folder, error))
+    throw bad_input(fmt::format("{} is a file: expected a folder", folder.string()));
+  if (fs::exists(folder, error) && !fs::is_empty(folder, error) &&
+      !fs::is_directory(folder / "results", error))
+    throw bad_input(
+        fmt::format("{} holds other things than results of experiments: give a new folder", folder.string()));
   fs::create_directories(folder / "results", error);
   if (error)
     throw environment_error(

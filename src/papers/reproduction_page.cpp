@@ -118,8 +118,8 @@ Section overview(const std::vector<ExperimentReport>& reports) {
   section.blocks.push_back(Paragraph{
       "A number is reproduced if ours is within the tolerance that its row states. It is an artefact if it "
       "is "
-      "not, and the original's own procedure, repeated here with its defect, does give that number. The "
-      "column "
+      "not, and the original's own procedure, repeated here with its defect, does give that number; "
+      "where the source is a recomputation, the defect is the recomputation's. The column "
       "source says what ours is compared with: a number read off a published figure, one printed by the "
       "paper or "
       "its code, one that independent code recomputed from the published settings (where the paper has "
@@ -139,10 +139,9 @@ std::string verdict_summary(const std::vector<ExperimentReport>& reports) {
   std::ptrdiff_t counts[4] = {};
   for (const ExperimentReport& report : reports)
     for (const Finding& finding : report.result.findings) ++counts[static_cast<int>(judge(finding))];
-  return fmt::format(
-      "{} numbers compared: {} reproduced, {} artefact{} of the original, {} differ{}. Besides, {} new.",
-      counts[0] + counts[1] + counts[2], counts[0], counts[1], counts[1] == 1 ? "" : "s", counts[2],
-      counts[2] == 1 ? "s" : "", counts[3]);
+  return fmt::format("{} numbers compared: {} reproduced, {} artefact{}, {} differ{}. Besides, {} new.",
+                     counts[0] + counts[1] + counts[2], counts[0], counts[1], counts[1] == 1 ? "" : "s",
+                     counts[2], counts[2] == 1 ? "s" : "", counts[3]);
 }
 
 Table overview_table(const std::vector<ExperimentReport>& reports) {

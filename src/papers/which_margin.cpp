@@ -79,7 +79,7 @@ std::vector<Row> rows() {
       {"sign descent", sign_descent(0.1), 10'000, largest},
       {"Signum", signum(0.02), 20'000, largest},
       {"Adam, β₂ = 0.95", Adam{.lr = 0.01, .beta2 = 0.95}, 20'000, largest},
-      {"Adam, β₂ = 0.999", Adam{.lr = 0.01}, 10'000, largest,
+      {"Adam, β₂ = 0.999", Adam{.lr = 0.01}, 20'000, largest,
        "the theorem is about the limit, and this run is far from it: its second moment forgets 0.1 % a step, "
        "gradients "
        "fall faster, and so the steps shrink with them"},
@@ -95,7 +95,7 @@ std::vector<Row> rows() {
        Norm::nuclear()},
       {"Schatten-1.1 mirror descent",
        MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true, .geometry = Geometry::schatten}, 2'000,
-       Norm::nuclear()},
+       Norm::nuclear(), "theory's norm is Schatten-1.1, near to the nuclear one", false},
   };
 }
 
@@ -172,10 +172,14 @@ class WhichMargin final : public Experiment {
         "largest ℓ2 margin and "
         "about 0.4 of the largest ℓ∞ margin.",
         "Two rows are exceptions, and worth knowing. Adam with its usual β₂ = 0.999 does not come near the "
-        "ℓ∞ margin in 10,000 "
+        "ℓ∞ margin in 20,000 "
         "steps: its second moment remembers gradients that were far larger. Muon with five Newton–Schulz "
         "steps falls short of "
-        "the spectral margin, which exact orthogonalisation nearly reaches.",
+        "the spectral margin, which exact orthogonalisation nearly reaches; its steps fall like 1/√k, for "
+        "with "
+        "constant ones it is further off. (With lr 0.01 for 100,000 steps both, on the data of seeds 1 to 8: "
+        "0.880 "
+        "and 0.996.)",
         "Step sizes and numbers of steps were chosen on other data (seeds 1 to 8), so that each method comes "
         "near its "
         "limit.",
@@ -272,7 +276,7 @@ class WhichMargin final : public Experiment {
         nearest.published_text = columns()[predicted].name;
         share.published = 1;
       } else {
-        nearest.note = fmt::format("exact orthogonalisation: {}; {}", columns()[predicted].name, count);
+        nearest.note = count;
       }
       result.findings.push_back(std::move(nearest));
       result.findings.push_back(std::move(share));

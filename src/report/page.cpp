@@ -172,15 +172,25 @@ std::string page_html(const Page& page, std::string_view plotly) {
 
 std::string to_html(const Page& page) { return page_html(page, plotly_source()); }
 
+namespace {
+
+// report.html has figures/ and tables/ beside it, other.html other-figures/ and other-tables/: pages may share a folder.
+std::filesystem::path folder_beside(const std::filesystem::path& page, const std::string& name) {
+  const std::string stem = page.stem().string();
+  return page.parent_path() / (stem == "report" ? name : stem + "-" + name);
+}
+
+}  // namespace
+
 std::vector<std::filesystem::path> page_files(const Page& page, const std::filesystem::path& path) {
   page.validate();
   std::vector<std::filesystem::path> files{path};
   for_each_item(page, [&](const auto& item) {
     if constexpr (std::is_same_v<std::decay_t<decltype(item)>, Figure>) {
-      files.push_back(path.parent_path() / "figures" / (item.id + ".svg"));
+      files.push_back(folder_beside(path, "figures") / (item.id + ".svg"));
     } else {
-      files.push_back(path.parent_path() / "tables" / (item.id + ".csv"));
-      files.push_back(path.parent_path() / "tables" / (item.id + ".tex"));
+      files.push_back(folder_beside(path, "tables") / (item.id + ".csv"));
+      files.push_back(folder_beside(path, "tables") / (item.id + ".tex"));
     }
   });
   return files;

@@ -1,5 +1,6 @@
 // attmirror path: the table, the folder, local paths, refusals and Ctrl-C.
 #include "cli/command.hpp"
+#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/path_folder.hpp>
 #include <attmirror/mirror/direction.hpp>
@@ -161,6 +162,17 @@ TEST_F(PathCommand, WritesWhatIsDoneOnCtrlC) {
   EXPECT_EQ(outcome.code, 130);
   EXPECT_NE(outcome.err.find("interrupted after"), std::string::npos) << outcome.err;
   EXPECT_LT(load_path(out).size(), 400U);
+}
+
+TEST_F(PathCommand, NothingToFollowIsRefused) {
+  const std::string zero = (folder / "zero.npy").string();
+  save_npy(zero, Array({10, 10}, std::vector<double>(100)));
+  expect_refusal({"path", data, "--radii", "1,10", "--start", "file:" + zero}, 2, {"W = 0", "a direction"});
+  NamedArrays arrays = load_npz(data);
+  arrays.at("v") = Array(std::vector<double>(10));
+  const std::string blind = (folder / "blind.npz").string();
+  save_npz(blind, arrays);
+  expect_refusal({"path", blind, "--radii", "1,10"}, 2, {"gradient of the loss is 0"});
 }
 
 }  // namespace

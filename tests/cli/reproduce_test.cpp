@@ -4,6 +4,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <regex>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -29,12 +31,13 @@ class Reproduce : public ::testing::Test {
 TEST_F(Reproduce, ListNamesEveryExperiment) {
   const Outcome text = attmirror_command({"reproduce", "--list"});
   EXPECT_EQ(text.code, 0);
+  const std::string words = std::regex_replace(text.out, std::regex("\\s+"), " ");  // lines are wrapped
   const Json json = answer({"--list"});
   std::size_t count = 0;
   for (const Experiment* experiment : experiments()) {
     const ExperimentInfo info = experiment->info();
     EXPECT_NE(text.out.find(info.id), std::string::npos) << info.id;
-    EXPECT_NE(text.out.find(info.out_of_scope.empty() ? info.summary : info.out_of_scope), std::string::npos)
+    EXPECT_NE(words.find(info.out_of_scope.empty() ? info.summary : info.out_of_scope), std::string::npos)
         << info.id;
     EXPECT_EQ(json.at("experiments").at(count++).at("id"), info.id);
   }
@@ -102,6 +105,16 @@ TEST_F(Reproduce, KilledInTheMiddleGoesOn) {
   const Json json = answer({"p1-setting-b", "p2-joint", "-o", out});
   EXPECT_TRUE(json.at("experiments").at(0).at("from_folder"));
   EXPECT_EQ(json.at("experiments").at(1).at("outcome"), "done");
+}
+
+TEST_F(Reproduce, DoesNotWriteIntoTheFoldersOfOthers) {
+  const std::string own = (folder / "own").string();
+  fs::create_directory(own);
+  std::ofstream(fs::path(own) / "report.html") << "mine";
+  expect_refusal({"reproduce", "p2-losses", "--quick", "-o", own}, 2, {"holds other things"});
+  EXPECT_EQ(file_text(fs::path(own) / "report.html"), "mine");
+  expect_refusal({"reproduce", "p2-losses", "--quick", "-o", (fs::path(own) / "report.html").string()}, 2,
+                 {"is a file: expected a folder"});
 }
 
 TEST_F(Reproduce, AFullDiskIsSaid) {

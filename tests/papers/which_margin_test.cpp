@@ -28,7 +28,7 @@ TEST(WhichMargin, AdamWithALongMemoryAloneDiffersFromTheory) {
   }
   EXPECT_EQ(std::ranges::count_if(quick().findings,
                                   [](const Finding& f) { return judge(f) == Verdict::reproduced; }),
-            30);
+            28);
 }
 
 // The certified optimum is an upper bound: a ratio above 1 would be a direction better than the best.

@@ -58,12 +58,13 @@ struct ReproduceCallbacks {
   std::function<void(const ExperimentReport&)> on_report{};     // each experiment as it ends
 };
 
-// In the order given. Throws Error (environment) where the folder cannot be written, before any work is done.
+// In the order given. Throws Error before any work is done: bad input where the folder holds other things, environment
+// where it cannot be written.
 std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& chosen,
                                         const ReproduceOptions& options = {},
                                         const ReproduceCallbacks& callbacks = {});
 
-// "377 numbers compared: 373 reproduced, 4 artefacts of the original, 0 differ. Besides, 8 new."
+// "377 numbers compared: 373 reproduced, 4 artefacts, 0 differ. Besides, 8 new."
 std::string verdict_summary(const std::vector<ExperimentReport>& reports);
 
 // One line per finding of all experiments; and one line per experiment.

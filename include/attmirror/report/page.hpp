@@ -78,7 +78,8 @@ std::string to_html(const Page& page);
 // What write_page() would write, the page first.
 std::vector<std::filesystem::path> page_files(const Page& page, const std::filesystem::path& path);
 
-// `path` and, in folders beside it, figures/ID.svg, tables/ID.csv and tables/ID.tex, each written atomically. Returns all
+// `path` and, in folders beside it, figures/ID.svg, tables/ID.csv and tables/ID.tex (NAME-figures and NAME-tables for a
+// page NAME.html that is not report.html), each written atomically. Returns all
 // files written, the page first.
 std::vector<std::filesystem::path> write_page(const Page& page, const std::filesystem::path& path);
 
