@@ -363,9 +363,9 @@ class Browser(unittest.TestCase):
             self.until((downloads / name).exists, f"{name} is there")
         time.sleep(0.1)
         for name in ["verdicts.csv", "verdicts.tex"]:
-            self.assertEqual((downloads / name).read_bytes(), (self.folder / "interactive-tables" / name).read_bytes())
+            self.assertEqual((downloads / name).read_bytes(), (self.folder / "static-tables" / name).read_bytes())
         canonical = lambda path: ElementTree.canonicalize(path.read_text("utf-8"))
-        self.assertEqual(canonical(downloads / "rates.svg"), canonical(self.folder / "interactive-figures/rates.svg"))
+        self.assertEqual(canonical(downloads / "rates.svg"), canonical(self.folder / "static-figures/rates.svg"))
         copy = self.browser.find_element(By.CSS_SELECTOR, ".copy")
         self.click(copy)
         self.until(lambda: copy.text == "Copied", "the button says so")
