@@ -32,7 +32,7 @@ std::string heatmap_svg(const Figure& figure, const SvgOptions& options) {
 
   // Names of columns that do not fit side by side are turned.
   const double longest = widest(map.columns, svg_small_size);
-  const bool turned = longest > cell_width - 6;
+  const bool turned = longest > cell_width + 2;  // text_width() is generous
   const double names_height = turned ? std::min(longest, 160.0) + 14 : 26;
   const double height = bottom_of_cells + names_height + (figure.x.label.empty() ? 6 : 28);
 
