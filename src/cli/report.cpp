@@ -38,30 +38,13 @@ bool is_page(const fs::path& file) {
   return head.find("<meta name=\"generator\" content=\"attmirror") != std::string::npos;
 }
 
-bool is_within(const fs::path& file, const fs::path& folder) {
-  const auto [end, rest] = std::ranges::mismatch(folder, file);
-  return end == folder.end();
-}
-
-// The page must not take the place of what it is about. A folder of reproduce has a page of its own, which may be replaced.
-void check_sources(const ReportCommand& options) {
-  const fs::path output = fs::weakly_canonical(options.output);
-  for (const fs::path& source : options.sources) {
-    const fs::path own = fs::weakly_canonical(source);
-    const bool its_page = source_kind(source) == SourceKind::reproduction && output == own / "report.html";
-    if (is_within(output, own) && !its_page)
-      throw bad_input(fmt::format("output is {}, which is {} {}: expected another place",
-                                  options.output.string(), output == own ? "the source" : "within the source",
-                                  source.string()));
-  }
-  if (fs::exists(output) && !is_page(output))
-    throw bad_input(fmt::format("{} is there already and is no page of attmirror: give another file",
-                                options.output.string()));
-}
-
 // What is there already is somebody's, also beside the page.
 void check_targets(const Page& page, const ReportCommand& options) {
   const std::vector<fs::path> files = page_files(page, options.output);
+  // A slip of the hand must not put a page in the place of a database or of weights.
+  if (std::error_code error; fs::exists(options.output, error) && !is_page(options.output))
+    throw bad_input(fmt::format("{} is there already and is no page of attmirror: give another file",
+                                options.output.string()));
   if (!options.overwrite)
     for (const fs::path& file : files)
       if (std::error_code error; fs::exists(file, error))
@@ -75,7 +58,6 @@ int run_report(const ReportCommand& options) {
     throw bad_input(
         fmt::format("output is {}, a folder: expected a file such as report.html", options.output.string()));
   Page page = page_of(options.sources);
-  check_sources(options);
   if (!options.title.empty()) page.title = options.title;
   check_targets(page, options);
   const std::vector<fs::path> files = write_page(page, options.output);

@@ -189,10 +189,10 @@ TEST_F(Report, ReplacesOnlyWhenTold) {
   EXPECT_EQ(attmirror_command({"report", run, "--overwrite", "--quiet", "-o", page}).out, "");
 }
 
-TEST_F(Report, NeverReplacesWhatItIsAbout) {
+TEST_F(Report, NeverReplacesWhatIsNoPage) {
   const std::string run = train("run", {"--p", "3", "--steps", "20"});
   const std::string weights = (fs::path(run) / "final.npz").string(), before = file_text(weights);
-  expect_refusal({"report", run, "--overwrite", "-o", weights}, 2, {"within the source"});
+  expect_refusal({"report", run, "--overwrite", "-o", weights}, 2, {"is no page of attmirror"});
   expect_refusal({"report", run, "--overwrite", "-o", data}, 2, {"is no page of attmirror"});
   EXPECT_EQ(file_text(weights), before);
 }
