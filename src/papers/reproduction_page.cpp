@@ -97,13 +97,13 @@ Table sources_table(const std::vector<ExperimentReport>& reports) {
                                                     {Source::printed, "printed by the paper or its code"},
                                                     {Source::recomputed, "recomputed by independent code"},
                                                     {Source::theory, "a theorem or closed form"}};
-  for (const auto& [source, name] : sources) {
-    std::vector<std::string> row{name};
+  for (const auto& named : sources) {
+    std::vector<std::string> row{named.second};
     for (const Verdict verdict : verdicts) {
       std::ptrdiff_t count = 0;
       for (const ExperimentReport& report : reports)
         count += std::ranges::count_if(report.result.findings, [&](const Finding& finding) {
-          return finding.source == source && judge(finding) == verdict;
+          return finding.source == named.first && judge(finding) == verdict;
         });
       row.push_back(std::to_string(count));
     }
