@@ -69,8 +69,7 @@ std::vector<std::int64_t> log_steps(std::int64_t last, int per_decade, std::vect
     steps.push_back(step);
   steps.push_back(last);
   std::ranges::sort(steps);
-  const auto repeated = std::ranges::unique(steps);
-  steps.erase(repeated.begin(), repeated.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
 }
 
