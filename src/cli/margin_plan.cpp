@@ -1,5 +1,6 @@
 #include "cli/margin_plan.hpp"
 
+#include "cli/masked_data.hpp"
 #include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
@@ -100,13 +101,7 @@ Dataset load_data(const MarginCommand& options, const std::optional<SavedRun>& r
         "mask is \"{}\": expected none or causal (a mask of your own is the array mask of the data)",
         options.mask));
   if (run) return load_run_data(run->config, options.data);
-  Dataset data = load_dataset(options.data);
-  if (options.mask == "none") return data;
-  try {
-    return with_causal_mask(std::move(data));
-  } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: mask is causal: {}", options.data.string(), error.what()));
-  }
+  return load_masked_dataset(options.data, options.mask == "causal" ? Mask::causal : Mask::none);
 }
 
 Norm norm_of(const RunConfig& config) {

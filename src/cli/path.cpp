@@ -1,6 +1,7 @@
 // attmirror path: the least loss within balls of growing radius, and how its direction nears the max-margin solution.
 #include "cli/console.hpp"
 #include "cli/margin_plan.hpp"
+#include "cli/masked_data.hpp"
 #include "cli/options.hpp"
 #include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -94,16 +95,6 @@ Parameters direction_of(const Attention& model, const Matrix& solution) {
   else
     start.W = solution;
   return start;
-}
-
-Dataset load_data(const PathCommand& options, Mask mask) {
-  Dataset data = load_dataset(options.data);
-  if (mask != Mask::causal) return data;
-  try {
-    return with_causal_mask(std::move(data));
-  } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: mask is causal: {}", options.data.string(), error.what()));
-  }
 }
 
 ModelPlan plan_of(const CLI::App& app, const PathCommand& options) {
@@ -321,7 +312,7 @@ int run_path(const CLI::App& app, const PathCommand& options) {
   check_combination(app, options);
   PathOptions path_settings = path_options(options);
   const ModelPlan plan = plan_of(app, options);
-  const Dataset data = load_data(options, plan.mask);
+  const Dataset data = load_masked_dataset(options.data, plan.mask);
   const Attention model = make_attention(data, plan);
   choose_start(options, model, plan, path_settings);
   path_settings.validate(model);

@@ -1,6 +1,7 @@
 // attmirror train: one run of descent, kept in a folder that survives Ctrl-C, kill -9 and a full disk.
 #include "base/stopwatch.hpp"
 #include "cli/console.hpp"
+#include "cli/masked_data.hpp"
 #include "cli/options.hpp"
 #include "cli/train_plan.hpp"
 #include "descent/run_text.hpp"
@@ -138,16 +139,6 @@ int exit_code(const RunResult& result, const TrainOptions& options, int signal) 
   return signalled + signal;
 }
 
-Dataset load_data(const TrainOptions& options, const TrainPlan& plan) {
-  Dataset data = load_dataset(options.data);
-  if (plan.model.mask != Mask::causal) return data;
-  try {
-    return with_causal_mask(std::move(data));
-  } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: mask is causal: {}", options.data.string(), error.what()));
-  }
-}
-
 // The start is checked before a folder is made, and a start from a file by the name of that file.
 void check_start(const Attention& model, const TrainPlan& plan) {
   try {
@@ -160,7 +151,7 @@ void check_start(const Attention& model, const TrainPlan& plan) {
 
 int run_train(const CLI::App& app, const TrainOptions& options) {
   const TrainPlan plan = make_plan(app, options);
-  const Dataset data = load_data(options, plan);
+  const Dataset data = load_masked_dataset(options.data, plan.model.mask);
   const Attention model = make_attention(data, plan.model);
   check_record_memory(model, plan.descent);
   check_start(model, plan);

@@ -5,6 +5,7 @@
 // every number can be compared digit by digit; those of the solutions to the accuracy of data in single precision.
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
+#include "papers/training_set.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/mirror/direction.hpp>
@@ -37,10 +38,6 @@ Finding relative(std::string quantity, double published, double ours, double tol
   finding.tolerance = Tolerance::relative(tolerance);
   finding.digits = digits;
   return finding;
-}
-
-std::ptrdiff_t rank_of(const MarginSolution& svm) {
-  return (svm.singular_values.array() > 1e-4 * svm.singular_values(0)).count();
 }
 
 class SettingB final : public Experiment {
@@ -132,7 +129,8 @@ class SettingB final : public Experiment {
     const MarginSolution nuclear = max_margin(data, optimal, Norm::schatten(1));
     result.findings.push_back(
         relative("least nuclear norm of the optimal tokens", 4.635479, nuclear.norm, 1e-6, 7));
-    result.findings.push_back(same_text("rank of that solution", "3", std::to_string(rank_of(nuclear))));
+    result.findings.push_back(same_text("rank of that solution", "3",
+                                        std::to_string(relative_rank(nuclear.singular_values, 1e-4))));
     const Run& gd = runs[1];
     result.findings.push_back(to_decimals("|W| at step 900, p = 2", 86.5, record_at(gd, 900).norm, 1));
     result.findings.push_back(to_decimals("|W| at step 2000, p = 2", 98.3, gd.norm, 1));

@@ -38,14 +38,6 @@ std::vector<Parameters> published_path(const Attention& model) {
   return path;
 }
 
-// The mean attention on token 1, x_i.
-double softmax_probability(const Attention& model, const Parameters& at) {
-  const std::vector<Vector> all = attention_probabilities(model, at);
-  double sum = 0;
-  for (const Vector& s : all) sum += s(1);
-  return sum / static_cast<double>(all.size());
-}
-
 double logistic_probability(const Attention& model, const Parameters& at) {
   const std::vector<Vector> s = attention_probabilities(model, at), gamma = token_scores(model, at);
   double sum = 0;
@@ -126,12 +118,12 @@ class JointPrompt final : public Experiment {
     } reference[] = {{0, .4230, .5249, 4}, {30, .7186, .8686, 4}, {60, .967, .9963, 3}};
     for (const auto& at : reference) {
       findings.push_back(to_decimals(fmt::format("softmax probability at step {}", at.step), at.softmax,
-                                     softmax_probability(model, path[at.step]), at.decimals));
+                                     mean_probability(model, path[at.step], 1), at.decimals));
       findings.push_back(to_decimals(fmt::format("logistic probability at step {}", at.step), at.logistic,
                                      logistic_probability(model, path[at.step]), 4));
     }
     std::vector<double> probabilities;
-    for (const Parameters& at : path) probabilities.push_back(softmax_probability(model, at));
+    for (const Parameters& at : path) probabilities.push_back(mean_probability(model, at, 1));
     const auto lowest = std::ranges::min_element(probabilities);
     findings.push_back(to_decimals("lowest softmax probability on the way", .38, *lowest, 2));
     Finding where{.quantity = "step of the lowest softmax probability",

@@ -21,14 +21,6 @@ namespace attmirror {
 
 namespace {
 
-// The mean attention on token 0, the best in each input.
-double probability_of_best(const Attention& model, const Parameters& parameters) {
-  const std::vector<Vector> all = attention_probabilities(model, parameters);
-  double sum = 0;
-  for (const Vector& s : all) sum += s(0);
-  return sum / static_cast<double>(all.size());
-}
-
 // The published run was in single precision, where 1 - s of the winning token is soon a rounding error: the step at which
 // the norm of the prompt grows by less than nine tenths of a step. The gradient is the textbook one, as automatic
 // differentiation rounds it.
@@ -153,7 +145,7 @@ class MultiInput final : public Experiment {
                                 const Run& plain, const Vector& solution) {
     const auto norm = [](const Run& run, std::int64_t step) { return record_at(run, step).norm; };
     const auto best = [&](const Run& run, std::int64_t step) {
-      return probability_of_best(model, record_at(run, step).parameters);
+      return mean_probability(model, record_at(run, step).parameters, 0);  // the best of each input
     };
     const auto cosine = [&](std::int64_t step) {
       return correlation(solution, record_at(normalised, step).parameters.p);
@@ -189,14 +181,7 @@ class MultiInput final : public Experiment {
     figure.x.label = "p[0]";
     figure.y.label = "p[1]";
     for (std::size_t k = 0; k < starts.size(); ++k) {
-      Series path{.name = fmt::format("x0 = {:g}", starts[k])};
-      for (const Record& record : runs[k + 2].records) {
-        if (record.step > 200) break;
-        path.x.push_back(record.parameters.p(0));
-        path.y.push_back(record.parameters.p(1));
-        path.labels.push_back(fmt::format("step {}", record.step));
-      }
-      figure.series.push_back(std::move(path));
+      figure.series.push_back(prompt_path(fmt::format("x0 = {:g}", starts[k]), runs[k + 2], 200));
     }
     const Vector ray = 20 * solution / solution.norm();
     Series line{.name = "max-margin", .x = {0, ray(0)}, .y = {0, ray(1)}};

@@ -112,14 +112,7 @@ class SingleInput final : public Experiment {
           correlation(solutions[static_cast<std::size_t>(which.token[k])],
                       record_at(runs[k], 200).parameters.p),
           which.decimals));
-      Series path{.name = fmt::format("y0 = {:g}", starts[k])};
-      for (const Record& record : runs[k].records) {
-        if (record.step > 200) break;
-        path.x.push_back(record.parameters.p(0));
-        path.y.push_back(record.parameters.p(1));
-        path.labels.push_back(fmt::format("step {}", record.step));
-      }
-      figure.series.push_back(std::move(path));
+      figure.series.push_back(prompt_path(fmt::format("y0 = {:g}", starts[k]), runs[k], 200));
       ends += fmt::format("{}{:g}: token {}", k ? ", " : "", starts[k], token);
     }
     for (std::size_t token = 0; token < 2; ++token) {

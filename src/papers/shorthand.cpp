@@ -1,5 +1,6 @@
 #include "papers/shorthand.hpp"
 
+#include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -77,6 +78,24 @@ const Record& record_at(const Run& run, std::int64_t step) {
   const auto found = std::ranges::find(run.records, step, &Record::step);
   if (found == run.records.end()) throw bad_input(fmt::format("the run has no record of step {}", step));
   return *found;
+}
+
+double mean_probability(const Attention& model, const Parameters& parameters, std::ptrdiff_t token) {
+  const std::vector<Vector> all = attention_probabilities(model, parameters);
+  double sum = 0;
+  for (const Vector& s : all) sum += s(token);
+  return sum / static_cast<double>(all.size());
+}
+
+Series prompt_path(std::string name, const Run& run, std::int64_t last) {
+  Series path{.name = std::move(name)};
+  for (const Record& record : run.records) {
+    if (record.step > last) break;
+    path.x.push_back(record.parameters.p(0));
+    path.y.push_back(record.parameters.p(1));
+    path.labels.push_back(fmt::format("step {}", record.step));
+  }
+  return path;
 }
 
 std::string list_text(const std::vector<double>& values) {

@@ -3,6 +3,7 @@
 
 #include "papers/workers.hpp"
 #include <attmirror/base/aligned.hpp>
+#include <attmirror/base/figure.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/papers/finding.hpp>
@@ -40,6 +41,12 @@ std::vector<std::int64_t> log_steps(std::int64_t last, int per_decade,
 
 // The record after exactly `step` steps. Throws Error (bad input) if the run has none.
 const Record& record_at(const Run& run, std::int64_t step);
+
+// The mean attention on one token, the same in each sequence: P2's softmax probability.
+double mean_probability(const Attention& model, const Parameters& parameters, std::ptrdiff_t token);
+
+// A prompt's first two coordinates along a run, up to `last` steps.
+Series prompt_path(std::string name, const Run& run, std::int64_t last);
 
 // "1.75, 2, 3"
 std::string list_text(const std::vector<double>& values);

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
-#include <numeric>
 
 namespace attmirror {
 
