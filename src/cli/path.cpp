@@ -3,6 +3,7 @@
 #include "cli/margin_plan.hpp"
 #include "cli/masked_data.hpp"
 #include "cli/options.hpp"
+#include "descent/path_json.hpp"
 #include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
@@ -265,23 +266,15 @@ Json answer(const Attention& model, const RegularizationPath& path, const std::v
   for (std::size_t k = 0; k < path.points.size(); ++k) {
     const PathPoint& point = path.points[k];
     const Compared& one = compared[k];
-    points.push_back(
-        {{"radius", point.radius},
-         {"decoder_radius", model.is_trained(Block::v) ? Json(point.decoder_radius) : Json()},
-         {"status", to_string(point.status)},
-         {"loss", finite_or_null(point.loss)},
-         {"log_loss", finite_or_null(point.log_loss)},
-         {"max_softmax", finite_or_null(point.max_softmax)},
-         {"gap", finite_or_null(point.gap)},
-         {"evaluations", point.evaluations},
-         {"start", point.start},
-         {"selected", point.selected.tokens},
-         {"margin_status", point.selected.tokens.empty() ? Json() : Json(to_string(one.status))},
-         {"margin_norm", finite_or_null(one.norm)},
-         {"correlation", finite_or_null(one.comparison.correlation)},
-         {"directional_bregman",
-          path.options.norm.is_entrywise() ? finite_or_null(one.comparison.directional_bregman) : Json()},
-         {"margin_ratio", finite_or_null(one.comparison.margin_ratio)}});
+    Json json = point_json(point, model.data());
+    if (!model.is_trained(Block::v)) json["decoder_radius"] = Json();
+    json["margin_status"] = point.selected.tokens.empty() ? Json() : Json(to_string(one.status));
+    json["margin_norm"] = finite_or_null(one.norm);
+    json["correlation"] = finite_or_null(one.comparison.correlation);
+    json["directional_bregman"] =
+        path.options.norm.is_entrywise() ? finite_or_null(one.comparison.directional_bregman) : Json();
+    json["margin_ratio"] = finite_or_null(one.comparison.margin_ratio);
+    points.push_back(std::move(json));
   }
   return {{"status", path.interrupted   ? "interrupted"
                      : path.converged() ? "converged"

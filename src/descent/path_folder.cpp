@@ -1,6 +1,6 @@
 #include "base/json.hpp"
 #include "descent/block_arrays.hpp"
-#include "descent/selection_json.hpp"
+#include "descent/path_json.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
@@ -66,24 +66,6 @@ Json config_json(const Attention& model, const RegularizationPath& path, const P
           {"isa", to_string(active_isa())},
           {"version", version()},
           {"commit", commit()}};
-}
-
-std::int64_t queries_each(const Dataset& data) {
-  return data.one_query_each() ? 1 : data.equal_query_counts() ? data.query_count(0) : 0;
-}
-
-std::string metrics_line(const PathPoint& point, const Dataset& data) {
-  return dump({{"radius", point.radius},
-               {"decoder_radius", point.decoder_radius},
-               {"status", to_string(point.status)},
-               {"loss", finite_or_null(point.loss)},
-               {"log_loss", finite_or_null(point.log_loss)},
-               {"max_softmax", finite_or_null(point.max_softmax)},
-               {"gap", finite_or_null(point.gap)},
-               {"evaluations", point.evaluations},
-               {"start", point.start},
-               {"selected", selection_json(point.selected, queries_each(data))}}) +
-         "\n";
 }
 
 template <class Value>
@@ -171,7 +153,7 @@ void save_path(const fs::path& folder, const Attention& model, const Regularizat
     throw environment_error(
         fmt::format("cannot remove {}: {}", (folder / "config.json").string(), error.message()));
   std::string metrics;
-  for (const PathPoint& point : path.points) metrics += metrics_line(point, model.data());
+  for (const PathPoint& point : path.points) metrics += dump(point_json(point, model.data())) + "\n";
   write_file_atomically(folder / "metrics.jsonl", metrics);
   save_npz(folder / "path.npz", path_arrays(model, path.points));
   write_file_atomically(folder / "config.json", dump(config_json(model, path, sources), 2) + "\n");
