@@ -39,6 +39,7 @@
 #include <attmirror/descent/initialization.hpp>
 #include <attmirror/descent/mirror_flow.hpp>
 #include <attmirror/descent/model_words.hpp>
+#include <attmirror/descent/objective.hpp>
 #include <attmirror/descent/optimizer.hpp>
 #include <attmirror/descent/optimizer_words.hpp>
 #include <attmirror/descent/path_folder.hpp>
@@ -66,6 +67,15 @@
 #include <attmirror/mirror/schatten_map.hpp>
 #include <attmirror/mirror/spectral.hpp>
 #include <attmirror/mirror/steepest.hpp>
+#include <attmirror/next_token/embedding.hpp>
+#include <attmirror/next_token/model.hpp>
+#include <attmirror/next_token/partial_order.hpp>
+#include <attmirror/next_token/priority_graph.hpp>
+#include <attmirror/next_token/realizable.hpp>
+#include <attmirror/next_token/sentence_text.hpp>
+#include <attmirror/next_token/sentences.hpp>
+#include <attmirror/next_token/targets.hpp>
+#include <attmirror/next_token/vocabulary.hpp>
 #include <attmirror/papers/experiment.hpp>
 #include <attmirror/papers/finding.hpp>
 #include <attmirror/papers/landscape.hpp>

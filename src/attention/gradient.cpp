@@ -95,6 +95,9 @@ void GradientEngine::Memory::begin(Worker& worker, Gradient* target) {
         sums.direction = sum.data;
         break;
       }
+      case Block::W_ov:
+      case Block::W_kq:
+        break;  // not of this model
     }
   }
 }
@@ -205,6 +208,9 @@ Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradie
         form_direction(parameters.view(b));
         at.direction = direction.view().data;
         break;
+      case Block::W_ov:
+      case Block::W_kq:
+        break;  // not of this model
     }
   }
   pool->run(static_cast<std::ptrdiff_t>(workers.size()), [&](std::ptrdiff_t c) {

@@ -11,7 +11,7 @@ namespace attmirror {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> block_names{"W", "K", "Q", "p", "v"};
+constexpr std::array<std::string_view, 7> block_names{"W", "K", "Q", "p", "v", "W_ov", "W_kq"};
 
 // A block in the paper's orientation, vectors as one row.
 Matrix as_matrix(const Parameters& parameters, Block block) {

@@ -112,7 +112,8 @@ TEST(SweepRefusals, Values) {
       {"[train]\nparams = \"V\"\n", "[train] params: \"V\": expected W, KQ or prompt"},
       {"[train]\nmomentum = \"ema:2\"\n",
        "[train] momentum: momentum's beta is 2: expected a number in [0, 1)"},
-      {"[train]\ntrain = \"W,x\"\n", "[train] train: block is \"x\": expected one of W, K, Q, p, v"},
+      {"[train]\ntrain = \"W,x\"\n",
+       "[train] train: block is \"x\": expected one of W, K, Q, p, v, W_ov, W_kq"},
       {"[train]\noptimizer = \"sgd\"\n",
        "[train] optimizer: \"sgd\": expected one of md, gd, steepest, sign, coordinate, spectral, signum, "
        "muon, adam"},

@@ -4,7 +4,9 @@
 //   KQ       a_i = X_i K Q^T z_i        K, Q in R^{d x m}
 //   Prompt   a_i = X_i A^T p            p in R^d, A fixed (P2 writes W for A)
 //
-// and the decoder v of the linear head f_i = v^T X_i^T softmax(a_i). `Parameters` is what users see: plain
+// and the decoder v of the linear head f_i = v^T X_i^T softmax(a_i). The model of room `next_token` has blocks of its own:
+// W_kq in R^{d x d} for W, and W_ov in R^{|V| x d}, which turns what attention has gathered into the logits of the next
+// token. `Parameters` is what users see: plain
 // matrices by the paper's names. `ParameterBlocks` is what the training loop works on: the same numbers in
 // padded, aligned memory, each matrix stored so that the hot loops run along its rows.
 #pragma once
@@ -21,9 +23,10 @@
 namespace attmirror {
 
 // The trainable pieces. A run stores them by these names.
-enum class Block { W, K, Q, p, v };
+enum class Block { W, K, Q, p, v, W_ov, W_kq };
 
-inline constexpr std::array all_blocks{Block::W, Block::K, Block::Q, Block::p, Block::v};
+inline constexpr std::array all_blocks{Block::W, Block::K,    Block::Q,   Block::p,
+                                       Block::v, Block::W_ov, Block::W_kq};
 
 std::string_view to_string(Block block);
 Block parse_block(std::string_view name);
@@ -44,6 +47,7 @@ std::string_view to_string(const Parameterization& parameterization);
 struct Parameters {
   Matrix W, K, Q;
   Vector p, v;
+  Matrix W_ov, W_kq;
 };
 
 // The result of `visitor` for the Matrix or the Vector that a block is: it must be of one type for both.
@@ -58,6 +62,10 @@ decltype(auto) visit_block(AnyParameters& parameters, Block block, Visitor visit
       return visitor(parameters.p);
     case Block::v:
       return visitor(parameters.v);
+    case Block::W_ov:
+      return visitor(parameters.W_ov);
+    case Block::W_kq:
+      return visitor(parameters.W_kq);
     case Block::W:
       break;
   }
@@ -72,6 +80,8 @@ void visit_blocks(Parameters& a, const Parameters& b, Visitor visitor) {
   visitor(Block::Q, a.Q, b.Q);
   visitor(Block::p, a.p, b.p);
   visitor(Block::v, a.v, b.v);
+  visitor(Block::W_ov, a.W_ov, b.W_ov);
+  visitor(Block::W_kq, a.W_kq, b.W_kq);
 }
 
 // The combined weights W of a model's parameters: W itself, or K Q^T. Throws Error (bad input) for a prompt,

@@ -43,13 +43,20 @@ class RecordSchedule {
 // Whether records hold the weights or the metrics only.
 enum class Keep { metrics, parameters };
 
+// A number that a model adds to its records, such as the accuracy of its predictions.
+struct Metric {
+  std::string name;
+  double value = 0;
+};
+
 struct Record {
-  std::int64_t step = 0;   // steps taken so far
-  double loss = 0;         // at the weights after `step` steps
-  double max_softmax = 0;  // mean over sequences of the largest attention probability
-  double norm = 0;         // of the attention weights, in the geometry of the run
-  bool scheduled = true;   // false for the last step of a run where the schedule does not ask for it
-  Parameters parameters;   // empty for Keep::metrics
+  std::int64_t step = 0;          // steps taken so far
+  double loss = 0;                // at the weights after `step` steps
+  double max_softmax = 0;         // mean over sequences of the largest attention probability
+  double norm = 0;                // of the attention weights, in the geometry of the run
+  bool scheduled = true;          // false for the last step of a run where the schedule does not ask for it
+  Parameters parameters;          // empty for Keep::metrics
+  std::vector<Metric> metrics{};  // the same names in every record of a run
 };
 
 }  // namespace attmirror

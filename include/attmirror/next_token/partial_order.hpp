@@ -1,0 +1,77 @@
+// Query-dependent partial orders (P4): which tokens a query must prefer to which others.
+//
+// In a sentence with query q and label y the tokens with n(x) = y are optimal and beat the others:
+//
+//   x >_q x'   for each optimal x and each x' of the sentence with n(x') != y
+//
+// The data are realizable when every label is the successor of a token of its sentence, and the union of these
+// comparisons over all sentences is a strict partial order for each query: there is no cycle x >_q x' >_q ... >_q x.
+#pragma once
+
+#include <attmirror/next_token/sentences.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace attmirror {
+
+struct Preference {
+  Token better = 0, worse = 0;
+  std::int64_t sentence = 0;  // the first one that says so
+  friend bool operator==(const Preference& a, const Preference& b) {
+    return a.better == b.better && a.worse == b.worse;
+  }
+};
+
+// What a token is to a query.
+enum class TokenClass {
+  non_comparable,  // never compared under this query
+  optimal,         // compared, and nothing beats it
+  non_optimal,     // something beats it
+};
+std::string_view to_string(TokenClass token_class);
+
+// x >_q ... >_q x: each entry beats the next, the last beats the first; each with the sentence that says so.
+struct PreferenceCycle {
+  Token query = no_token;
+  std::vector<Preference> steps;
+};
+// "after q: a > b (sentence 3) > c (sentence 7) > a", numbered from 1 by `sentence_numbers` where given (lines of a file).
+std::string to_string(const PreferenceCycle& cycle, const Vocabulary& vocabulary,
+                      std::span<const std::int64_t> sentence_numbers = {});
+
+// A sentence whose label no token of it explains.
+struct UnexplainedLabel {
+  std::int64_t sentence = 0;
+};
+
+class PartialOrders {
+ public:
+  // Of hard or soft collocations; tokens whose successors include the label are optimal. Unexplained sentences are kept
+  // aside, see unexplained(). Memory is linear in the number of different comparisons, at most total tokens^2 / sentence.
+  PartialOrders(const Sentences& sentences, const Collocations& collocations);
+
+  std::ptrdiff_t vocabulary_size() const { return static_cast<std::ptrdiff_t>(preferences_.size()); }
+  // Each once, sorted by better, then worse.
+  std::span<const Preference> preferences(Token query) const {
+    return preferences_[static_cast<std::size_t>(query)];
+  }
+  std::ptrdiff_t total_preferences() const;
+  std::vector<Token> queries() const;  // those with a preference
+
+  std::span<const UnexplainedLabel> unexplained() const { return unexplained_; }
+  // A shortest cycle of the first query that has one.
+  std::optional<PreferenceCycle> find_cycle() const;
+  bool is_realizable() const { return unexplained_.empty() && !find_cycle(); }
+
+  TokenClass token_class(Token query, Token token) const;  // of an order without cycles
+  std::vector<TokenClass> token_classes(Token query) const;
+
+ private:
+  std::vector<std::vector<Preference>> preferences_;
+  std::vector<UnexplainedLabel> unexplained_;
+};
+
+}  // namespace attmirror

@@ -1,0 +1,60 @@
+// Sentences as people write them: a text file, a sentence a line, words between blanks.
+//
+//   x y            two words: a collocation, y follows x
+//   a b q y        more: the sentence a b q, whose query is q, is followed by y
+//
+// A line that is there k times has weight k. Words are compared byte by byte: case and punctuation count.
+#pragma once
+
+#include <attmirror/next_token/sentences.hpp>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+// Where n(x) comes from.
+enum class CollocationSource {
+  automatic,  // the two-word lines where there are any; else `copy` where each label occurs in its sentence; else `bigrams`
+  lines,    // two-word lines only
+  copy,     // n(x) = x: the label is one of the words (Li et al. 2024)
+  bigrams,  // the word that follows x most often in the file (of equals the first seen)
+};
+std::string_view to_string(CollocationSource source);
+CollocationSource parse_collocation_source(std::string_view name);
+
+struct SentenceText {
+  Vocabulary vocabulary;
+  Sentences sentences;  // of two tokens or more... each different (sentence, label) once, with its weight
+  Collocations collocations;
+  CollocationSource source = CollocationSource::lines;  // never automatic
+  std::vector<std::int64_t> lines;                      // of sentence i: the first line that holds it, from 1
+};
+
+struct SentenceTextOptions {
+  CollocationSource collocations = CollocationSource::automatic;
+  std::filesystem::path
+      vocabulary{};  // a file with a word a line, in the order of an embedding's rows; empty: as they occur
+};
+
+// Throws Error: bad input naming the line (and word) for an empty line, a line of one word, bytes that are no UTF-8, a word
+// that is not in the given vocabulary, a vocabulary of one word, a word of a sentence without successor, no sentence;
+// environment where the file cannot be read.
+SentenceText load_sentences(const std::filesystem::path& path, const SentenceTextOptions& options = {});
+SentenceText parse_sentences(std::string_view text, std::string_view name,
+                             const SentenceTextOptions& options = {});
+
+// Sentences of the words of `vocabulary`, for evaluation: lines of three words or more (of two: a sentence of one token).
+struct SentenceFile {
+  Sentences sentences;
+  std::vector<std::int64_t> lines;
+};
+SentenceFile load_more_sentences(const std::filesystem::path& path, const Vocabulary& vocabulary);
+
+// What load_sentences() reads: the collocations, then the sentences; weights must be whole numbers.
+std::string to_text(const Vocabulary& vocabulary, const Collocations& collocations,
+                    const Sentences& sentences);
+
+}  // namespace attmirror

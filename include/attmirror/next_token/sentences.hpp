@@ -1,0 +1,88 @@
+// What next-token prediction learns from (P4): sentences, each with the token that follows it, and collocations.
+//
+//   sentence      x_1 ... x_L -> y      the query is its last token x_L; weight pi(X, y) = how often it occurs
+//   collocation   x -> n(x)             the token's own successor, a sentence of one token
+//
+// Plain arrays of token numbers; memory is linear in the number of tokens. A sentence that occurs with several labels
+// (a soft label) is there once for each of them, with their weights.
+#pragma once
+
+#include <attmirror/next_token/vocabulary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace attmirror {
+
+class Sentences {
+ public:
+  Sentences() = default;
+  explicit Sentences(std::ptrdiff_t vocabulary_size) : vocabulary_size_(vocabulary_size) {}
+
+  // Throws Error (bad input): no token, a token or label beyond the vocabulary, a weight that is not finite and > 0.
+  void add(std::span<const Token> tokens, Token label, double weight = 1);
+
+  std::ptrdiff_t vocabulary_size() const { return vocabulary_size_; }
+  std::ptrdiff_t count() const { return static_cast<std::ptrdiff_t>(labels_.size()); }
+  bool empty() const { return labels_.empty(); }
+  std::ptrdiff_t total_tokens() const { return static_cast<std::ptrdiff_t>(tokens_.size()); }
+  std::ptrdiff_t max_length() const { return max_length_; }
+
+  // Sentence i has the tokens first(i) to first(i + 1) - 1 of all_tokens().
+  std::ptrdiff_t first(std::ptrdiff_t i) const { return offsets_[static_cast<std::size_t>(i)]; }
+  std::span<const Token> tokens(std::ptrdiff_t i) const {
+    return all_tokens().subspan(static_cast<std::size_t>(first(i)),
+                                static_cast<std::size_t>(first(i + 1) - first(i)));
+  }
+  std::span<const Token> all_tokens() const { return tokens_; }
+  Token query(std::ptrdiff_t i) const { return tokens_[static_cast<std::size_t>(first(i + 1) - 1)]; }
+  Token label(std::ptrdiff_t i) const { return labels_[static_cast<std::size_t>(i)]; }
+  double weight(std::ptrdiff_t i) const { return weights_[static_cast<std::size_t>(i)]; }  // as given
+  double total_weight() const { return total_weight_; }
+
+  std::uint64_t fingerprint() const;  // of all numbers
+
+ private:
+  std::ptrdiff_t vocabulary_size_ = 0, max_length_ = 0;
+  double total_weight_ = 0;
+  std::vector<std::int64_t> offsets_{0};
+  std::vector<Token> tokens_, labels_;
+  std::vector<double> weights_;
+};
+
+// x -> n(x). A token may have several successors with weights (a soft collocation), or none: a token that occurs as a
+// label only.
+class Collocations {
+ public:
+  struct Successor {
+    Token token = no_token;
+    double weight = 1;
+  };
+
+  Collocations() = default;
+  explicit Collocations(std::ptrdiff_t vocabulary_size)
+      : successors_(static_cast<std::size_t>(vocabulary_size)) {}
+  static Collocations hard(std::span<const Token> successor);    // n(x) of x = 0, 1, ...; no_token: none
+  static Collocations identity(std::ptrdiff_t vocabulary_size);  // n(x) = x: attention copies a token
+
+  // Adds to the weight where the successor is there already. Throws Error (bad input) like Sentences::add().
+  void add(Token token, Token successor, double weight = 1);
+
+  std::ptrdiff_t vocabulary_size() const { return static_cast<std::ptrdiff_t>(successors_.size()); }
+  std::span<const Successor> successors(Token token) const {
+    return successors_[static_cast<std::size_t>(token)];
+  }
+  bool is_hard() const;  // no token has more than one successor
+  // n(x), the heaviest (of equals the first) where there are several; no_token where there is none.
+  Token successor(Token token) const;
+  std::ptrdiff_t count() const;  // tokens that have a successor
+
+  std::uint64_t fingerprint() const;
+
+ private:
+  std::vector<std::vector<Successor>> successors_;
+};
+
+}  // namespace attmirror
