@@ -1,0 +1,35 @@
+// P4's Algorithm 1 and its single-stage variant.
+//
+//   stage 1   W_ov <- W_ov - eta0 grad L0 / |grad L0|     from 0, on the collocations
+//   stage 2   W_kq <- W_kq - eta  grad L  / |grad L|      from 0, on the sentences, W_ov frozen
+//
+// with any optimizer of room `descent` in place of normalised gradient descent. Joint training moves both blocks at once
+// on L + L0.
+#pragma once
+
+#include <attmirror/next_token/objective.hpp>
+
+namespace attmirror {
+
+// The optimizer and length of a stage. Without a start of their own the trained weights start at 0.
+struct StageOptions {
+  Optimizer optimizer;
+  DescentOptions descent{};
+};
+
+// P4's step sizes: 0.2 / sqrt(d) in stage 1 and 0.05 / sqrt(d) in stage 2, normalised.
+StageOptions paper_stage(Stage stage, std::ptrdiff_t dim, std::int64_t steps);
+
+struct TwoStageRun {
+  Run collocation, attention;
+  // Both trained blocks.
+  Parameters last() const;
+};
+
+// Stage 2 is not begun where stage 1 was stopped or diverged: `attention` then has no records and no weights.
+TwoStageRun train_two_stage(const NextTokenData& data, const StageOptions& collocation,
+                            const StageOptions& attention, const NextTokenMeasures& measures = {});
+
+Run train_joint(const NextTokenData& data, const StageOptions& options, const NextTokenMeasures& measures = {});
+
+}  // namespace attmirror

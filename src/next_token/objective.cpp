@@ -1,0 +1,168 @@
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/fingerprint.hpp>
+#include <attmirror/base/random.hpp>
+#include <attmirror/descent/run_config.hpp>
+#include <attmirror/next_token/objective.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+void check_target(const Matrix& target, const NextTokenModel& model, Block block) {
+  if (target.size() == 0) return;
+  const std::ptrdiff_t rows = block == Block::W_ov ? model.vocabulary_size() : model.dim();
+  if (target.rows() != rows || target.cols() != model.dim())
+    throw bad_input(fmt::format("the target of {} has shape ({}, {}): expected ({}, {})", to_string(block),
+                                target.rows(), target.cols(), rows, model.dim()));
+}
+
+// The blocks' own numbers, as they are stored; a target is brought into the same shape once.
+double direction_gap(ConstMatrixView weights, const Matrix& direction) {
+  const auto w = weights.eigen();
+  const double norm = w.stableNorm();
+  if (!(norm > 0)) return std::numeric_limits<double>::quiet_NaN();
+  return 0.5 * (w / norm - direction).squaredNorm();
+}
+
+class Engine final : public ObjectiveEngine {
+ public:
+  Engine(const NextTokenModel& model, const NextTokenMeasures& measures, int threads, ThreadPool& pool)
+      : model_(model), engine_(model, pool, measures.path), unseen_(measures.unseen), threads_(threads) {
+    add_direction(Block::W_ov, measures.W_ov);
+    add_direction(Block::W_kq, measures.W_kq);
+  }
+
+  Evaluation evaluate(const ParameterBlocks& weights, Gradient& gradient) override {
+    const NextTokenEvaluation value = engine_.evaluate(weights, gradient);
+    accuracy_ = value.accuracy;
+    return {value.loss, value.max_softmax};
+  }
+
+  Gradient make_gradient() const override { return engine_.make_gradient(); }
+
+  std::vector<Metric> metrics(const ParameterBlocks& weights) override {
+    std::vector<Metric> metrics{{"accuracy", accuracy_}};
+    if (unseen_ != nullptr && model_.stage() != Stage::collocation && model_.readout() == Readout::softmax)
+      metrics.push_back(
+          {"unseen_accuracy", accuracy(*unseen_, model_.embedding(), weights.parameters(), threads_)});
+    for (const auto& [block, direction] : directions_)
+      metrics.push_back({fmt::format("direction_{}", to_string(block)),
+                         direction_gap(weights.view(weights.find(block)), direction)});
+    if (model_.stage() == Stage::joint)
+      metrics.push_back({"norm_W_ov", weights.view(weights.find(Block::W_ov)).eigen().stableNorm()});
+    return metrics;
+  }
+
+ private:
+  // Of a trained block, stored as the block is.
+  void add_direction(Block block, const Matrix& target) {
+    if (target.size() == 0 || std::ranges::count(model_.trained(), block) == 0) return;
+    Matrix direction = target / target.stableNorm();
+    const BlockShape& shape = *std::ranges::find(model_.blocks(), block, &BlockShape::name);
+    if (shape.transposed) direction = Matrix(direction.transpose());
+    directions_.emplace_back(block, std::move(direction));
+  }
+
+  const NextTokenModel& model_;
+  NextTokenEngine engine_;
+  const Sentences* unseen_;
+  int threads_;
+  std::vector<std::pair<Block, Matrix>> directions_;
+  double accuracy_ = 0;
+};
+
+// Entry (i, j) of a block is random number i * cols + j of its stream.
+void fill(Matrix& block, const Initialization& init, RandomStream stream) {
+  const CounterRandom random(init.seed, stream);
+  const double bound = 1 / std::sqrt(static_cast<double>(block.cols()));
+  for (std::ptrdiff_t i = 0; i < block.rows(); ++i)
+    for (std::ptrdiff_t j = 0; j < block.cols(); ++j) {
+      const auto index = static_cast<std::uint64_t>(i * block.cols() + j);
+      block(i, j) = init.kind == InitKind::normal ? init.std * random.normal(index)
+                                                  : bound * (2 * random.uniform(index) - 1);
+    }
+}
+
+}  // namespace
+
+double direction_gap(const Matrix& a, const Matrix& b) {
+  const double length_a = a.stableNorm(), length_b = b.stableNorm();
+  if (!(length_a > 0 && length_b > 0)) return std::numeric_limits<double>::quiet_NaN();
+  return 0.5 * (a / length_a - b / length_b).squaredNorm();
+}
+
+NextTokenObjective::NextTokenObjective(const NextTokenModel& model, NextTokenMeasures measures)
+    : model_(&model), measures_(std::move(measures)) {
+  check_target(measures_.W_ov, model, Block::W_ov);
+  check_target(measures_.W_kq, model, Block::W_kq);
+  if (measures_.unseen != nullptr && measures_.unseen->vocabulary_size() != model.vocabulary_size())
+    throw bad_input(fmt::format("the unseen sentences have a vocabulary of {}: expected {}",
+                                measures_.unseen->vocabulary_size(), model.vocabulary_size()));
+}
+
+std::string NextTokenObjective::description() const {
+  return fmt::format("next token, {} words in {} dimensions, {} readout, stage {}", model_->vocabulary_size(),
+                     model_->dim(), to_string(model_->readout()), to_string(model_->stage()));
+}
+
+std::uint64_t NextTokenObjective::data_fingerprint() const {
+  Fingerprint print;
+  print.add(model_->embedding().fingerprint());
+  print.add(model_->collocations().fingerprint());
+  // Stage 1 does not see the sentences.
+  if (model_->stage() != Stage::collocation) print.add(model_->sentences().fingerprint());
+  return print.value();
+}
+
+void NextTokenObjective::describe(RunConfig& config) const {
+  const bool sees_sentences = model_->stage() != Stage::collocation;
+  config.samples = sees_sentences ? model_->sentences().count() : model_->collocations().count();
+  config.max_tokens = sees_sentences ? model_->sentences().max_length() : 1;
+  config.total_tokens = sees_sentences ? model_->sentences().total_tokens() : model_->collocations().count();
+  config.dim = model_->dim();
+  config.params = to_string(model_->stage());
+  config.rank = model_->dim();
+  config.head = fmt::format("next-token:{}", to_string(model_->readout()));
+  config.loss = "cross-entropy";
+}
+
+Parameters NextTokenObjective::initial_parameters(const Initialization& init) const {
+  init.validate();
+  Parameters start = model_->zero_parameters();
+  if (init.kind != InitKind::zero) {
+    if (is_trained(Block::W_ov)) fill(start.W_ov, init, RandomStream::init_decoder);
+    if (is_trained(Block::W_kq)) fill(start.W_kq, init, RandomStream::init_W);
+  }
+  visit_blocks(start, init.given, [&](Block block, auto& into, const auto& from) {
+    if (from.size() == 0) return;
+    if (std::ranges::find(blocks(), block, &BlockShape::name) == blocks().end())
+      throw bad_input(fmt::format("an initial {} is given, but stage {} of next-token training has no such block",
+                                  to_string(block), to_string(model_->stage())));
+    into = from;
+  });
+  ParameterBlocks(blocks()).assign(start);  // checks shapes and finiteness
+  const bool frozen = start.W_ov.size() > 0 && !is_trained(Block::W_ov);
+  if (frozen && start.W_ov.isZero(0))
+    throw bad_input("W_ov is frozen and 0, where no attention changes the prediction: give a trained one");
+  return start;
+}
+
+double NextTokenObjective::weight_norm(const Parameters& parameters, const Norm& norm) const {
+  const Matrix& weights = is_trained(Block::W_kq) ? parameters.W_kq : parameters.W_ov;
+  return attmirror::norm(weights, norm);
+}
+
+std::unique_ptr<ObjectiveEngine> NextTokenObjective::make_engine(const DescentOptions& options, Jacobian,
+                                                                 ThreadPool& pool) const {
+  // The gradients are the safe ones whatever the optimizer's policy: P4 published no program to be in parity with.
+  return std::make_unique<Engine>(*model_, measures_, options.threads, pool);
+}
+
+}  // namespace attmirror
