@@ -1,7 +1,7 @@
 // The comparisons of all sentences, query by query, and the search for a cycle.
 //
 // Sentences are dealt to their queries first (a counting sort of their numbers), so that only one query's comparisons are in
-// flux at a time: they are collected, sorted and made unique, again and again as they double, which keeps the memory within
+// flux at a time: they are collected, merged and made unique, again and again as they double, which keeps the memory within
 // twice the number of *different* comparisons.
 #include "next_token/word_messages.hpp"
 #include <attmirror/base/error.hpp>
@@ -17,11 +17,16 @@ namespace {
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// Each comparison once, with the first sentence that makes it.
-void sort_and_unite(std::vector<Preference>& preferences) {
-  std::sort(preferences.begin(), preferences.end(), [](const Preference& a, const Preference& b) {
+// Each comparison once, with the first sentence that makes it; the first `united` are in order already. So are those of a
+// single long sentence, which then cost a merge and no sort.
+void sort_and_unite(std::vector<Preference>& preferences, std::size_t united) {
+  const auto comes_first = [](const Preference& a, const Preference& b) {
     return std::tie(a.better, a.worse, a.sentence) < std::tie(b.better, b.worse, b.sentence);
-  });
+  };
+  const auto added = preferences.begin() + static_cast<std::ptrdiff_t>(united);
+  if (!std::is_sorted(added, preferences.end(), comes_first))
+    std::sort(added, preferences.end(), comes_first);
+  std::inplace_merge(preferences.begin(), added, preferences.end(), comes_first);
   preferences.erase(std::unique(preferences.begin(), preferences.end()), preferences.end());
 }
 
@@ -241,12 +246,12 @@ PartialOrders::PartialOrders(const Sentences& sentences, const Collocations& col
       for (auto better = different.begin(); better != worse; ++better) {
         for (auto other = worse; other != different.end(); ++other) found.push_back({*better, *other, i});
         if (found.size() > 2 * united + 4096) {
-          sort_and_unite(found);
+          sort_and_unite(found, united);
           united = found.size();
         }
       }
     }
-    sort_and_unite(found);
+    sort_and_unite(found, united);
     preferences_[q].assign(found.begin(), found.end());
 
     std::vector<Member>& members = members_[q];
