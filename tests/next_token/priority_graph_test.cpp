@@ -12,8 +12,7 @@ namespace {
 using Tokens = std::vector<Token>;
 using Edge = std::pair<Token, Token>;
 
-// x > x' for each edge, under the query `last`, which is a token of no edge: n(x) = x, and q is x' itself where it may not
-// be a third token.
+// x > x' for each edge under one query, by sentences "x x' q" with n(x) = x; so x > q as well.
 PartialOrders orders_of(std::ptrdiff_t size, Token query, const std::vector<Edge>& edges) {
   Sentences sentences(size);
   for (const Edge& edge : edges) sentences.add(Tokens{edge.first, edge.second, query}, edge.first);
