@@ -7,10 +7,10 @@ struct NextTokenEngine::Memory {
   std::unique_ptr<NextTokenPathEngine> path;
 };
 
-NextTokenEngine::NextTokenEngine(const NextTokenModel& model, [[maybe_unused]] ThreadPool& pool, NextTokenPath path)
+NextTokenEngine::NextTokenEngine(const NextTokenModel& model, ThreadPool& pool, NextTokenPath path)
     : memory_(std::make_unique<Memory>(Memory{
           &model,
-          path == NextTokenPath::fast ? make_plain_engine(model) : make_plain_engine(model),
+          path == NextTokenPath::fast ? make_fast_engine(model, pool) : make_plain_engine(model),
       })) {}
 NextTokenEngine::~NextTokenEngine() = default;
 NextTokenEngine::NextTokenEngine(NextTokenEngine&&) noexcept = default;
