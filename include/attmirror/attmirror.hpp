@@ -33,6 +33,7 @@
 #include <attmirror/data/selection.hpp>
 #include <attmirror/data/torch_random.hpp>
 #include <attmirror/data/visualization_data.hpp>
+#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/checkpoint.hpp>
 #include <attmirror/descent/comparison.hpp>
 #include <attmirror/descent/descend.hpp>
@@ -69,12 +70,14 @@
 #include <attmirror/mirror/steepest.hpp>
 #include <attmirror/next_token/embedding.hpp>
 #include <attmirror/next_token/model.hpp>
+#include <attmirror/next_token/objective.hpp>
 #include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/priority_graph.hpp>
 #include <attmirror/next_token/realizable.hpp>
 #include <attmirror/next_token/sentence_text.hpp>
 #include <attmirror/next_token/sentences.hpp>
 #include <attmirror/next_token/targets.hpp>
+#include <attmirror/next_token/two_stage.hpp>
 #include <attmirror/next_token/vocabulary.hpp>
 #include <attmirror/papers/experiment.hpp>
 #include <attmirror/papers/finding.hpp>

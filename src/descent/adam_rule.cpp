@@ -24,13 +24,13 @@ double next_root(double root, double g, double beta2) {
 
 class AdamRule final : public UpdateRule {
  public:
-  AdamRule(const Adam& options, const Attention& model, const ParameterBlocks& weights)
+  AdamRule(const Adam& options, std::span<const BlockShape> trained, const ParameterBlocks& weights)
       : options_(options),
         size_(options),
-        trained_(model, weights),
-        first_(model.trained_blocks()),
-        root_(model.trained_blocks()),
-        log_scale_(model.trained().size(), 0.0) {}
+        trained_(trained, weights),
+        first_({trained.begin(), trained.end()}),
+        root_({trained.begin(), trained.end()}),
+        log_scale_(trained.size(), 0.0) {}
 
   void step(const Gradient& gradient, const StepContext& context, ParameterBlocks& weights) override {
     const double lr = size_.begin(context);
@@ -74,9 +74,9 @@ class AdamRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_adam_rule(const Adam& options, const Attention& model,
+std::unique_ptr<UpdateRule> make_adam_rule(const Adam& options, std::span<const BlockShape> trained,
                                            const ParameterBlocks& weights) {
-  return std::make_unique<AdamRule>(options, model, weights);
+  return std::make_unique<AdamRule>(options, trained, weights);
 }
 
 }  // namespace attmirror

@@ -111,6 +111,30 @@ std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view 
   return result;
 }
 
+void put_metrics(NamedArrays& arrays, std::string_view prefix, std::span<const Record> records) {
+  if (records.empty()) return;
+  for (std::size_t m = 0; m < records.front().metrics.size(); ++m) {
+    std::vector<double> values;
+    for (const Record& record : records) values.push_back(record.metrics.at(m).value);
+    arrays.emplace(fmt::format("{}{}", prefix, records.front().metrics[m].name),
+                   Array(std::span<const double>(values)));
+  }
+}
+
+std::vector<std::vector<Metric>> get_metrics(const NamedArrays& arrays, std::string_view prefix,
+                                             std::size_t count,
+                                             const std::function<bool(const std::string&)>& is_other) {
+  std::vector<std::vector<Metric>> metrics(count);
+  for (const auto& [key, array] : arrays) {
+    if (!key.starts_with(prefix)) continue;
+    const std::string name = key.substr(prefix.size());
+    if (is_other(name)) continue;
+    const std::vector<double> values = get_doubles(arrays, key, count);
+    for (std::size_t r = 0; r < count; ++r) metrics[r].push_back({name, values[r]});
+  }
+  return metrics;
+}
+
 const Array& get_array(const NamedArrays& arrays, const std::string& name) {
   const auto found = arrays.find(name);
   if (found == arrays.end()) throw bad_input(fmt::format("array {} is missing", name));

@@ -6,6 +6,8 @@
 #include <attmirror/data/array.hpp>
 #include <attmirror/descent/record.hpp>
 
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,15 @@ Parameters get_blocks(const NamedArrays& arrays, std::string_view prefix);
 
 // What put_stacked() wrote: one set of blocks for each of `count` records.
 std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view prefix, std::size_t count);
+
+// Adds PREFIX + name for each metric of the records, an array with an entry a record.
+void put_metrics(NamedArrays& arrays, std::string_view prefix, std::span<const Record> records);
+
+// What put_metrics() wrote: the metrics of each of `count` records, from all arrays of that prefix and length whose names
+// `is_other` does not claim.
+std::vector<std::vector<Metric>> get_metrics(const NamedArrays& arrays, std::string_view prefix,
+                                             std::size_t count,
+                                             const std::function<bool(const std::string&)>& is_other);
 
 // The array, or Error (bad input): "array step is missing".
 const Array& get_array(const NamedArrays& arrays, const std::string& name);

@@ -17,6 +17,7 @@ constexpr std::string_view format = "attmirror checkpoint";
 constexpr std::int64_t format_version = 1;
 constexpr std::string_view state_prefix = "state.";
 constexpr std::string_view numbers_prefix = "numbers.";
+constexpr std::string_view metric_prefix = "record.metric.";
 
 void put_records(NamedArrays& arrays, const std::vector<Record>& records) {
   std::vector<std::int64_t> step, scheduled, kept;
@@ -37,6 +38,7 @@ void put_records(NamedArrays& arrays, const std::vector<Record>& records) {
   arrays.emplace("record.norm", Array(std::span<const double>(norm)));
   arrays.emplace("record.scheduled", Array(std::span<const std::int64_t>(scheduled)));
   arrays.emplace("record.kept", Array(std::span<const std::int64_t>(kept)));
+  put_metrics(arrays, metric_prefix, records);
   if (!with_weights.empty())
     put_stacked(arrays, "record.", with_weights, with_weights.front()->parameters, all_blocks);
 }
@@ -51,10 +53,12 @@ std::vector<Record> get_records(const NamedArrays& arrays) {
   const auto kept = get_int64(arrays, "record.kept", count);
   const auto with_weights = static_cast<std::size_t>(std::ranges::count(kept, 1));
   std::vector<Parameters> weights = get_stacked(arrays, "record.", with_weights);
+  std::vector<std::vector<Metric>> metrics =
+      get_metrics(arrays, metric_prefix, count, [](const std::string&) { return false; });
   std::vector<Record> records(count);
   std::size_t next = 0;
   for (std::size_t r = 0; r < count; ++r) {
-    records[r] = {step[r], loss[r], max_softmax[r], norm[r], scheduled[r] == 1, {}};
+    records[r] = {step[r], loss[r], max_softmax[r], norm[r], scheduled[r] == 1, {}, std::move(metrics[r])};
     if (kept[r] == 1) records[r].parameters = std::move(weights[next++]);
   }
   return records;

@@ -1,7 +1,7 @@
 #include "descent/pulse_timer.hpp"
 #include "descent/run_progress.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/fingerprint.hpp>
+#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/update_rule.hpp>
 #include <attmirror/mirror/direction.hpp>
@@ -18,30 +18,6 @@ namespace attmirror {
 
 namespace {
 
-// A text that is equal for equal models on the same data.
-std::string describe(const Attention& model) {
-  std::string text = fmt::format("{} of rank {}, {} loss, trains", to_string(model.parameterization()),
-                                 model.rank(), to_string(model.loss()));
-  for (const Block block : model.trained()) text += fmt::format(" {}", to_string(block));
-  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
-      prompt && prompt->key_weights.size() > 0) {
-    Fingerprint print;
-    print.add(prompt->key_weights);
-    text += fmt::format(", key weights {:016x}", print.value());
-  }
-  // What the papers' models lack is named where it is there.
-  if (!std::holds_alternative<LinearHead>(model.head()))
-    text += fmt::format(", head {}", to_string(model.head()));
-  if (const auto* relu = std::get_if<ReluHead>(&model.head())) {
-    Fingerprint print;
-    print.add(relu->V);
-    text += fmt::format(" {:016x}", print.value());
-  }
-  if (model.logit_scale() != 1) text += ", scaled logits";
-  if (model.penalty() != 0) text += fmt::format(", penalty {}", model.penalty());
-  return text;
-}
-
 // The rule's plain numbers from a checkpoint.
 void restore(const std::string& name, const Checkpoint& checkpoint, std::span<double> numbers) {
   const auto saved = checkpoint.numbers.find(name);
@@ -55,6 +31,14 @@ void restore(const std::string& name, const Checkpoint& checkpoint, std::span<do
       throw bad_input(fmt::format("the checkpoint's number {}[{}] is {}: expected a finite number", name, i,
                                   saved->second[i]));
   std::ranges::copy(saved->second, numbers.begin());
+}
+
+void check(const Objective& objective, const Optimizer& optimizer) {
+  validate(optimizer);
+  const auto schedule = std::visit([](const auto& options) { return options.schedule.kind; }, optimizer);
+  if (schedule == ScheduleKind::polyak && !objective.has_lower_bound())
+    throw bad_input(
+        "schedule is polyak with the linear loss, which has no lower bound for Polyak's step to aim at");
 }
 
 }  // namespace
@@ -104,63 +88,90 @@ double attention_norm(const Parameters& parameters, const Norm& norm) {
 }
 
 struct Descent::State {
+  std::unique_ptr<const Objective> owned;  // of a run that was given a model
   RunProgress progress;
   ThreadPool pool;
-  GradientEngine engine;
+  std::unique_ptr<ObjectiveEngine> engine;
   ParameterBlocks weights;
   std::unique_ptr<UpdateRule> rule;
   Gradient gradient;
   double seconds_before = 0;
   Clock::time_point start = Clock::now();
 
-  State(const Attention& m, const Optimizer& o, const DescentOptions& d)
-      : progress(m, (attmirror::validate(o), o), (d.validate(), d)),
+  State(const Objective& objective, const Optimizer& o, const DescentOptions& d)
+      : progress(objective, (check(objective, o), o), (d.validate(), d)),
         pool(d.threads),
-        engine(m, EngineOptions{.jacobian = jacobian_for(o), .path = d.path, .storage = d.storage}, pool),
-        weights(m.blocks()),
-        gradient(engine.make_gradient()) {}
+        engine(objective.make_engine(d, jacobian_for(o), pool)),
+        weights(objective.blocks()),
+        gradient(engine->make_gradient()) {}
+  State(std::unique_ptr<const Objective> objective, const Optimizer& o, const DescentOptions& d)
+      : State(*objective, o, d) {
+    owned = std::move(objective);
+  }
 
+  const Objective& objective() const { return progress.objective(); }
   double seconds() const { return seconds_before + seconds_since(start); }
+  void begin();
+  void resume(const Checkpoint& checkpoint);
 };
 
-Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options)
-    : state_(std::make_unique<State>(model, optimizer, options)) {
-  state_->weights.assign(initial_parameters(model, options.init));
-  state_->rule = make_rule(optimizer, model, state_->weights);
+void Descent::State::begin() {
+  weights.assign(objective().initial_parameters(progress.options().init));
+  rule = make_rule(progress.optimizer(), objective().trained_blocks(), weights);
 }
 
-Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
-                 const Checkpoint& checkpoint)
-    : state_(std::make_unique<State>(model, optimizer, options)) {
+void Descent::State::resume(const Checkpoint& checkpoint) {
   const auto require = [](const std::string& saved, const std::string& now, const char* what) {
     if (saved != now)
       throw bad_input(fmt::format("the checkpoint is of another {}: \"{}\", not \"{}\"", what, saved, now));
   };
-  require(checkpoint.model, describe(model), "model");
-  require(checkpoint.rule, attmirror::to_string(optimizer), "optimizer");
+  require(checkpoint.model, objective().description(), "model");
+  require(checkpoint.rule, attmirror::to_string(progress.optimizer()), "optimizer");
   require(fmt::format("{:016x}", checkpoint.data_fingerprint),
-          fmt::format("{:016x}", model.data().fingerprint()), "dataset");
-  if (checkpoint.step < 0 || checkpoint.step > options.steps)
+          fmt::format("{:016x}", objective().data_fingerprint()), "dataset");
+  const std::int64_t steps = progress.options().steps;
+  if (checkpoint.step < 0 || checkpoint.step > steps)
     throw bad_input(fmt::format("the checkpoint is at step {}: expected 0 to {}, the steps of this run",
-                                checkpoint.step, options.steps));
+                                checkpoint.step, steps));
   if (!(checkpoint.seconds >= 0) || std::isinf(checkpoint.seconds))
     throw bad_input(fmt::format("the checkpoint's seconds are {}: expected a finite number, 0 or greater",
                                 checkpoint.seconds));
-  State& s = *state_;
-  s.weights.assign(checkpoint.weights);
-  s.rule = make_rule(optimizer, model, s.weights);
-  for (auto& [name, blocks] : s.rule->state()) {
+  weights.assign(checkpoint.weights);
+  rule = make_rule(progress.optimizer(), objective().trained_blocks(), weights);
+  for (auto& [name, blocks] : rule->state()) {
     const auto saved = checkpoint.state.find(name);
     if (saved == checkpoint.state.end())
       throw bad_input(fmt::format("the checkpoint lacks the optimizer's state \"{}\"", name));
     blocks->assign(saved->second);
   }
-  for (auto& [name, numbers] : s.rule->numbers()) restore(name, checkpoint, numbers);
-  s.progress.step = checkpoint.step;
-  s.seconds_before = checkpoint.seconds;
+  for (auto& [name, numbers] : rule->numbers()) restore(name, checkpoint, numbers);
+  progress.step = checkpoint.step;
+  seconds_before = checkpoint.seconds;
   // The last record of the earlier part is made again if it is still wanted.
   for (const Record& record : checkpoint.records)
-    if (record.scheduled && record.step < checkpoint.step) s.progress.records.push_back(record);
+    if (record.scheduled && record.step < checkpoint.step) progress.records.push_back(record);
+}
+
+Descent::Descent(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options)
+    : state_(std::make_unique<State>(objective, optimizer, options)) {
+  state_->begin();
+}
+
+Descent::Descent(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
+                 const Checkpoint& checkpoint)
+    : state_(std::make_unique<State>(objective, optimizer, options)) {
+  state_->resume(checkpoint);
+}
+
+Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options)
+    : state_(std::make_unique<State>(std::make_unique<const AttentionObjective>(model), optimizer, options)) {
+  state_->begin();
+}
+
+Descent::Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
+                 const Checkpoint& checkpoint)
+    : state_(std::make_unique<State>(std::make_unique<const AttentionObjective>(model), optimizer, options)) {
+  state_->resume(checkpoint);
 }
 
 Descent::~Descent() = default;
@@ -179,10 +190,10 @@ Run Descent::run(const DescentCallbacks& callbacks) {
       if (callbacks.on_pulse && timer.pulse() && callbacks.on_pulse(*this) == Command::stop)
         request = Request::stop;
     }
-    progress.value = s.engine.evaluate(s.weights, s.gradient);
+    progress.value = s.engine->evaluate(s.weights, s.gradient);
     const Decision decision = progress.decide(request);
     if (decision.keep != Decision::Keep::nothing) {
-      const Record& record = progress.record(decision, s.weights);
+      const Record& record = progress.record(decision, s.weights, s.engine->metrics(s.weights));
       if (callbacks.on_record) callbacks.on_record(record);
     }
     if (decision.status) return progress.finish(*decision.status, s.weights, s.seconds());
@@ -198,9 +209,9 @@ double Descent::seconds() const { return state_->seconds(); }
 Checkpoint Descent::checkpoint() const {
   const State& s = *state_;
   Checkpoint checkpoint;
-  checkpoint.model = describe(s.progress.model());
+  checkpoint.model = s.objective().description();
   checkpoint.rule = attmirror::to_string(s.progress.optimizer());
-  checkpoint.data_fingerprint = s.progress.model().data().fingerprint();
+  checkpoint.data_fingerprint = s.objective().data_fingerprint();
   checkpoint.step = s.progress.step;
   checkpoint.seconds = s.seconds();
   checkpoint.weights = s.weights.parameters();
@@ -209,6 +220,11 @@ Checkpoint Descent::checkpoint() const {
     checkpoint.numbers[name].assign(numbers.begin(), numbers.end());
   checkpoint.records = s.progress.records;
   return checkpoint;
+}
+
+Run descend(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
+            const DescentCallbacks& callbacks) {
+  return Descent(objective, optimizer, options).run(callbacks);
 }
 
 Run descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,

@@ -10,8 +10,9 @@ namespace {
 
 class GradientDescentRule final : public UpdateRule {
  public:
-  GradientDescentRule(const GradientDescent& options, const Attention& model, const ParameterBlocks& weights)
-      : size_(options), momentum_(options.momentum, model), trained_(model, weights) {}
+  GradientDescentRule(const GradientDescent& options, std::span<const BlockShape> trained,
+                      const ParameterBlocks& weights)
+      : size_(options), momentum_(options.momentum, trained), trained_(trained, weights) {}
 
   void step(const Gradient& gradient, const StepContext& context, ParameterBlocks& weights) override {
     size_.begin(context);
@@ -41,9 +42,10 @@ class GradientDescentRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_gradient_descent_rule(const GradientDescent& options, const Attention& model,
+std::unique_ptr<UpdateRule> make_gradient_descent_rule(const GradientDescent& options,
+                                                       std::span<const BlockShape> trained,
                                                        const ParameterBlocks& weights) {
-  return std::make_unique<GradientDescentRule>(options, model, weights);
+  return std::make_unique<GradientDescentRule>(options, trained, weights);
 }
 
 }  // namespace attmirror

@@ -27,12 +27,13 @@ namespace {
 
 class MirrorDescentRule final : public UpdateRule {
  public:
-  MirrorDescentRule(const MirrorDescent& options, const Attention& model, const ParameterBlocks& weights)
+  MirrorDescentRule(const MirrorDescent& options, std::span<const BlockShape> trained,
+                    const ParameterBlocks& weights)
       : map_(make_map(options)),
         size_(options),
-        momentum_(options.momentum, model),
-        trained_(model, weights),
-        dual_(model.trained_blocks()) {
+        momentum_(options.momentum, trained),
+        trained_(trained, weights),
+        dual_({trained.begin(), trained.end()}) {
     for (std::ptrdiff_t b = 0; b < dual_.count(); ++b) map_->map(trained_.of(weights, b), dual_.view(b));
   }
 
@@ -68,9 +69,10 @@ class MirrorDescentRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_mirror_descent_rule(const MirrorDescent& options, const Attention& model,
+std::unique_ptr<UpdateRule> make_mirror_descent_rule(const MirrorDescent& options,
+                                                     std::span<const BlockShape> trained,
                                                      const ParameterBlocks& weights) {
-  return std::make_unique<MirrorDescentRule>(options, model, weights);
+  return std::make_unique<MirrorDescentRule>(options, trained, weights);
 }
 
 }  // namespace attmirror

@@ -66,7 +66,7 @@ class Integrator {
         pool_(flow.threads),
         engine_(model, Jacobian::safe, pool_),
         weights_(model.blocks()),
-        trained_(model, weights_),
+        trained_(model.trained_blocks(), weights_),
         gradient_(engine_.make_gradient()),
         y_(model.trained_blocks()),
         next_(model.trained_blocks()),

@@ -2,10 +2,11 @@
 
 namespace attmirror {
 
-MomentumBuffer::MomentumBuffer(const Momentum& options, const Attention& model) : options_(options) {
+MomentumBuffer::MomentumBuffer(const Momentum& options, std::span<const BlockShape> trained)
+    : options_(options) {
   if (options_.kind == MomentumKind::none) return;
-  average_ = ParameterBlocks(model.trained_blocks());
-  log_scale_.assign(model.trained().size(), 0.0);
+  average_ = ParameterBlocks({trained.begin(), trained.end()});
+  log_scale_.assign(trained.size(), 0.0);
 }
 
 ScaledBlock MomentumBuffer::add(const Gradient& gradient, std::ptrdiff_t b) {

@@ -10,7 +10,7 @@ namespace attmirror {
 
 class MomentumBuffer {
  public:
-  MomentumBuffer(const Momentum& options, const Attention& model);
+  MomentumBuffer(const Momentum& options, std::span<const BlockShape> trained);
 
   // Takes in block b of this step's gradient and gives what the rule steps along: M, or the gradient itself
   // where there is no momentum. Once per block and step.

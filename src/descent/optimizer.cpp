@@ -226,21 +226,29 @@ void validate(const Optimizer& optimizer, const Loss& loss) {
 std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const Attention& model,
                                       const ParameterBlocks& weights) {
   validate(optimizer, model.loss());
+  return make_rule(optimizer, model.trained_blocks(), weights);
+}
+
+std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const std::vector<BlockShape>& trained,
+                                      const ParameterBlocks& weights) {
+  validate(optimizer);
   struct Make {
-    const Attention& model;
+    std::span<const BlockShape> trained;
     const ParameterBlocks& weights;
     std::unique_ptr<UpdateRule> operator()(const MirrorDescent& o) const {
-      return make_mirror_descent_rule(o, model, weights);
+      return make_mirror_descent_rule(o, trained, weights);
     }
     std::unique_ptr<UpdateRule> operator()(const GradientDescent& o) const {
-      return make_gradient_descent_rule(o, model, weights);
+      return make_gradient_descent_rule(o, trained, weights);
     }
     std::unique_ptr<UpdateRule> operator()(const SteepestDescent& o) const {
-      return make_steepest_descent_rule(o, model, weights);
+      return make_steepest_descent_rule(o, trained, weights);
     }
-    std::unique_ptr<UpdateRule> operator()(const Adam& o) const { return make_adam_rule(o, model, weights); }
+    std::unique_ptr<UpdateRule> operator()(const Adam& o) const {
+      return make_adam_rule(o, trained, weights);
+    }
   };
-  return std::visit(Make{model, weights}, optimizer);
+  return std::visit(Make{trained, weights}, optimizer);
 }
 
 }  // namespace attmirror

@@ -5,6 +5,7 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/base/isa.hpp>
+#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/run_config.hpp>
 
 #include <algorithm>
@@ -203,35 +204,17 @@ std::uint64_t fingerprint(const Parameters& parameters) {
 
 RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
                        const RunSources& sources) {
-  const Dataset& data = model.data();
+  return describe_run(AttentionObjective(model), optimizer, options, sources);
+}
+
+RunConfig describe_run(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
+                       const RunSources& sources) {
   RunConfig config;
+  objective.describe(config);
   config.data_path = resolved(sources.data);
-  config.data_fingerprint = data.fingerprint();
-  config.samples = data.samples();
-  config.max_tokens = data.max_length();
-  config.total_tokens = data.total_tokens();
-  config.dim = data.dim();
-  config.params = to_string(model.parameterization());
-  config.rank = model.rank();
-  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
-      prompt && prompt->key_weights.size() > 0) {
-    config.key_weights_path = resolved(sources.key_weights);
-    Parameters key_weights;
-    key_weights.W = prompt->key_weights;
-    config.key_weights_fingerprint = fingerprint(key_weights);
-  }
-  config.loss = to_string(model.loss());
-  config.head = to_string(model.head());
-  if (const auto* relu = std::get_if<ReluHead>(&model.head())) {
-    Parameters weights;
-    weights.W = relu->V;
-    config.head_fingerprint = fingerprint(weights);
-  }
-  config.queries_each = data.equal_query_counts() ? data.query_count(0) : 0;
-  config.mask = to_string(data.mask());
-  config.scaled = model.logit_scale() != 1;
-  config.penalty = model.penalty();
-  config.train = model.trained();
+  config.data_fingerprint = objective.data_fingerprint();
+  if (config.key_weights_fingerprint != 0) config.key_weights_path = resolved(sources.key_weights);
+  config.train = objective.trained();
   config.optimizer = optimizer;
   config.init_kind = options.init.kind;
   config.init_std = options.init.std;

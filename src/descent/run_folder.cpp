@@ -1,11 +1,11 @@
 #include "base/json.hpp"
 #include "descent/block_arrays.hpp"
-#include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
+#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/run_folder.hpp>
 
 #include <algorithm>
@@ -32,11 +32,20 @@ constexpr std::array file_names{"result.json", "checkpoint.npz", "final.npz",
                                 "trace.npz",   "metrics.jsonl",  "config.json"};
 
 std::string metrics_line(const Record& record) {
-  return dump({{"step", record.step},
+  Json json = {{"step", record.step},
                {"loss", finite_or_null(record.loss)},
                {"max_softmax", finite_or_null(record.max_softmax)},
-               {"norm", finite_or_null(record.norm)}}) +
-         "\n";
+               {"norm", finite_or_null(record.norm)}};
+  for (const Metric& metric : record.metrics) json[metric.name] = finite_or_null(metric.value);
+  return dump(json) + "\n";
+}
+
+// The arrays of trace.npz that every run has; what else is there are blocks and metrics.
+bool is_common(const std::string& name) {
+  constexpr std::array common{"format_version", "step", "loss", "max_softmax", "norm"};
+  const auto is_name = [&](const auto& other) { return name == other; };
+  return std::ranges::any_of(common, is_name) ||
+         std::ranges::any_of(all_blocks, [&](Block block) { return name == to_string(block); });
 }
 
 void write_metrics(const fs::path& path, const std::vector<Record>& records) {
@@ -93,7 +102,7 @@ std::optional<RunResult> read_result(const fs::path& path) {
   return naming(path, [&] { return parse_result(read_text_file(path)); });
 }
 
-NamedArrays trace_arrays(const Attention& model, const Run& run) {
+NamedArrays trace_arrays(const Objective& objective, const Run& run) {
   NamedArrays arrays;
   arrays.emplace("format_version", Array::scalar(format_version));
   std::vector<std::int64_t> step;
@@ -110,28 +119,18 @@ NamedArrays trace_arrays(const Attention& model, const Run& run) {
   arrays.emplace("loss", Array(std::span<const double>(loss)));
   arrays.emplace("max_softmax", Array(std::span<const double>(max_softmax)));
   arrays.emplace("norm", Array(std::span<const double>(norm)));
+  put_metrics(arrays, "", run.records);
   if (with_weights.size() == run.records.size())
-    put_stacked(arrays, "", with_weights, run.final_parameters, model.trained());
+    put_stacked(arrays, "", with_weights, run.final_parameters, objective.trained());
   return arrays;
 }
 
-NamedArrays final_arrays(const Attention& model, const Run& run) {
-  NamedArrays arrays;
+NamedArrays final_arrays(const Objective& objective, const Run& run) {
+  NamedArrays arrays = objective.final_arrays(run.selected);
   arrays.emplace("format_version", Array::scalar(format_version));
   arrays.emplace("step", Array::scalar(run.steps));
-  const Dataset& data = model.data();
-  Shape selected{static_cast<std::int64_t>(run.selected.tokens.size())};
-  if (!run.selected.tokens.empty() && !data.one_query_each() && data.equal_query_counts())
-    selected = {data.samples(), data.query_count(0)};
-  arrays.emplace("selected", Array(selected, std::span<const std::int64_t>(run.selected.tokens)));
   for (const Block block : all_blocks)
-    put_blocks(arrays, model.is_trained(block) ? "" : "fixed_", run.final_parameters, std::array{block});
-  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization())) {
-    const Matrix& A = prompt->key_weights;
-    if (A.size() > 0)
-      arrays.emplace("key_weights",
-                     Array({A.rows(), A.cols()}, std::span(A.data(), static_cast<std::size_t>(A.size()))));
-  }
+    put_blocks(arrays, objective.is_trained(block) ? "" : "fixed_", run.final_parameters, std::array{block});
   return arrays;
 }
 
@@ -162,9 +161,10 @@ void read_trace(const fs::path& path, SavedRun& run) {
   const auto norm = get_doubles(arrays, "norm", count);
   std::vector<Parameters> blocks = get_stacked(arrays, "", count);
   Parameters fixed = run.parameters;  // what is not in the trace did not change
+  std::vector<std::vector<Metric>> metrics = get_metrics(arrays, "", count, is_common);
   run.records.resize(count);
   for (std::size_t r = 0; r < count; ++r) {
-    run.records[r] = {step[r], loss[r], max_softmax[r], norm[r], true, {}};
+    run.records[r] = {step[r], loss[r], max_softmax[r], norm[r], true, {}, std::move(metrics[r])};
     if (run.config.keep == Keep::metrics) continue;
     fill_in(blocks[r], fixed);
     run.records[r].parameters = std::move(blocks[r]);
@@ -282,12 +282,17 @@ void RunFolder::save(const Checkpoint& checkpoint) {
 
 void RunFolder::finish(const Attention& model, const Run& run, const Checkpoint& last,
                        const RunConfig& config) {
+  finish(AttentionObjective(model), run, last, config);
+}
+
+void RunFolder::finish(const Objective& objective, const Run& run, const Checkpoint& last,
+                       const RunConfig& config) {
   save(last);
-  save_npz(path_ / "trace.npz", trace_arrays(model, run));
-  save_npz(path_ / "final.npz", final_arrays(model, run));
+  save_npz(path_ / "trace.npz", trace_arrays(objective, run));
+  save_npz(path_ / "final.npz", final_arrays(objective, run));
   metrics_.close();
   write_metrics(path_ / "metrics.jsonl", run.records);
-  write_file_atomically(path_ / "result.json", to_json(result_of(model, run), config, path_));
+  write_file_atomically(path_ / "result.json", to_json(result_of(objective, run), config, path_));
 }
 
 bool is_run_folder(const fs::path& path) {

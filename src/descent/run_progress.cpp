@@ -1,16 +1,15 @@
 #include "descent/run_progress.hpp"
 
-#include <attmirror/attention/tokens.hpp>
-
 #include <cmath>
 #include <limits>
 #include <utility>
 
 namespace attmirror {
 
-RunProgress::RunProgress(const Attention& model, const Optimizer& optimizer, const DescentOptions& options)
+RunProgress::RunProgress(const Objective& objective, const Optimizer& optimizer,
+                         const DescentOptions& options)
     : value{std::numeric_limits<double>::quiet_NaN(), 0},
-      model_(&model),
+      objective_(&objective),
       optimizer_(optimizer),
       options_(options) {}
 
@@ -35,14 +34,16 @@ Decision RunProgress::decide(Request request) {
   return decision;
 }
 
-const Record& RunProgress::record(const Decision& decision, const ParameterBlocks& weights) {
+const Record& RunProgress::record(const Decision& decision, const ParameterBlocks& weights,
+                                  std::vector<Metric> metrics) {
   Record record;
   record.step = step;
   record.loss = value.loss;
   record.max_softmax = value.max_softmax;
   record.scheduled = decision.keep == Decision::Keep::scheduled_record;
   Parameters now = weights.parameters();
-  record.norm = attention_norm(now, geometry_norm(optimizer_));
+  record.norm = objective_->weight_norm(now, geometry_norm(optimizer_));
+  record.metrics = std::move(metrics);
   if (options_.keep == Keep::parameters) record.parameters = std::move(now);
   records.push_back(std::move(record));
   return records.back();
@@ -55,8 +56,8 @@ Run RunProgress::finish(RunStatus status, const ParameterBlocks& weights, double
   run.loss = value.loss;
   run.max_softmax = value.max_softmax;
   run.final_parameters = weights.parameters();
-  run.norm = attention_norm(run.final_parameters, geometry_norm(optimizer_));
-  if (status != RunStatus::diverged) run.selected = selected_tokens(*model_, run.final_parameters);
+  run.norm = objective_->weight_norm(run.final_parameters, geometry_norm(optimizer_));
+  if (status != RunStatus::diverged) run.selected = objective_->selected(run.final_parameters);
   run.records = records;
   run.seconds = seconds;
   return run;

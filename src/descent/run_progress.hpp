@@ -22,8 +22,8 @@ struct Decision {
 
 class RunProgress {
  public:
-  // Takes checked options. The model must outlive it.
-  RunProgress(const Attention& model, const Optimizer& optimizer, const DescentOptions& options);
+  // Takes checked options. The objective must outlive it.
+  RunProgress(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options);
 
   std::int64_t step = 0;        // taken so far
   Evaluation value;             // at the weights after them; the loss is NaN before the first
@@ -38,17 +38,18 @@ class RunProgress {
   // What to do at `step`, of which `value` has just been set. Once a step.
   Decision decide(Request request);
   // Both take the weights after `step` steps.
-  const Record& record(const Decision& decision, const ParameterBlocks& weights);
+  const Record& record(const Decision& decision, const ParameterBlocks& weights,
+                       std::vector<Metric> metrics = {});
   Run finish(RunStatus status, const ParameterBlocks& weights, double seconds) const;
 
-  const Attention& model() const { return *model_; }
+  const Objective& objective() const { return *objective_; }
   const Optimizer& optimizer() const { return optimizer_; }
   const DescentOptions& options() const { return options_; }
 
  private:
   bool saturated() const { return options_.saturation > 0 && value.max_softmax >= options_.saturation; }
 
-  const Attention* model_;
+  const Objective* objective_;
   Optimizer optimizer_;
   DescentOptions options_;
   std::int64_t next_record_ = 0;

@@ -1,8 +1,8 @@
 #include "base/json.hpp"
 #include "descent/optimizer_config.hpp"
 #include "descent/selection_json.hpp"
-#include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/run_result.hpp>
 
 #include <cmath>
@@ -60,6 +60,10 @@ RunResult parse_result(std::string_view text) {
 }
 
 RunResult result_of(const Attention& model, const Run& run) {
+  return result_of(AttentionObjective(model), run);
+}
+
+RunResult result_of(const Objective& objective, const Run& run) {
   RunResult result;
   result.status = run.status;
   result.steps = run.steps;
@@ -68,9 +72,7 @@ RunResult result_of(const Attention& model, const Run& run) {
   result.norm = run.norm;
   result.seconds = run.seconds;
   result.selected = run.selected;
-  const Parameters& last = run.final_parameters;
-  const bool knows_scores = !uses_decoder(model.head()) || !last.v.isZero(0);
-  if (!run.selected.tokens.empty() && knows_scores) result.optimal = optimal_tokens(model, last);
+  if (!run.selected.tokens.empty()) result.optimal = objective.optimal(run.final_parameters);
   return result;
 }
 

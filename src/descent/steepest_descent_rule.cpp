@@ -18,12 +18,13 @@ namespace {
 
 class SteepestDescentRule final : public UpdateRule {
  public:
-  SteepestDescentRule(const SteepestDescent& options, const Attention& model, const ParameterBlocks& weights)
+  SteepestDescentRule(const SteepestDescent& options, std::span<const BlockShape> trained,
+                      const ParameterBlocks& weights)
       : size_(options),
-        momentum_(options.momentum, model),
-        trained_(model, weights),
-        direction_(model.trained_blocks()),
-        sizes_(model.trained().size()) {
+        momentum_(options.momentum, trained),
+        trained_(trained, weights),
+        direction_({trained.begin(), trained.end()}),
+        sizes_(trained.size()) {
     for (std::ptrdiff_t b = 0; b < trained_.count(); ++b) {
       const BlockShape& shape = direction_.shape(b);
       steepest_.emplace_back(options.norm, shape.rows, shape.cols, options.orthogonalization);
@@ -65,9 +66,10 @@ class SteepestDescentRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_steepest_descent_rule(const SteepestDescent& options, const Attention& model,
+std::unique_ptr<UpdateRule> make_steepest_descent_rule(const SteepestDescent& options,
+                                                       std::span<const BlockShape> trained,
                                                        const ParameterBlocks& weights) {
-  return std::make_unique<SteepestDescentRule>(options, model, weights);
+  return std::make_unique<SteepestDescentRule>(options, trained, weights);
 }
 
 }  // namespace attmirror

@@ -3,7 +3,7 @@
 // multiply-add instructions. Compiled once per instruction set.
 #include "margin/cholesky_kernels.hpp"
 
-#include "margin/strip_tiles.hpp"
+#include "base/strip_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 

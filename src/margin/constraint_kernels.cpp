@@ -2,7 +2,7 @@
 #include "margin/constraint_kernels.hpp"
 
 #include "base/dot_inline.hpp"
-#include "margin/strip_tiles.hpp"
+#include "base/strip_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 

@@ -1,5 +1,5 @@
 // The boundary of the kernels on rank-one constraints a_k z_g^T, compiled once per instruction set: operators and normal
-// matrices. Rows are padded (base/aligned.hpp); strips hold 16 rows side by side (margin/strip_tiles.hpp).
+// matrices. Rows are padded (base/aligned.hpp); strips hold 16 rows side by side (base/strip_tiles.hpp).
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // cache, so each number that arrives is used for its row and for its column. Compiled once per instruction set.
 #include "margin/qp_kernels.hpp"
 
-#include "margin/strip_tiles.hpp"
+#include "base/strip_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 

@@ -26,11 +26,11 @@ namespace attmirror {
 
 namespace {
 
-struct Shape {
+struct ProblemShape {
   std::int64_t n, T;
   std::int64_t enough() const { return std::max(T - 1, n); }  // the theorem's dimension
 };
-constexpr std::array<Shape, 3> shapes{{{5, 5}, {10, 5}, {5, 10}}};
+constexpr std::array<ProblemShape, 3> shapes{{{5, 5}, {10, 5}, {5, 10}}};
 constexpr std::array<std::int64_t, 11> dimensions{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12};
 
 enum Kind : std::size_t { optimal, random_tokens, self_attention };
@@ -44,7 +44,7 @@ struct Outcome {
 };
 
 struct Cell {
-  Shape shape{};
+  ProblemShape shape{};
   std::int64_t d = 0;
   std::array<std::vector<Outcome>, 3> outcomes{};
 };
@@ -58,7 +58,7 @@ Selection random_selection(std::int64_t n, std::int64_t T, std::uint64_t seed) {
   return selection;
 }
 
-Cell measure(const ExperimentContext& context, const Shape& shape, std::int64_t d, std::uint64_t seeds) {
+Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d, std::uint64_t seeds) {
   std::deque<Dataset> sets;
   std::vector<MarginTask> tasks;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -98,7 +98,7 @@ struct Enumeration {
 };
 
 Enumeration enumerate(const ExperimentContext& context, std::uint64_t seeds) {
-  const Shape shape = shapes[0];
+  const ProblemShape shape = shapes[0];
   std::int64_t each = 1;
   for (std::int64_t i = 0; i < shape.n; ++i) each *= shape.T;
   std::deque<Dataset> sets;
@@ -143,7 +143,7 @@ class P3Feasibility final : public Experiment {
     std::vector<Cell> cells;
     double done = 0;
     const double total = static_cast<double>(shapes.size() * dimensions.size());
-    for (const Shape& shape : shapes)
+    for (const ProblemShape& shape : shapes)
       for (const std::int64_t d : dimensions) {
         if (context.quick() && shape.n + shape.T > 10 && d != shape.enough()) continue;
         cells.push_back(measure(context.part(.9 * done / total, .9 * (done + 1) / total), shape, d, seeds));

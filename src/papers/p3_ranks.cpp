@@ -49,16 +49,16 @@ class P3Ranks final : public Experiment {
 
   ExperimentResult run(const ExperimentContext& context) const override {
     const std::uint64_t seeds = context.quick() ? 16 : 100;
-    std::vector<Shape> shapes{{5, 5}, {10, 5}};
+    std::vector<ProblemShape> shapes{{5, 5}, {10, 5}};
     if (!context.quick()) shapes.insert(shapes.end(), {{15, 5}, {5, 10}, {5, 15}});
-    const auto work = [](const Shape& shape, std::int64_t d) {
+    const auto work = [](const ProblemShape& shape, std::int64_t d) {
       return static_cast<double>(shape.n * shape.n * shape.T * d);
     };
     double total = 0, done = 0;
-    for (const Shape& shape : shapes)
+    for (const ProblemShape& shape : shapes)
       for (const std::int64_t d : dimensions) total += work(shape, d);
     Cells cells;
-    for (const Shape& shape : shapes)
+    for (const ProblemShape& shape : shapes)
       for (const std::int64_t d : dimensions) {
         const double from = done / total;
         done += work(shape, d);
@@ -97,7 +97,7 @@ class P3Ranks final : public Experiment {
   }
 
  private:
-  static const Cell* find(const Cells& cells, const Shape& shape, std::int64_t d) {
+  static const Cell* find(const Cells& cells, const ProblemShape& shape, std::int64_t d) {
     const auto found = cells.find({shape, d});
     return found == cells.end() ? nullptr : &found->second;
   }
@@ -308,7 +308,7 @@ class P3Ranks final : public Experiment {
             "stopped at a gap of 1e-3 seems to have (dotted), which is what the published figure shows.",
         .x = {.label = "dimension d"},
         .y = {.label = "mean rank"}};
-    std::map<Shape, int> colors;
+    std::map<ProblemShape, int> colors;
     for (const auto& [key, cell] : cells)
       if (tokens == 0 ? key.first.n == 5 : key.first.T == tokens)
         colors.emplace(key.first, static_cast<int>(colors.size()));

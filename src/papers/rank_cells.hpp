@@ -13,9 +13,9 @@
 
 namespace attmirror::ranks {
 
-struct Shape {
+struct ProblemShape {
   std::int64_t n, T;
-  friend auto operator<=>(const Shape&, const Shape&) = default;
+  friend auto operator<=>(const ProblemShape&, const ProblemShape&) = default;
 };
 
 // What is measured of one problem.
@@ -32,10 +32,10 @@ struct Cell {
   std::ptrdiff_t stopped = 0, disagreements = 0;
 };
 
-using Cells = std::map<std::pair<Shape, std::int64_t>, Cell>;  // by shape and d
+using Cells = std::map<std::pair<ProblemShape, std::int64_t>, Cell>;  // by shape and d
 
 // Data sets 0 to seeds - 1 of the unit sphere, each for its optimal tokens.
-Cell measure(const ExperimentContext& context, const Shape& shape, std::int64_t d, std::uint64_t seeds);
+Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d, std::uint64_t seeds);
 
 // Over those of the first `count` data sets that are feasible.
 Mean feasible_mean(const Cell& cell, double Answer::*what, std::size_t count);

@@ -9,11 +9,13 @@
 #include "sweep/lane_memory.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
+#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/sweep/lanes.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include <fmt/format.h>
@@ -67,7 +69,9 @@ class LaneDescent {
         weights_(tasks.front().model->blocks()),
         penalty_(tasks.front().model->penalty()) {
     for (const LaneTask& task : tasks) {
-      runs_.emplace_back(*task.model, task.optimizer, task.options);
+      models_.push_back(task.model);
+      objectives_.emplace_back(*task.model);
+      runs_.emplace_back(objectives_.back(), task.optimizer, task.options);
       runs_.back().begin();
       sizes_.push_back(std::visit([](const auto& options) { return StepSize(options); }, task.optimizer));
     }
@@ -166,7 +170,7 @@ class LaneDescent {
     if (penalty_ != 0 && (run.is_event() || request != Request::none || sizes_[lane].wants_norms() ||
                           !std::isfinite(run.value.loss) || !(largest_weight_[lane] < 1e100))) {
       memory_.get_weights(here, weights_);
-      run.value.loss = run.value.loss + penalty_ * penalized_square(run.model(), weights_);
+      run.value.loss = run.value.loss + penalty_ * penalized_square(*models_[lane], weights_);
     }
     if (std::isfinite(run.value.loss) && request == Request::none && !run.is_event()) return;
     const Decision decision = run.decide(request);
@@ -262,6 +266,8 @@ class LaneDescent {
   LaneMemory memory_;
   ParameterBlocks weights_;  // of one lane at a time, or its gradient
   double penalty_;
+  std::vector<const Attention*> models_;
+  std::deque<AttentionObjective> objectives_;  // of these models; the runs refer to them
   std::vector<RunProgress> runs_;
   std::vector<StepSize> sizes_;
   std::vector<bool> running_;

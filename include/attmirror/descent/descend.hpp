@@ -8,6 +8,7 @@
 
 #include <attmirror/data/selection.hpp>
 #include <attmirror/descent/initialization.hpp>
+#include <attmirror/descent/objective.hpp>
 #include <attmirror/descent/optimizer.hpp>
 #include <attmirror/descent/record.hpp>
 
@@ -88,6 +89,10 @@ struct DescentCallbacks {
 // A run in the making. descend() is all that most users need.
 class Descent {
  public:
+  // The model or objective must outlive it.
+  Descent(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options);
+  Descent(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
+          const Checkpoint& checkpoint);
   Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options);
   Descent(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
           const Checkpoint& checkpoint);
@@ -105,6 +110,8 @@ class Descent {
   std::unique_ptr<State> state_;
 };
 
+Run descend(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options = {},
+            const DescentCallbacks& callbacks = {});
 Run descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options = {},
             const DescentCallbacks& callbacks = {});
 

@@ -66,6 +66,8 @@ AttentionOptions attention_options(const RunConfig& config);
 Dataset load_run_data(const RunConfig& config, const std::filesystem::path& path);
 
 // The configuration of a run with these objects, on the instruction set and version in use now.
+RunConfig describe_run(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
+                       const RunSources& sources);
 RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
                        const RunSources& sources);
 

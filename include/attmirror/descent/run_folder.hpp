@@ -1,8 +1,9 @@
 // A run as a folder that survives kill -9 at any moment, and that others can read while it grows.
 //
 //   config.json      everything resolved (descent/run_config.hpp)
-//   metrics.jsonl    a line per record: step, loss, max_softmax, norm; no clock times, equal runs are equal
-//   trace.npz        step, loss, max_softmax, norm and each trained block by name, first axis = record
+//   metrics.jsonl    a line per record: step, loss, max_softmax, norm, the model's own metrics; no clock times, equal
+//                    runs are equal
+//   trace.npz        step, loss, max_softmax, norm, metrics and each trained block by name, first axis = record
 //   final.npz        trained blocks by name, `selected`, `step`; fixed blocks as fixed_v, ...; key_weights
 //   checkpoint.npz   descent/checkpoint.hpp; stays after the end, so that the run can be continued
 //   result.json      how it ended; what `attmirror train --json` prints
@@ -63,6 +64,7 @@ class RunFolder {
   void save(const Checkpoint& checkpoint);  // unless it is not finite
 
   // Writes all files of a run that ended or was interrupted.
+  void finish(const Objective& objective, const Run& run, const Checkpoint& last, const RunConfig& config);
   void finish(const Attention& model, const Run& run, const Checkpoint& last, const RunConfig& config);
 
  private:

@@ -21,6 +21,7 @@ struct RunResult {
   bool globally_optimal() const { return optimal && *optimal == selected; }
 };
 
+RunResult result_of(const Objective& objective, const Run& run);
 RunResult result_of(const Attention& model, const Run& run);
 
 // One JSON object: status, steps, loss, selected, max_softmax, norm, seconds, globally_optimal, optimal, and

@@ -40,4 +40,8 @@ class UpdateRule {
 std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const Attention& model,
                                       const ParameterBlocks& weights);
 
+// The same for any model: the shapes of the blocks to move, in the order of the gradient's, and all blocks.
+std::unique_ptr<UpdateRule> make_rule(const Optimizer& optimizer, const std::vector<BlockShape>& trained,
+                                      const ParameterBlocks& weights);
+
 }  // namespace attmirror

@@ -1,4 +1,4 @@
-// The register tiles under the dense algebra of this room, for the kernels that are compiled once per instruction set.
+// The register tiles under dense algebra, for the kernels that are compiled once per instruction set.
 //
 // Sums of products a_ik b_jk over k, for rows i and columns j, run fastest when the columns lie in the lanes of vectors.
 // So 16 rows of a matrix are copied into a strip: their first entries side by side, then their second ones, and so on
