@@ -40,6 +40,16 @@ std::string_view to_string(RandomStream stream) {
       return "lengths";
     case RandomStream::selection:
       return "selection";
+    case RandomStream::embedding:
+      return "embedding";
+    case RandomStream::successors:
+      return "successors";
+    case RandomStream::rankings:
+      return "rankings";
+    case RandomStream::sentences:
+      return "sentences";
+    case RandomStream::unseen_sentences:
+      return "unseen_sentences";
   }
   return "unnamed";
 }

@@ -140,6 +140,8 @@ TEST(CounterRandom, StreamsHaveNames) {
   EXPECT_EQ(to_string(RandomStream::init_W), "init_W");
   EXPECT_EQ(to_string(RandomStream::lengths), "lengths");
   EXPECT_EQ(to_string(RandomStream::selection), "selection");
+  EXPECT_EQ(to_string(RandomStream::embedding), "embedding");
+  EXPECT_EQ(to_string(RandomStream::unseen_sentences), "unseen_sentences");
 }
 
 }  // namespace

@@ -24,6 +24,11 @@ enum class RandomStream : std::uint32_t {
   init_decoder = 5,
   lengths = 6,
   selection = 7,
+  embedding = 8,
+  successors = 9,
+  rankings = 10,
+  sentences = 11,
+  unseen_sentences = 12,
 };
 
 std::string_view to_string(RandomStream stream);

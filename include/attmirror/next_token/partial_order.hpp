@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attmirror {
@@ -38,9 +39,10 @@ struct PreferenceCycle {
   Token query = no_token;
   std::vector<Preference> steps;
 };
-// "after q: a > b (sentence 3) > c (sentence 7) > a", numbered from 1 by `sentence_numbers` where given (lines of a file).
+// "after q: a > b (sentence 3) > c (sentence 7) > a (sentence 9)": behind each step the sentence that says so, counted from
+// 1; "(line 12)" where `line_numbers` has the line of each sentence in its file. Long cycles are cut in the middle.
 std::string to_string(const PreferenceCycle& cycle, const Vocabulary& vocabulary,
-                      std::span<const std::int64_t> sentence_numbers = {});
+                      std::span<const std::int64_t> line_numbers = {});
 
 // A sentence whose label no token of it explains.
 struct UnexplainedLabel {
@@ -50,7 +52,8 @@ struct UnexplainedLabel {
 class PartialOrders {
  public:
   // Of hard or soft collocations; tokens whose successors include the label are optimal. Unexplained sentences are kept
-  // aside, see unexplained(). Memory is linear in the number of different comparisons, at most total tokens^2 / sentence.
+  // aside, see unexplained(). Memory is linear in the number of different comparisons. Throws Error (bad input) if the
+  // two are of vocabularies of different sizes.
   PartialOrders(const Sentences& sentences, const Collocations& collocations);
 
   std::ptrdiff_t vocabulary_size() const { return static_cast<std::ptrdiff_t>(preferences_.size()); }
@@ -62,15 +65,21 @@ class PartialOrders {
   std::vector<Token> queries() const;  // those with a preference
 
   std::span<const UnexplainedLabel> unexplained() const { return unexplained_; }
-  // A shortest cycle of the first query that has one.
+  // A shortest cycle of the lowest query that has one; of several the one with the lowest token, which stands first.
   std::optional<PreferenceCycle> find_cycle() const;
   bool is_realizable() const { return unexplained_.empty() && !find_cycle(); }
 
-  TokenClass token_class(Token query, Token token) const;  // of an order without cycles
-  std::vector<TokenClass> token_classes(Token query) const;
+  // Within a cycle every token is non-optimal. Takes the logarithm of the number of tokens that the query compares.
+  TokenClass token_class(Token query, Token token) const;
+  std::vector<TokenClass> token_classes(Token query) const;  // of every token of the vocabulary
 
  private:
+  struct Member {
+    Token token;
+    TokenClass token_class;
+  };
   std::vector<std::vector<Preference>> preferences_;
+  std::vector<std::vector<Member>> members_;  // by query: the tokens it compares, ascending
   std::vector<UnexplainedLabel> unexplained_;
 };
 

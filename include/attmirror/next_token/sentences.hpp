@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace attmirror {
@@ -22,6 +23,7 @@ class Sentences {
   explicit Sentences(std::ptrdiff_t vocabulary_size) : vocabulary_size_(vocabulary_size) {}
 
   // Throws Error (bad input): no token, a token or label beyond the vocabulary, a weight that is not finite and > 0.
+  // The sentences stay as they were then.
   void add(std::span<const Token> tokens, Token label, double weight = 1);
 
   std::ptrdiff_t vocabulary_size() const { return vocabulary_size_; }
@@ -74,8 +76,9 @@ class Collocations {
   std::span<const Successor> successors(Token token) const {
     return successors_[static_cast<std::size_t>(token)];
   }
-  bool is_hard() const;  // no token has more than one successor
-  // n(x), the heaviest (of equals the first) where there are several; no_token where there is none.
+  bool is_hard() const;                              // no token has more than one successor
+  bool follows(Token successor, Token token) const;  // is it one of the token's successors?
+  // n(x), the heaviest (of equals the first added) where there are several; no_token where there is none.
   Token successor(Token token) const;
   std::ptrdiff_t count() const;  // tokens that have a successor
 
@@ -83,6 +86,8 @@ class Collocations {
 
  private:
   std::vector<std::vector<Successor>> successors_;
+  // Where a pair lies in its list, so that a token with very many successors costs no search.
+  std::unordered_map<std::uint64_t, std::uint32_t> positions_;
 };
 
 }  // namespace attmirror
