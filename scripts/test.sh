@@ -117,7 +117,7 @@ stage_fuzz() {
   configure fuzz build/fuzz || return 0
   attempt "building build/fuzz" cmake --build build/fuzz || return 0
   local format
-  for format in npy npz safetensors sweep; do
+  for format in npy npz safetensors sentences sweep; do
     mkdir -p "build/fuzz/new/$format" "build/fuzz/findings"
     attempt "fuzzing $format (what broke it is in build/fuzz/findings)" \
       "build/fuzz/bin/attmirror_fuzz_$format" -max_total_time="$fuzz_seconds" -malloc_limit_mb=64 -verbosity=0 \

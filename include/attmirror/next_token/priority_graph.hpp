@@ -16,9 +16,10 @@ class PriorityGraph {
 
   std::ptrdiff_t vocabulary_size() const { return static_cast<std::ptrdiff_t>(component_of_.size()); }
   // Numbered in a topological order: every edge between components goes from a lower to a higher number. A token that is
-  // not compared under the query has the component -1.
+  // not compared under the query has the component -1. The numbers depend on the comparisons alone, not on the order of the
+  // sentences.
   std::int32_t component(Token query, Token token) const;
-  bool same_component(Token query, Token a, Token b) const;
+  bool same_component(Token query, Token a, Token b) const;  // not so for tokens that are not compared
   // The tokens of each component, each list ascending.
   std::vector<std::vector<Token>> components(Token query) const;
   bool is_acyclic() const;  // every component is one token

@@ -6,8 +6,19 @@
 //                      a sentence is one optimal token, non-optimal ones, and q last (a q that is optimal is THE optimal one)
 //   linear extension   L - 1 random tokens and q; the best-ranked of them is the optimal one
 //
-// and the label is the successor of the best token. Every random number has its address (seed, sentence, position): the
-// data do not depend on threads or on what was generated before.
+// and the label is the successor of the best token. What the ranking must respect so that the data are realizable and, of
+// three classes, every token is of one class:
+//
+//   - q is in each of its sentences, so it cannot be unused: of three classes it then changes places with the last
+//     non-optimal token.
+//   - No label tells tokens with the same successor apart (a map that is no permutation): they stand side by side in a
+//     ranking, q before its equals, and of three classes no other token of a sentence shares the best one's successor.
+//
+// A sentence holds a token once as long as there are enough to choose from, else each about equally often; a sentence of
+// three classes for which there is none is filled up with q.
+//
+// Every random number has its address (seed, sentence, position): the data do not depend on threads or on what was
+// generated before.
 #pragma once
 
 #include <attmirror/next_token/partial_order.hpp>
@@ -22,41 +33,57 @@ enum class OrderKind { three_class, linear };
 std::string_view to_string(OrderKind kind);
 OrderKind parse_order_kind(std::string_view name);  // three-class, linear; throws Error (bad input)
 
-enum class SuccessorKind { permutation, map };
+enum class SuccessorKind {
+  permutation,  // every token has a successor of its own, as in P4
+  map,          // each token's is drawn from all of them: some share one
+};
+std::string_view to_string(SuccessorKind kind);
+SuccessorKind parse_successor_kind(std::string_view name);  // permutation, map; throws Error (bad input)
 
 struct RealizableOptions {
-  std::ptrdiff_t vocabulary = 20;
+  std::ptrdiff_t vocabulary = 20;                 // 2 or more
   std::ptrdiff_t sentences = 100;                 // in all; dealt to the queries in turn
   std::ptrdiff_t min_length = 4, max_length = 6;  // tokens of a sentence, the query included
   OrderKind order = OrderKind::three_class;
-  std::ptrdiff_t optimal = 0,
-                 non_optimal = 0;  // per query, of three classes; 0: a quarter and a half of the vocabulary
+  std::ptrdiff_t
+      optimal = 0,
+      non_optimal = 0;  // per query, of three classes; 0: a quarter and a half of the vocabulary, or the rest
   SuccessorKind successor = SuccessorKind::permutation;
   std::uint64_t seed = 1;
 
-  void validate() const;
+  void validate() const;               // throws Error (bad input)
+  RealizableOptions resolved() const;  // with numbers for the zeros above; validates
 };
 
 struct RealizableData {
-  RealizableOptions options;
-  Vocabulary vocabulary;
+  RealizableOptions options;  // resolved
+  Vocabulary vocabulary;      // w0, w1, ...
   Collocations collocations;
   Sentences sentences;
-  // Row q: the tokens from the most to the least preferred under q.
+  // Row q: the tokens from the most to the least preferred under q. Of three classes: optimal, non-optimal, unused ones.
   std::vector<std::vector<Token>> rankings;
 };
 
 RealizableData make_realizable(const RealizableOptions& options);
 
-// Sentences that training has not seen (dataset shift): for each, what a reader of the *training* order can know.
+// Sentences that training has not seen (dataset shift), of queries that it has.
 enum class UnseenKind {
-  same_order,      // new sentences of the same generator
-  non_comparable,  // optimal tokens among tokens that training never compared under the query
-  longer,          // of the same generator, up to twice as long
+  // New sentences of the same generator and the same rankings. Some hold pairs that training never compared, which nothing
+  // learned from it decides.
+  same_order,
+  // Of three classes: tokens that training never compared under the query. In one half of the sentences the best token is
+  // optimal in training and the others were never compared, in the other half the best was never compared and the others
+  // are non-optimal; the label follows P4's extended order, optimal > non-comparable > non-optimal. A query that is its own
+  // optimal token has sentences of the first half only.
+  non_comparable,
+  // Of the same generator, from one token longer than the longest to twice as long.
+  longer,
 };
 std::string_view to_string(UnseenKind kind);
+UnseenKind parse_unseen_kind(
+    std::string_view name);  // same-order, non-comparable, longer; throws Error (bad input)
 
-// `count` sentences; none equals a training sentence. Throws Error (bad input) where the vocabulary has none of the kind.
+// `count` sentences; none equals a training sentence. Throws Error (bad input) where there are none of the kind, or too few.
 Sentences unseen_sentences(const RealizableData& data, UnseenKind kind, std::ptrdiff_t count,
                            std::uint64_t seed);
 
