@@ -3,7 +3,6 @@
 #include "base/stopwatch.hpp"
 #include "next_token/difference_certificate.hpp"
 #include "next_token/difference_parts.hpp"
-
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/margin/support.hpp>
 #include <attmirror/mirror/spectral.hpp>
@@ -28,7 +27,11 @@ constexpr std::ptrdiff_t max_singular_values = 512;
 class DecoupledSolve {
  public:
   DecoupledSolve(const DifferenceProblem& problem, const Norm& norm, const MarginOptions& options)
-      : problem_(problem), norm_(norm), options_(options), begin_(Clock::now()), groups_(problem.groups.size()) {
+      : problem_(problem),
+        norm_(norm),
+        options_(options),
+        begin_(Clock::now()),
+        groups_(problem.groups.size()) {
     std::ptrdiff_t first = 0;
     for (const DifferenceProblem::Group& group : problem.groups) {
       first_.push_back(first);
@@ -206,7 +209,8 @@ class DecoupledSolve {
       solution_.W /= charged;
       worst /= charged;
     }
-    const double delta = problem_.embedding->orthonormality_error() + static_cast<double>(problem_.cols()) * u;
+    const double delta =
+        problem_.embedding->orthonormality_error() + static_cast<double>(problem_.cols()) * u;
     c.norm = solution_.W.norm();
     c.dual /= 1 + static_cast<double>(problem_.vocabulary_size()) * delta;
     c.scaled_dual = c.dual * std::sqrt(2.0);
@@ -285,8 +289,7 @@ class DecoupledSolve {
 bool decouples(const DifferenceProblem& problem, const Norm& norm) {
   if (!norm.is_entrywise()) return false;
   if (problem.embedding->is_one_hot()) return true;
-  return norm == Norm::frobenius() &&
-         problem.embedding->orthonormality_error() <= orthonormality_tolerance;
+  return norm == Norm::frobenius() && problem.embedding->orthonormality_error() <= orthonormality_tolerance;
 }
 
 MarginSolution solve_decoupled(const DifferenceProblem& problem, const Norm& norm,

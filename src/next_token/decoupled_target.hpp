@@ -17,7 +17,6 @@
 #pragma once
 
 #include "next_token/difference_problem.hpp"
-
 #include <attmirror/margin/max_margin.hpp>
 
 namespace attmirror {

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "next_token/difference_problem.hpp"
-
 #include <attmirror/margin/certificate.hpp>
 
 #include <cstddef>

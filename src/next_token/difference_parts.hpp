@@ -2,7 +2,6 @@
 #pragma once
 
 #include "next_token/difference_problem.hpp"
-
 #include <attmirror/margin/max_margin.hpp>
 
 #include <cstddef>

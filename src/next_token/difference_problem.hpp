@@ -41,9 +41,7 @@ struct DifferenceProblem {
   std::vector<Group> groups;
 
   std::ptrdiff_t vocabulary_size() const { return embedding->vocabulary_size(); }
-  std::ptrdiff_t rows() const {
-    return left == LeftVectors::units ? vocabulary_size() : embedding->dim();
-  }
+  std::ptrdiff_t rows() const { return left == LeftVectors::units ? vocabulary_size() : embedding->dim(); }
   std::ptrdiff_t cols() const { return embedding->dim(); }
   std::ptrdiff_t count() const;
 };

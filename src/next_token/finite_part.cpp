@@ -11,7 +11,6 @@
 // size 1).
 #include "next_token/decoupled_target.hpp"
 #include "next_token/restricted_loss.hpp"
-
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -58,7 +57,8 @@ struct PivotedCholesky {
   // theta with sum_i theta_i D_{pivot i} = eta.
   Vector coefficients(const Vector& eta) const {
     Matrix corner(std::ssize(pivots), std::ssize(pivots));
-    for (std::ptrdiff_t i = 0; i < corner.rows(); ++i) corner.row(i) = L.row(pivots[static_cast<std::size_t>(i)]);
+    for (std::ptrdiff_t i = 0; i < corner.rows(); ++i)
+      corner.row(i) = L.row(pivots[static_cast<std::size_t>(i)]);
     return corner.transpose().triangularView<Eigen::Upper>().solve(eta);
   }
 };
@@ -116,8 +116,9 @@ class Newton {
         elements.push_back({c.looking, c.tokens[0], c.tokens[i]});
     const std::ptrdiff_t n = std::ssize(elements);
     if (n > max_coupled_dimension)
-      throw bad_input(fmt::format("the finite part has {} unknowns that depend on each other: expected at most {}",
-                                  n, max_coupled_dimension));
+      throw bad_input(
+          fmt::format("the finite part has {} unknowns that depend on each other: expected at most {}", n,
+                      max_coupled_dimension));
     Matrix K(n, n);
     for (std::ptrdiff_t i = 0; i < n; ++i)
       for (std::ptrdiff_t j = 0; j <= i; ++j) {

@@ -1,6 +1,5 @@
 #include "next_token/restricted_loss.hpp"
 #include "next_token/target_problems.hpp"
-
 #include <attmirror/base/error.hpp>
 #include <attmirror/next_token/graph_svm.hpp>
 
@@ -31,9 +30,10 @@ std::int32_t contested_component(const Sentences& sentences, std::ptrdiff_t i, s
     if (!optimal[t]) continue;
     const std::int32_t own = graph.component(sentences.query(i), tokens[t]);
     if (own < 0)
-      throw bad_input(fmt::format("sentences[{}] is not among those of the graph: token {} is not compared "
-                                  "under query {}",
-                                  i, tokens[t], sentences.query(i)));
+      throw bad_input(
+          fmt::format("sentences[{}] is not among those of the graph: token {} is not compared "
+                      "under query {}",
+                      i, tokens[t], sentences.query(i)));
     if (component >= 0 && own != component) return -1;
     component = own;
   }
@@ -65,7 +65,8 @@ FinitePart graph_finite_part(const Embedding& embedding, const Sentences& senten
     const std::span<const Token> tokens = sentences.tokens(i);
     const Token query = sentences.query(i);
     optimal.clear();
-    for (const Token token : tokens) optimal.push_back(follows(collocations, token, sentences.label(i)) ? 1 : 0);
+    for (const Token token : tokens)
+      optimal.push_back(follows(collocations, token, sentences.label(i)) ? 1 : 0);
     const auto count = std::count(optimal.begin(), optimal.end(), 1);
     if (count == 0)
       throw bad_input(fmt::format("sentences[{}] has the label {}, which follows none of its tokens", i,

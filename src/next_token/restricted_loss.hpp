@@ -11,7 +11,6 @@
 #pragma once
 
 #include "next_token/difference_problem.hpp"
-
 #include <attmirror/next_token/graph_svm.hpp>
 
 #include <cstddef>

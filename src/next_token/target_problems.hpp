@@ -2,7 +2,6 @@
 #pragma once
 
 #include "next_token/difference_problem.hpp"
-
 #include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/priority_graph.hpp>
 #include <attmirror/next_token/targets.hpp>

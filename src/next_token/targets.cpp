@@ -1,6 +1,5 @@
 #include "next_token/decoupled_target.hpp"
 #include "next_token/target_problems.hpp"
-
 #include <attmirror/base/error.hpp>
 #include <attmirror/next_token/targets.hpp>
 
@@ -10,7 +9,8 @@ namespace attmirror {
 
 void TargetOptions::validate(const Norm& norm) const { margin.validate(norm); }
 
-MarginSolution solve_target(const DifferenceProblem& problem, const Norm& norm, const TargetOptions& options) {
+MarginSolution solve_target(const DifferenceProblem& problem, const Norm& norm,
+                            const TargetOptions& options) {
   options.validate(norm);
   if (options.decoupling == TargetOptions::Decoupling::automatic && decouples(problem, norm))
     return solve_decoupled(problem, norm, options.margin);
@@ -40,9 +40,10 @@ MarginSolution attention_target(const Embedding& embedding, const PartialOrders&
 Matrix orthonormal_collocation_target(const Embedding& embedding, const Collocations& collocations) {
   check_vocabulary(embedding, collocations.vocabulary_size(), "collocations");
   if (const double error = embedding.orthonormality_error(); !(error <= orthonormality_tolerance))
-    throw bad_input(fmt::format("the embedding's rows are orthonormal up to {:.1e} only: the closed form holds "
-                                "up to {:.0e}",
-                                error, orthonormality_tolerance));
+    throw bad_input(
+        fmt::format("the embedding's rows are orthonormal up to {:.1e} only: the closed form holds "
+                    "up to {:.0e}",
+                    error, orthonormality_tolerance));
   const std::ptrdiff_t size = embedding.vocabulary_size();
   Matrix logits = Matrix::Zero(size, size);  // row x
   for (Token x = 0; x < size; ++x) {

@@ -2,9 +2,8 @@
 // non-optimal ones? This is what a trained model knows about sentences it has not seen.
 #pragma once
 
-#include <attmirror/next_token/partial_order.hpp>
-
 #include <attmirror/base/aligned.hpp>
+#include <attmirror/next_token/partial_order.hpp>
 
 namespace attmirror {
 
@@ -12,7 +11,8 @@ namespace attmirror {
 struct ExtendedOrder {
   double lowest_optimal = 0, highest_non_comparable = 0, lowest_non_comparable = 0,
          highest_non_optimal = 0;  // extreme scores of any query
-  double least_above_non_comparable = 0;  // least over queries of lowest optimal - highest non-comparable score
+  double least_above_non_comparable =
+      0;  // least over queries of lowest optimal - highest non-comparable score
   double least_below_non_comparable = 0;  // the same of lowest non-comparable - highest non-optimal score
   double optimal_above_non_comparable = 0, non_comparable_above_non_optimal = 0,
          optimal_above_non_optimal = 0;  // share of pairs

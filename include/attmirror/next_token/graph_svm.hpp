@@ -25,9 +25,9 @@ MarginSolution graph_direction(const Embedding& embedding, const PartialOrders& 
 // The finite part: a minimum on a subspace, by Newton's method.
 struct FinitePart {
   Matrix W;
-  double loss = 0;           // the restricted loss there: what training cannot fall below
-  double gradient_norm = 0;  // Frobenius norm of its gradient within the subspace: how exact W is
-  int iterations = 0;        // of the part that took most
+  double loss = 0;               // the restricted loss there: what training cannot fall below
+  double gradient_norm = 0;      // Frobenius norm of its gradient within the subspace: how exact W is
+  int iterations = 0;            // of the part that took most
   std::ptrdiff_t dimension = 0;  // of the subspace
   // The gradient is 0 up to rounding, and curvature is positive: a minimum. Where a sentence has a single optimal position
   // the loss is convex and there is always one. Several optimal tokens in one component can leave a saddle, or a minimum
