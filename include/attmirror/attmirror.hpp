@@ -69,6 +69,8 @@
 #include <attmirror/mirror/spectral.hpp>
 #include <attmirror/mirror/steepest.hpp>
 #include <attmirror/next_token/embedding.hpp>
+#include <attmirror/next_token/extended_order.hpp>
+#include <attmirror/next_token/graph_svm.hpp>
 #include <attmirror/next_token/model.hpp>
 #include <attmirror/next_token/objective.hpp>
 #include <attmirror/next_token/partial_order.hpp>

@@ -5,78 +5,49 @@
 //
 // in the Frobenius norm for gradient descent, in any entrywise l_p norm for mirror descent. For orthonormal embeddings the
 // first has a closed form, W_ov* = sum_x (e_{n(x)} - 1/|V|) x^T, and the second decouples: each query is a problem of its
-// own, solved on its own and certified as a whole.
-//
-// Cyclic priorities (Graph-SVM, Li et al. 2024) and soft labels (Thrampoulidis 2024) have a direction and a finite part:
-//
-//   W_dir = argmin ||W||   s.t. (x - x')^T W q = 0 within a component, >= 1 for x >_q x' between components
-//   W_fin = argmin L restricted to the tokens of the label's component, in the span of (x - x') q^T within components
-//
-// and training goes as W_fin + R W_dir with R growing.
+// own. Then the scores of tokens that were never compared under a query are 0, those of its optimal tokens >= 0, of the
+// tokens that beat no other <= 0, and all of them add up to 0.
 #pragma once
 
 #include <attmirror/margin/max_margin.hpp>
 #include <attmirror/next_token/embedding.hpp>
 #include <attmirror/next_token/partial_order.hpp>
-#include <attmirror/next_token/priority_graph.hpp>
-
-#include <span>
-#include <vector>
 
 namespace attmirror {
 
-// The constraints themselves, for those who want to look or to certify. Group x (a token with successors), then group q.
+// The constraints themselves, for those who want to look or to certify. A group for each token with successors (its
+// origins: the token, its successor, the other token), and for each query with preferences (the query, the better token,
+// the worse). Both throw Error (bad input) where vocabularies differ or the constraints take more than 2 GB: about 640
+// tokens for W_ov*.
 MarginConstraints collocation_constraints(const Embedding& embedding, const Collocations& collocations);
 MarginConstraints attention_constraints(const Embedding& embedding, const PartialOrders& orders);
-// Graph-SVM's direction: equalities within components.
-MarginConstraints graph_constraints(const Embedding& embedding, const PartialOrders& orders,
-                                    const PriorityGraph& graph);
 
 struct TargetOptions {
+  // Tolerance, time and threads. Each part of a decoupled problem is solved on one thread.
   MarginOptions margin{};
-  // Solve each query on its own where that is exact (orthonormal rows and the Frobenius norm; one-hot rows and any l_p).
+  // Solve each query on its own where that is exact: one-hot embeddings and any l_p, orthonormal ones (up to 1e-12) and
+  // the Frobenius norm. At p = 1 and infinity, where answers are not unique, each query's own part is then smallest.
   enum class Decoupling { automatic, off } decoupling = Decoupling::automatic;
+
+  void validate(const Norm& norm) const;
 };
 
-// Certified against collocation_constraints() / attention_constraints() as a whole, whatever way it was solved. Soft
-// collocations: equalities between the successors of a token, >= 1 from them to the others.
+// `lambda` has an entry for each constraint of collocation_constraints() / attention_constraints(), and the certificate is
+// about all of them, whatever way the problem was solved: where the dense constraints are large (above 128 MB) and the
+// problem decouples it is put together from those of its parts, and `method` says so. An order with a cycle is infeasible
+// and `conflict` has the preferences of one.
+//
+// Soft collocations: the successors of a token are equal, and each is >= 1 above all others.
 MarginSolution collocation_target(const Embedding& embedding, const Collocations& collocations,
                                   const Norm& norm, const TargetOptions& options = {});
 MarginSolution attention_target(const Embedding& embedding, const PartialOrders& orders, const Norm& norm,
                                 const TargetOptions& options = {});
-MarginSolution graph_direction(const Embedding& embedding, const PartialOrders& orders,
-                               const PriorityGraph& graph, const Norm& norm,
-                               const TargetOptions& options = {});
 
-// The closed form for orthonormal rows and the Frobenius norm: |W_ov*|^2 = |V| - 1 where every token has a successor.
+// The closed form of W_ov* for orthonormal rows and the Frobenius norm: |W_ov*|^2 = |V| - 1 where every token has one
+// successor. Throws Error (bad input) for other rows.
 Matrix orthonormal_collocation_target(const Embedding& embedding, const Collocations& collocations);
 
-// The finite part: a minimum of a convex function on a subspace, by Newton's method.
-struct FinitePart {
-  Matrix W;
-  double loss = 0;           // the restricted loss there
-  double gradient_norm = 0;  // Frobenius norm of its gradient within the subspace: how exact it is
-  int iterations = 0;
-  bool converged = false;
-};
-// Graph-SVM, for Readout::attention.
-FinitePart graph_finite_part(const Embedding& embedding, const Sentences& sentences,
-                             const Collocations& collocations, const PriorityGraph& graph);
-// Soft collocations: (e_y - e_y')^T W x = log of the ratio of their weights, the smallest such W in the Frobenius norm.
-Matrix collocation_finite_part(const Embedding& embedding, const Collocations& collocations);
-
-// The score of each token under each query, E W_kq E^T: row x, column q.
+// The score of each token under each query, E W_kq E^T: row x, column q. Throws Error (bad input) where W_kq is not d x d.
 Matrix attention_scores(const Embedding& embedding, const Matrix& W_kq);
-
-// Extended order (P4): do scores put optimal tokens above those that were never compared, and these above non-optimal ones?
-struct ExtendedOrder {
-  double lowest_optimal = 0, highest_non_comparable = 0, lowest_non_comparable = 0,
-         highest_non_optimal = 0;  // worst gaps' ends, over queries
-  double optimal_above_non_comparable = 0, non_comparable_above_non_optimal = 0,
-         optimal_above_non_optimal = 0;  // share of pairs
-  bool holds = false;                    // all three shares are 1
-};
-// Scores of one query are compared with each other only. Scores below `tolerance` of the largest count as 0.
-ExtendedOrder extended_order(const Matrix& scores, const PartialOrders& orders, double tolerance = 1e-9);
 
 }  // namespace attmirror

@@ -1,0 +1,49 @@
+// Where training goes when priorities have cycles (Graph-SVM, Li et al. 2024) or labels are soft (Thrampoulidis 2024): a
+// direction and a finite part.
+//
+//   W_dir = argmin ||W||   s.t. (x - x')^T W q = 0 within a component, >= 1 for x >_q x' between components
+//   W_fin = argmin L restricted to the tokens of the label's component, in the span of (x - x') q^T within components
+//
+// and training goes as W_fin + R W_dir with R growing: attention separates the components of a query's priority graph, and
+// keeps finite ratios within each. For collocations a component is the set of a token's successors, and the finite part
+// gives them the ratios of their weights.
+#pragma once
+
+#include <attmirror/next_token/priority_graph.hpp>
+#include <attmirror/next_token/targets.hpp>
+
+namespace attmirror {
+
+// The direction. A chain of equalities (bound 0) through each component, in the order of its tokens, then the preferences
+// between components; origins as in attention_constraints(). Without cycles these are attention_constraints().
+MarginConstraints graph_constraints(const Embedding& embedding, const PartialOrders& orders,
+                                    const PriorityGraph& graph);
+MarginSolution graph_direction(const Embedding& embedding, const PartialOrders& orders,
+                               const PriorityGraph& graph, const Norm& norm,
+                               const TargetOptions& options = {});
+
+// The finite part: a minimum on a subspace, by Newton's method.
+struct FinitePart {
+  Matrix W;
+  double loss = 0;               // the restricted loss there: what training cannot fall below
+  double gradient_norm = 0;      // Frobenius norm of its gradient within the subspace: how exact W is
+  int iterations = 0;            // of the part that took most
+  std::ptrdiff_t dimension = 0;  // of the subspace
+  // The gradient is 0 up to rounding, and curvature is positive: a minimum. Where a sentence has a single optimal position
+  // the loss is convex and there is always one. Several optimal tokens in one component can leave a saddle, or a minimum
+  // at infinity only.
+  bool converged = false;
+};
+
+// For Readout::attention, weights of sentences summing to 1. Embeddings that are not orthonormal couple all queries: then
+// the subspace may have at most 2,000 dimensions. Throws Error (bad input) beyond that, where vocabularies differ, or for
+// a label that no token of its sentence explains.
+FinitePart graph_finite_part(const Embedding& embedding, const Sentences& sentences,
+                             const Collocations& collocations, const PriorityGraph& graph);
+
+// Soft collocations: (e_y - e_y')^T W x = log of the ratio of their weights, the smallest such W in the Frobenius norm;
+// where d < |V| leaves none, the W of the same span that minimises the cross-entropy among the successors (each token with
+// a successor counting the same).
+FinitePart collocation_finite_part(const Embedding& embedding, const Collocations& collocations);
+
+}  // namespace attmirror
