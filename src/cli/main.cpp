@@ -92,7 +92,7 @@ int run(int argc, char** argv, bool json) {
       add_train(app),     //
       add_margin(app),    //
       add_compare(app),   //
-      add_path_command(app),
+      add_path_command(app), add_next_token(app),
       add_sweep(app),      //
       add_reproduce(app),  //
       add_report(app),     //

@@ -64,6 +64,7 @@ Subcommand add_train(CLI::App& parent);
 Subcommand add_margin(CLI::App& parent);
 Subcommand add_compare(CLI::App& parent);
 Subcommand add_path_command(CLI::App& parent);
+Subcommand add_next_token(CLI::App& parent);
 Subcommand add_sweep(CLI::App& parent);
 Subcommand add_reproduce(CLI::App& parent);
 Subcommand add_report(CLI::App& parent);

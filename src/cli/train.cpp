@@ -1,18 +1,16 @@
 // attmirror train: one run of descent, kept in a folder that survives Ctrl-C, kill -9 and a full disk.
-#include "base/stopwatch.hpp"
 #include "cli/console.hpp"
 #include "cli/masked_data.hpp"
 #include "cli/options.hpp"
 #include "cli/train_plan.hpp"
+#include "cli/training.hpp"
 #include "descent/run_text.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/progress.hpp>
 #include <attmirror/base/signals.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/descent/run_folder.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -22,52 +20,6 @@
 namespace attmirror::cli {
 
 namespace {
-
-// Decides when a checkpoint is due: every so many seconds, but never so often that writing them takes more
-// than a tenth of the time.
-class CheckpointClock {
- public:
-  explicit CheckpointClock(double interval) : interval_(interval) {}
-  bool due() const { return seconds_since(last_) >= std::max(interval_, 9 * cost_); }
-  template <class Save>
-  void time(Save save) {
-    const Clock::time_point start = Clock::now();
-    save();
-    cost_ = seconds_since(start);
-    last_ = Clock::now();
-  }
-
- private:
-  double interval_, cost_ = 0;
-  Clock::time_point last_ = Clock::now();
-};
-
-struct Training {
-  Run run;
-  Checkpoint last;
-};
-
-Training train(Descent& descent, const TrainOptions& options, RunFolder* folder) {
-  ProgressOptions progress_options;
-  progress_options.label = "train";
-  progress_options.total = options.steps;
-  progress_options.first = descent.step();
-  progress_options.quiet = options.common.quiet;
-  Progress progress(stderr, progress_options);
-  CheckpointClock clock(options.checkpoint_every);
-
-  DescentCallbacks callbacks;
-  if (folder) callbacks.on_record = [&](const Record& record) { folder->append(record); };
-  callbacks.on_pulse = [&](const Descent& now) {
-    progress.update(now.step());
-    if (SignalGuard::interrupted() != 0) return Command::stop;
-    if (folder && clock.due()) clock.time([&] { folder->save(now.checkpoint()); });
-    return Command::proceed;
-  };
-  Run run = descent.run(callbacks);
-  progress.finish();
-  return {std::move(run), folder ? descent.checkpoint() : Checkpoint{}};
-}
 
 std::string optimality(const RunResult& result) {
   const std::size_t n = result.selected.tokens.size();
@@ -153,7 +105,7 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
   const TrainPlan plan = make_plan(app, options);
   const Dataset data = load_masked_dataset(options.data, plan.model.mask);
   const Attention model = make_attention(data, plan.model);
-  check_record_memory(model, plan.descent);
+  check_record_memory(model.blocks(), plan.descent);
   check_start(model, plan);
   const RunConfig config = describe_run(model, plan.optimizer, plan.descent, plan.sources);
 
@@ -183,7 +135,12 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
   if (folder) folder->resume(config, checkpoint);
   if (checkpoint && !options.common.quiet)
     note(fmt::format("resuming at step {} of {}", checkpoint->step, options.steps));
-  const Training training = train(descent, options, folder ? &*folder : nullptr);
+  const Training training = run_descent(descent,
+                                        {.label = "train",
+                                         .steps = options.steps,
+                                         .checkpoint_every = options.checkpoint_every,
+                                         .quiet = options.common.quiet},
+                                        folder ? &*folder : nullptr);
   if (folder) folder->finish(model, training.run, training.last, config);
   const RunResult result = result_of(model, training.run);
   report(result, config, options, data);

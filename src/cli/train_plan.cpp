@@ -138,11 +138,11 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   return plan;
 }
 
-void check_record_memory(const Attention& model, const DescentOptions& options) {
+void check_record_memory(const std::vector<BlockShape>& blocks, const DescentOptions& options) {
   constexpr double limit = 2e9;
   double bytes = sizeof(Record);
   if (options.keep == Keep::parameters)
-    for (const BlockShape& shape : model.blocks())
+    for (const BlockShape& shape : blocks)
       bytes += 8.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.cols);
   const std::int64_t count = options.record.count(options.steps) + 1;
   const double total = bytes * static_cast<double>(count);

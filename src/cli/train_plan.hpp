@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace attmirror::cli {
 
@@ -53,7 +54,7 @@ struct TrainPlan {
 // are read.
 TrainPlan make_plan(const CLI::App& app, const TrainOptions& options);
 
-// Throws Error (bad input) when the records of such a run would not fit into memory.
-void check_record_memory(const Attention& model, const DescentOptions& options);
+// Throws Error (bad input) when the records of a run with such blocks would not fit into memory.
+void check_record_memory(const std::vector<BlockShape>& blocks, const DescentOptions& options);
 
 }  // namespace attmirror::cli

@@ -1,17 +1,17 @@
+#include "descent/fill_random.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/descent/initialization.hpp>
 
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
 namespace attmirror {
 
-namespace {
-
-// Entry (i, j) of a block is random number i * cols + j of the block's own stream.
-void fill(Eigen::Ref<Matrix> block, const Initialization& init, RandomStream stream, std::ptrdiff_t dim) {
+void fill_random(Eigen::Ref<Matrix> block, const Initialization& init, RandomStream stream,
+                 std::ptrdiff_t dim) {
   const CounterRandom random(init.seed, stream);
   const double bound = 1 / std::sqrt(static_cast<double>(dim));
   for (std::ptrdiff_t i = 0; i < block.rows(); ++i)
@@ -22,7 +22,38 @@ void fill(Eigen::Ref<Matrix> block, const Initialization& init, RandomStream str
     }
 }
 
+namespace {
+
+double parse_std(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || end != text.c_str() + text.size() ||
+      std::isspace(static_cast<unsigned char>(text.front())))
+    throw bad_input(fmt::format("std of init is \"{}\": expected a number", text));
+  return value;
+}
+
 }  // namespace
+
+Initialization parse_initialization(const std::string& word, std::optional<std::uint64_t> seed,
+                                    std::string_view others) {
+  Initialization init;
+  init.seed = seed.value_or(0);
+  if (word == "zero") {
+    if (seed) throw bad_input("init-seed is given, but init is zero: only uniform and normal are random");
+  } else if (word == "uniform") {
+    init.kind = InitKind::uniform;
+  } else if (word == "normal" || word.starts_with("normal:")) {
+    if (word == "normal:") throw bad_input("init is \"normal:\": expected a number after the colon");
+    init.kind = InitKind::normal;
+    if (word.size() > 7) init.std = parse_std(word.substr(7));
+  } else {
+    throw bad_input(fmt::format("init is \"{}\": expected zero, normal, normal:STD{}uniform{}", word,
+                                others.empty() ? " or " : ", ", others));
+  }
+  init.validate();
+  return init;
+}
 
 void Initialization::validate() const {
   if (!(std >= 0) || std::isinf(std))
@@ -35,12 +66,12 @@ Parameters initial_parameters(const Attention& model, const Initialization& init
   Parameters start = model.zero_parameters();
   const std::ptrdiff_t d = model.data().dim();
   if (init.kind != InitKind::zero) {
-    if (start.W.size() > 0) fill(start.W, init, RandomStream::init_W, d);
-    if (start.K.size() > 0) fill(start.K, init, RandomStream::init_K, d);
-    if (start.Q.size() > 0) fill(start.Q, init, RandomStream::init_Q, d);
+    if (start.W.size() > 0) fill_random(start.W, init, RandomStream::init_W, d);
+    if (start.K.size() > 0) fill_random(start.K, init, RandomStream::init_K, d);
+    if (start.Q.size() > 0) fill_random(start.Q, init, RandomStream::init_Q, d);
     if (start.p.size() > 0) {
       Matrix row(1, d);
-      fill(row, init, RandomStream::init_prompt, d);
+      fill_random(row, init, RandomStream::init_prompt, d);
       start.p = row.transpose();
     }
   }

@@ -28,39 +28,17 @@ Parameterization plan_parameterization(const ModelWords& words) {
   throw bad_input(fmt::format("params is \"{}\": expected W, KQ or prompt", params));
 }
 
-double parse_std(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size() ||
-      std::isspace(static_cast<unsigned char>(text.front())))
-    throw bad_input(fmt::format("std of init is \"{}\": expected a number", text));
-  return value;
-}
-
 Initialization plan_init(const ModelWords& words, ModelPlan& plan) {
-  Initialization init;
-  init.seed = words.init_seed.value_or(0);
   const bool kq = std::holds_alternative<KQ>(plan.parameterization);
   const std::string word = words.init.value_or(kq ? "uniform" : "zero");
-  if (words.init_seed && (word == "zero" || word.starts_with("file:")))
+  if (!word.starts_with("file:"))
+    return parse_initialization(word, words.init_seed, ", file:W0.npy or file:BLOCKS.npz");
+  if (words.init_seed)
     throw bad_input(
         fmt::format("init-seed is given, but init is {}: only uniform and normal are random", word));
-  if (word == "zero") return init;
-  if (word == "uniform") {
-    init.kind = InitKind::uniform;
-  } else if (word == "normal" || word.starts_with("normal:")) {
-    if (word == "normal:") throw bad_input("init is \"normal:\": expected a number after the colon");
-    init.kind = InitKind::normal;
-    if (word.size() > 7) init.std = parse_std(word.substr(7));
-  } else if (word.starts_with("file:")) {
-    if (word.size() == 5) throw bad_input("init is \"file:\": expected a file after the colon");
-    plan.init_path = word.substr(5);
-  } else {
-    throw bad_input(fmt::format(
-        "init is \"{}\": expected zero, normal, normal:STD, uniform, file:W0.npy or file:BLOCKS.npz", word));
-  }
-  init.validate();
-  return init;
+  if (word.size() == 5) throw bad_input("init is \"file:\": expected a file after the colon");
+  plan.init_path = word.substr(5);
+  return {};
 }
 
 void set_block(Parameters& parameters, Block block, const Array& array, const std::string& name) {

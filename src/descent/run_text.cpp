@@ -40,7 +40,8 @@ std::string start_text(const RunConfig& config) {
 }
 
 std::string weights_text(const RunConfig& config) {
-  if (config.params == "W") return "W";
+  if (config.params == "W" || config.params == "W_ov" || config.params == "W_kq") return config.params;
+  if (config.params == "joint") return "W_kq";
   return config.params == "KQ" ? "K Q^T" : "p";
 }
 

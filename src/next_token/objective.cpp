@@ -1,11 +1,10 @@
+#include "descent/fill_random.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/descent/run_config.hpp>
 #include <attmirror/next_token/objective.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -78,18 +77,6 @@ class Engine final : public ObjectiveEngine {
   double accuracy_ = 0;
 };
 
-// Entry (i, j) of a block is random number i * cols + j of its stream.
-void fill(Matrix& block, const Initialization& init, RandomStream stream) {
-  const CounterRandom random(init.seed, stream);
-  const double bound = 1 / std::sqrt(static_cast<double>(block.cols()));
-  for (std::ptrdiff_t i = 0; i < block.rows(); ++i)
-    for (std::ptrdiff_t j = 0; j < block.cols(); ++j) {
-      const auto index = static_cast<std::uint64_t>(i * block.cols() + j);
-      block(i, j) = init.kind == InitKind::normal ? init.std * random.normal(index)
-                                                  : bound * (2 * random.uniform(index) - 1);
-    }
-}
-
 }  // namespace
 
 double direction_gap(const Matrix& a, const Matrix& b) {
@@ -137,8 +124,8 @@ Parameters NextTokenObjective::initial_parameters(const Initialization& init) co
   init.validate();
   Parameters start = model_->zero_parameters();
   if (init.kind != InitKind::zero) {
-    if (is_trained(Block::W_ov)) fill(start.W_ov, init, RandomStream::init_decoder);
-    if (is_trained(Block::W_kq)) fill(start.W_kq, init, RandomStream::init_W);
+    if (is_trained(Block::W_ov)) fill_random(start.W_ov, init, RandomStream::init_decoder, model_->dim());
+    if (is_trained(Block::W_kq)) fill_random(start.W_kq, init, RandomStream::init_W, model_->dim());
   }
   visit_blocks(start, init.given, [&](Block block, auto& into, const auto& from) {
     if (from.size() == 0) return;

@@ -5,6 +5,9 @@
 #include <attmirror/attention/attention.hpp>
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace attmirror {
 
@@ -24,6 +27,11 @@ struct Initialization {
 
   void validate() const;
 };
+
+// Reads zero, uniform, normal or normal:STD; `seed` where one was given. Throws Error (bad input): for another word, which
+// `others` may name more of (", file:W0.npy"), and for a seed of zeros.
+Initialization parse_initialization(const std::string& word, std::optional<std::uint64_t> seed,
+                                    std::string_view others = "");
 
 // Throws Error (bad input) when a given block does not fit the model, or when (K,Q) would start at K = Q = 0,
 // a stationary point from which nothing moves.
