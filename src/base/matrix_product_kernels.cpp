@@ -13,7 +13,8 @@ namespace {
 static_assert(strip == product_strip && product_rows % tile_rows == 0);
 
 void pack_rows(const RowsToPack& from, double* to) {
-  if (from.height == product_rows && from.row_step == 1) {  // of a transposed matrix: eight numbers side by side
+  if (from.height == product_rows &&
+      from.row_step == 1) {  // of a transposed matrix: eight numbers side by side
     for (std::ptrdiff_t k = 0; k < from.depth; ++k)
       for (std::ptrdiff_t h = 0; h < product_rows; h += lanes<Narrow>)
         store(to + k * product_rows + h, load<Narrow>(from.data + k * from.col_step + h));
@@ -21,8 +22,7 @@ void pack_rows(const RowsToPack& from, double* to) {
   }
   for (std::ptrdiff_t k = 0; k < from.depth; ++k)
     for (std::ptrdiff_t h = 0; h < product_rows; ++h)
-      to[k * product_rows + h] =
-          h < from.height ? from.data[h * from.row_step + k * from.col_step] : 0.0;
+      to[k * product_rows + h] = h < from.height ? from.data[h * from.row_step + k * from.col_step] : 0.0;
 }
 
 void pack_columns(const double* from, std::ptrdiff_t stride, std::ptrdiff_t width, std::ptrdiff_t depth,
@@ -68,7 +68,12 @@ inline void multiply_tile(const double* rows, const double* columns, std::ptrdif
 
 void multiply(const ProductBlock& block) {
   for (std::ptrdiff_t s = 0; s < block.strip_count; ++s)
-    for (std::ptrdiff_t g = 0; g < block.groups; ++g)
+    for (std::ptrdiff_t g = 0; g < block.groups; ++g) {
+      if (!block.starts)  // the sums that the next tiles go on with
+        for (std::ptrdiff_t row = (g + 1) * product_rows; row < (g + 2) * product_rows && row < block.height;
+             ++row)
+          for (std::ptrdiff_t j = 0; j < strip; j += 8)
+            __builtin_prefetch(block.C + row * block.stride + s * strip + j, 1);
       for (std::ptrdiff_t h = 0; h < product_rows; h += tile_rows)
         for (std::ptrdiff_t lane = 0; lane < strip; lane += tile_lanes) {
           const std::ptrdiff_t row = g * product_rows + h, col = s * strip + lane;
@@ -78,6 +83,7 @@ void multiply(const ProductBlock& block) {
                         block.C + row * block.stride + col, block.stride, block.height - row,
                         block.width - col, block.starts);
         }
+    }
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 // is raised when a panel has much larger terms than those before.
 #include "next_token/prediction_kernels.hpp"
 
-#include "base/dot_inline.hpp"
 #include "base/vector_math_inline.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
@@ -87,10 +86,20 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
 
 // ---- the softmax over the vocabulary
 
+// Asks for the rows of item i, to be read soon.
+[[gnu::always_inline]] inline void fetch_rows(const PredictionItems& items, std::ptrdiff_t i,
+                                              const double* panel, std::ptrdiff_t stride) {
+  for (std::int64_t t = items.begins[i]; t < items.begins[i + 1]; ++t) {
+    const double* row = panel + items.tokens[t] * stride;
+    for (std::ptrdiff_t j = 0; j < vocabulary_panel; j += 8) __builtin_prefetch(row + j);
+  }
+}
+
 // o_v - o_y of the `count` vectors of a panel; -infinity for the label itself and beyond the last word.
-[[gnu::always_inline]] inline void form_panel(const PredictionItems& items, std::ptrdiff_t i, const double* panel,
-                                              std::ptrdiff_t stride, std::ptrdiff_t label, std::ptrdiff_t words,
-                                              int count, Wide* o) {
+[[gnu::always_inline]] inline void form_panel(const PredictionItems& items, std::ptrdiff_t i,
+                                              const double* panel, std::ptrdiff_t stride,
+                                              std::ptrdiff_t label, std::ptrdiff_t words, int count,
+                                              Wide* o) {
   const std::int64_t begin = items.begins[i], end = items.begins[i + 1];
   {
     const double* row = panel + items.tokens[begin] * stride;
@@ -114,9 +123,9 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
 }
 
 // Adds a panel to the sums of item i.
-[[gnu::always_inline]] inline void add_panel(const PredictionItems& items, std::ptrdiff_t i, const double* panel,
-                                             std::ptrdiff_t stride, std::ptrdiff_t label, std::ptrdiff_t words,
-                                             int count) {
+[[gnu::always_inline]] inline void add_panel(const PredictionItems& items, std::ptrdiff_t i,
+                                             const double* panel, std::ptrdiff_t stride, std::ptrdiff_t label,
+                                             std::ptrdiff_t words, int count) {
   const std::int64_t begin = items.begins[i], end = items.begins[i + 1];
   Wide o[panel_vectors];
   form_panel(items, i, panel, stride, label, words, count, o);
@@ -138,7 +147,7 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
   const Wide pivot = broadcast<Wide>(items.pivot[i]);
   Wide sum{};
   for (int j = 0; j < count; ++j) {
-    o[j] = exp(o[j] - pivot);
+    o[j] = exp_of_term(o[j] - pivot);
     sum += o[j];
   }
   items.sum[i] += reduce_add(sum);
@@ -175,8 +184,10 @@ void predict(const PredictionItems& items, const TokenLogits& U, std::ptrdiff_t 
     const double* panel = U.data + v / vocabulary_panel * U.offset;
     const std::ptrdiff_t words = U.words - v;
     if (words >= vocabulary_panel) {
-      for (std::ptrdiff_t i = first; i < last; ++i)
+      for (std::ptrdiff_t i = first; i < last; ++i) {
+        if (i + 1 < last) fetch_rows(items, i + 1, panel, U.stride);
         add_panel(items, i, panel, U.stride, items.labels[i] - v, words, panel_vectors);
+      }
     } else {
       const int count = static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>);
       for (std::ptrdiff_t i = first; i < last; ++i)
@@ -246,7 +257,7 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
   Wide r[panel_vectors];
   form_panel(items, i, panel, U.stride, label, words, count, r);
   const Wide pivot = broadcast<Wide>(items.pivot[i]), scale = broadcast<Wide>(factor / items.sum[i]);
-  for (int j = 0; j < count; ++j) r[j] = exp(r[j] - pivot) * scale;
+  for (int j = 0; j < count; ++j) r[j] = exp_of_term(r[j] - pivot) * scale;
   const bool has_label = label >= 0 && label < vocabulary_panel;
   for (std::int64_t t = items.begins[i]; t < items.begins[i + 1]; ++t) {
     double* row = A + items.tokens[t] * U.stride;
@@ -257,15 +268,19 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
   }
 }
 
-void add_outer(const PredictionItems& items, const TokenLogits& U, const double* factors, std::ptrdiff_t count,
-               std::ptrdiff_t panel, double* A) {
+void add_outer(const PredictionItems& items, const TokenLogits& U, const double* factors,
+               std::ptrdiff_t count, std::ptrdiff_t panel, double* A) {
   const double* values = U.data + panel * U.offset;
   const std::ptrdiff_t v = panel * vocabulary_panel, words = U.words - v;
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     if (factors[i] == 0) continue;
-    if (words >= vocabulary_panel)
+    if (words >= vocabulary_panel) {
+      if (i + 1 < count) {
+        fetch_rows(items, i + 1, values, U.stride);
+        fetch_rows(items, i + 1, A, U.stride);
+      }
       add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words, panel_vectors, A);
-    else
+    } else
       add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words,
                       static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), A);
   }
@@ -273,12 +288,30 @@ void add_outer(const PredictionItems& items, const TokenLogits& U, const double*
 
 // ---- pairs of a query and a token
 
-void score_pairs(const PairScores& pairs, std::ptrdiff_t first, std::ptrdiff_t last) {
-  for (std::ptrdiff_t k = first; k < last; ++k) {
-    const std::int32_t pair = pairs.order[k];
-    pairs.scores[pair] = dot(pairs.embedding + pairs.tokens[pair] * pairs.embedding_stride,
-                             pairs.directions + pairs.queries[pair] * pairs.direction_stride, pairs.size);
+[[gnu::always_inline]] inline void score_query(const PairScores& pairs, std::ptrdiff_t q, int count) {
+  const double* direction = pairs.direction_panel + q * pairs.stride;
+  Wide own[panel_vectors];
+  for (int j = 0; j < count; ++j) own[j] = load<Wide>(direction + j * lanes<Wide>);
+  for (std::int64_t p = pairs.begins[q]; p < pairs.begins[q + 1]; ++p) {
+    const double* row = pairs.panel + pairs.tokens[p] * pairs.stride;
+    Wide even{}, odd{};
+    int j = 0;
+    for (; j + 2 <= count; j += 2) {
+      even = mul_add(own[j], load<Wide>(row + j * lanes<Wide>), even);
+      odd = mul_add(own[j + 1], load<Wide>(row + (j + 1) * lanes<Wide>), odd);
+    }
+    if (j < count) even = mul_add(own[j], load<Wide>(row + j * lanes<Wide>), even);
+    const double sum = reduce_add(even + odd);
+    pairs.scores[p] = pairs.starts ? sum : pairs.scores[p] + sum;
   }
+}
+
+void score_pairs(const PairScores& pairs, std::ptrdiff_t first_query, std::ptrdiff_t last_query) {
+  if (pairs.width >= vocabulary_panel)
+    for (std::ptrdiff_t q = first_query; q < last_query; ++q) score_query(pairs, q, panel_vectors);
+  else
+    for (std::ptrdiff_t q = first_query; q < last_query; ++q)
+      score_query(pairs, q, static_cast<int>((pairs.width + lanes<Wide> - 1) / lanes<Wide>));
 }
 
 [[gnu::always_inline]] inline void sum_direction(const DirectionSums& sums, std::ptrdiff_t q, int count) {
@@ -309,7 +342,7 @@ void sum_directions(const DirectionSums& sums, std::ptrdiff_t first_query, std::
 
 }  // namespace
 
-const PredictionTable prediction_table{attend,       predict,   finish,      form_factors,
-                                       add_outer,    score_pairs, sum_directions};
+const PredictionTable prediction_table{attend,    predict,     finish,        form_factors,
+                                       add_outer, score_pairs, sum_directions};
 
 }  // namespace attmirror::ATTMIRROR_ISA
