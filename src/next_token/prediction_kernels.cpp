@@ -25,6 +25,9 @@ using namespace kernels;
 
 namespace {
 
+// While an item is worked on, the rows of one so much later are fetched into the nearest cache.
+constexpr std::ptrdiff_t ahead = 2;
+
 constexpr int panel_vectors = vocabulary_panel / lanes<Wide>;
 
 // Calls f(V{}, j) for all numbers from `first` to `last` - 1: whole vectors, then one by one. (A lane's result does not depend
@@ -88,10 +91,11 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
 
 // Asks for the rows of item i, to be read soon.
 [[gnu::always_inline]] inline void fetch_rows(const PredictionItems& items, std::ptrdiff_t i,
-                                              const double* panel, std::ptrdiff_t stride) {
+                                              const double* panel, std::ptrdiff_t stride,
+                                              std::ptrdiff_t cols) {
   for (std::int64_t t = items.begins[i]; t < items.begins[i + 1]; ++t) {
     const double* row = panel + items.tokens[t] * stride;
-    for (std::ptrdiff_t j = 0; j < vocabulary_panel; j += 8) __builtin_prefetch(row + j);
+    for (std::ptrdiff_t j = 0; j < cols; j += 8) __builtin_prefetch(row + j);
   }
 }
 
@@ -113,7 +117,7 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
   }
   const Wide label_logit = broadcast<Wide>(items.label_logit[i]);
   for (int j = 0; j < count; ++j) o[j] -= label_logit;
-  const bool has_label = label >= 0 && label < vocabulary_panel;
+  const bool has_label = label >= 0 && label < count * lanes<Wide>;
   if (!has_label && words >= count * lanes<Wide>) return;
   alignas(64) double values[vocabulary_panel];
   for (int j = 0; j < count; ++j) store(values + j * lanes<Wide>, o[j]);
@@ -132,7 +136,7 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
   Wide largest = broadcast<Wide>(-infinity);
   for (int j = 0; j < count; ++j) largest = max(o[j], largest);
   const double top = reduce_max(largest);
-  if (top > items.top[i]) items.top[i] = top;
+  items.top[i] = max(top, items.top[i]);
   if (!(top <= items.pivot[i] + 40)) {
     const double factor = exp(items.pivot[i] - top);
     items.sum[i] *= factor;
@@ -185,7 +189,7 @@ void predict(const PredictionItems& items, const TokenLogits& U, std::ptrdiff_t 
     const std::ptrdiff_t words = U.words - v;
     if (words >= vocabulary_panel) {
       for (std::ptrdiff_t i = first; i < last; ++i) {
-        if (i + 1 < last) fetch_rows(items, i + 1, panel, U.stride);
+        if (i + ahead < last) fetch_rows(items, i + ahead, panel, U.stride, vocabulary_panel);
         add_panel(items, i, panel, U.stride, items.labels[i] - v, words, panel_vectors);
       }
     } else {
@@ -258,7 +262,7 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
   form_panel(items, i, panel, U.stride, label, words, count, r);
   const Wide pivot = broadcast<Wide>(items.pivot[i]), scale = broadcast<Wide>(factor / items.sum[i]);
   for (int j = 0; j < count; ++j) r[j] = exp_of_term(r[j] - pivot) * scale;
-  const bool has_label = label >= 0 && label < vocabulary_panel;
+  const bool has_label = label >= 0 && label < count * lanes<Wide>;
   for (std::int64_t t = items.begins[i]; t < items.begins[i + 1]; ++t) {
     double* row = A + items.tokens[t] * U.stride;
     const Wide s = broadcast<Wide>(items.attention[t]);
@@ -270,19 +274,26 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
 
 void add_outer(const PredictionItems& items, const TokenLogits& U, const double* factors,
                std::ptrdiff_t count, std::ptrdiff_t panel, double* A) {
-  const double* values = U.data + panel * U.offset;
-  const std::ptrdiff_t v = panel * vocabulary_panel, words = U.words - v;
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    if (factors[i] == 0) continue;
-    if (words >= vocabulary_panel) {
-      if (i + 1 < count) {
-        fetch_rows(items, i + 1, values, U.stride);
-        fetch_rows(items, i + 1, A, U.stride);
+  // Half a panel at a time: there are two matrices in the cache.
+  constexpr std::ptrdiff_t half = vocabulary_panel / 2;
+  for (std::ptrdiff_t begin = 0; begin < vocabulary_panel; begin += half) {
+    const double* values = U.data + panel * U.offset + begin;
+    double* sums = A + begin;
+    const std::ptrdiff_t v = panel * vocabulary_panel + begin, words = U.words - v;
+    if (words <= 0) return;
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      if (factors[i] == 0) continue;
+      if (words >= half) {
+        if (i + ahead < count) {
+          fetch_rows(items, i + ahead, values, U.stride, half);
+          fetch_rows(items, i + ahead, sums, U.stride, half);
+        }
+        add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words, half / lanes<Wide>, sums);
+      } else {
+        add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words,
+                        static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), sums);
       }
-      add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words, panel_vectors, A);
-    } else
-      add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words,
-                      static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), A);
+    }
   }
 }
 
