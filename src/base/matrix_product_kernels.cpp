@@ -68,7 +68,12 @@ inline void multiply_tile(const double* rows, const double* columns, std::ptrdif
 
 void multiply(const ProductBlock& block) {
   for (std::ptrdiff_t s = 0; s < block.strip_count; ++s)
-    for (std::ptrdiff_t g = 0; g < block.groups; ++g)
+    for (std::ptrdiff_t g = 0; g < block.groups; ++g) {
+      if (!block.starts)  // the sums that the next tiles go on with
+        for (std::ptrdiff_t row = (g + 1) * product_rows; row < (g + 2) * product_rows && row < block.height;
+             ++row)
+          for (std::ptrdiff_t j = 0; j < strip; j += 8)
+            __builtin_prefetch(block.C + row * block.stride + s * strip + j, 1);
       for (std::ptrdiff_t h = 0; h < product_rows; h += tile_rows)
         for (std::ptrdiff_t lane = 0; lane < strip; lane += tile_lanes) {
           const std::ptrdiff_t row = g * product_rows + h, col = s * strip + lane;
@@ -78,6 +83,7 @@ void multiply(const ProductBlock& block) {
                         block.C + row * block.stride + col, block.stride, block.height - row,
                         block.width - col, block.starts);
         }
+    }
 }
 
 }  // namespace

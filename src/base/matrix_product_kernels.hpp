@@ -7,7 +7,7 @@ namespace attmirror {
 
 namespace kernels {
 
-inline constexpr std::ptrdiff_t product_depth = 256;  // terms of a sum between two visits of its entry of C
+inline constexpr std::ptrdiff_t product_depth = 512;  // terms of a sum between two visits of its entry of C
 inline constexpr std::ptrdiff_t product_strip = 16;   // columns of B that are packed together
 inline constexpr std::ptrdiff_t product_rows = 8;     // rows of A that are packed together
 

@@ -44,6 +44,9 @@ void cbrt_array(const double* in, double* out, std::ptrdiff_t size) {
 void pow_array(const double* in, double r, double* out, std::ptrdiff_t size) {
   map([r](auto x) { return pow_abs(x, broadcast<decltype(x)>(r)); }, in, out, size);
 }
+void exp_of_term_array(const double* in, double* out, std::ptrdiff_t size) {
+  map([](auto x) { return exp_of_term(x); }, in, out, size);
+}
 
 }  // namespace
 
@@ -52,6 +55,7 @@ const VectorMathKernels vector_math_kernels{.exp = &exp_array,
                                             .log1p = &log1p_array,
                                             .sqrt = &sqrt_array,
                                             .cbrt = &cbrt_array,
-                                            .pow = &pow_array};
+                                            .pow = &pow_array,
+                                            .exp_of_term = &exp_of_term_array};
 
 }  // namespace attmirror::ATTMIRROR_ISA

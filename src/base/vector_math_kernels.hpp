@@ -11,6 +11,7 @@ struct VectorMathKernels {
   using PowerMap = void (*)(const double* in, double r, double* out, std::ptrdiff_t size);
   Map exp, log, log1p, sqrt, cbrt;
   PowerMap pow;
+  Map exp_of_term;  // for other kernels; here for its test
 };
 
 namespace isa_sse2 {

@@ -15,7 +15,6 @@
 #include "base/dispatch.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace attmirror {
@@ -93,8 +92,7 @@ void FastEngine::set_up_attention() {
   pair_sums_.assign(static_cast<std::size_t>(pairs), 0.0);
   if (model_.embedding().is_one_hot()) return;
 
-  pair_chunks_ = fixed_chunks(pairs, std::max<std::ptrdiff_t>(1, 65'536 / d), 256);
-  directions_ = PaddedMatrix(queries, d);
+  directions_ = PanelMatrix(queries, d);
   direction_sums_ = PaddedMatrix(queries, d);
   const ConstMatrixView E = model_.embedding().vectors.view();
   if (queries < V) {
@@ -104,13 +102,6 @@ void FastEngine::set_up_attention() {
   }
   embedding_ = PanelMatrix(V, d);
   copy(E, embedding_.view(), pool_);
-  // The rows of some tokens stay in a core's own cache while all queries come by.
-  const std::ptrdiff_t rows = std::max<std::ptrdiff_t>(1, 65'536 / d);
-  scoring_order_.resize(static_cast<std::size_t>(pairs));
-  std::iota(scoring_order_.begin(), scoring_order_.end(), 0);
-  std::ranges::stable_sort(scoring_order_, {}, [&](std::int32_t pair) {
-    return layout_.pair_tokens[static_cast<std::size_t>(pair)] / rows;
-  });
 }
 
 ConstMatrixView FastEngine::query_vectors() const {
@@ -140,6 +131,7 @@ void FastEngine::form_scores(ConstMatrixView W_kq) {
     });
     return;
   }
+<<<<<<< HEAD
   product_.multiply(query_vectors(), one_panel(W_kq), one_panel(directions_.view()));
   const ConstMatrixView E = model_.embedding().vectors.view();
   const kernels::PairScores pairs{.order = scoring_order_.data(),
@@ -154,6 +146,23 @@ void FastEngine::form_scores(ConstMatrixView W_kq) {
   pool_.run(pair_chunks_.count, [&](std::ptrdiff_t c) {
     kernel_.score_pairs(pairs, pair_chunks_.begin(c), pair_chunks_.end(c));
   });
+=======
+  product_.multiply(query_vectors(), one_panel(W_kq), directions_.view());
+  const Panels<const double> E = std::as_const(embedding_).view(), K = std::as_const(directions_).view();
+  for (std::ptrdiff_t p = 0; p < E.count(); ++p) {
+    const kernels::PairScores pairs{.begins = layout_.query_pairs.data(),
+                                    .tokens = layout_.pair_tokens.data(),
+                                    .panel = E.panel(p),
+                                    .direction_panel = K.panel(p),
+                                    .stride = E.stride,
+                                    .width = std::min(E.width, E.cols - p * E.width),
+                                    .starts = p == 0,
+                                    .scores = scores_.data()};
+    pool_.run(query_chunks_.count, [&](std::ptrdiff_t c) {
+      kernel_.score_pairs(pairs, query_chunks_.begin(c), query_chunks_.end(c));
+    });
+  }
+>>>>>>> w/engine
 }
 
 FastEngine::Partial FastEngine::evaluate_chunk(std::ptrdiff_t c) {
@@ -172,6 +181,7 @@ FastEngine::Partial FastEngine::evaluate_chunk(std::ptrdiff_t c) {
     const bool sentence = i < layout_.sentences;
     sum.loss += weight * items_.loss[i];
     if (sentence || !attends()) {
+      sum.counted += weight;
       sum.right += items_.top[i] < 0 ? weight : 0.0;
       sum.max_softmax += weight / items_.attention_sum[i];
     }
@@ -195,6 +205,7 @@ NextTokenEvaluation FastEngine::evaluate(const ParameterBlocks& parameters, Grad
     total.loss += partial.loss;
     total.right += partial.right;
     total.max_softmax += partial.max_softmax;
+    total.counted += partial.counted;
     total.attention_exponent = larger(total.attention_exponent, partial.attention_exponent);
     total.output_exponent = larger(total.output_exponent, partial.output_exponent);
   }
@@ -212,7 +223,7 @@ NextTokenEvaluation FastEngine::evaluate(const ParameterBlocks& parameters, Grad
       else
         form_attention_gradient(into, scale);
     }
-  return {total.loss, total.right, total.max_softmax};
+  return {total.loss, total.right / total.counted, total.max_softmax / total.counted};
 }
 
 void FastEngine::form_output_gradient(MatrixView into, double scale) {

@@ -20,6 +20,7 @@ class FastEngine final : public NextTokenPathEngine {
   // What a chunk of items adds to the whole.
   struct Partial {
     double loss = 0, right = 0, max_softmax = 0;
+    double counted = 0;  // weight of what may be right; a sum of its own, so that a share of all is exactly 1
     double attention_exponent = 0, output_exponent = 0;  // the largest; -infinity: no gradient
   };
 
@@ -41,7 +42,7 @@ class FastEngine final : public NextTokenPathEngine {
   const kernels::PredictionTable& kernel_;
   ItemLayout layout_;
   MatrixProduct product_;
-  Chunking item_chunks_, query_chunks_, pair_chunks_;
+  Chunking item_chunks_, query_chunks_;
 
   kernels::PredictionItems items_;
   AlignedVector memory_;  // of all arrays in items_
@@ -55,11 +56,18 @@ class FastEngine final : public NextTokenPathEngine {
   PanelMatrix U_;              // row x: the logits of token x
   PanelMatrix output_sums_;    // row x: sum over its occurrences of s_t r
 
+<<<<<<< HEAD
   AlignedVector scores_, pair_sums_;         // of each pair
   std::vector<std::int32_t> scoring_order_;  // of the pairs
   PaddedMatrix directions_,
       direction_sums_;    // row q: W_kq x_q of the q-th query, and the sum that its gradient is made of
   PaddedMatrix queries_;  // x_q, where not all tokens are queries
+=======
+  AlignedVector scores_, pair_sums_;  // of each pair
+  PanelMatrix directions_;            // row q: W_kq x_q of the q-th query
+  PaddedMatrix direction_sums_;       // row q: what its gradient is made of
+  PaddedMatrix queries_;              // x_q, where not all tokens are queries
+>>>>>>> w/engine
   PanelMatrix embedding_;
 };
 

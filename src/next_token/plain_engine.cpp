@@ -91,6 +91,7 @@ class PlainEngine final : public NextTokenPathEngine {
   void add_collocations(NextTokenEvaluation& result) {
     const Collocations& collocations = model_.collocations();
     const auto count = static_cast<double>(collocations.count());
+    double counted = 0;
     for (Token x = 0; x < model_.vocabulary_size(); ++x) {
       double total = 0;
       for (const auto& successor : collocations.successors(x)) total += successor.weight;
@@ -98,6 +99,7 @@ class PlainEngine final : public NextTokenPathEngine {
       for (const auto& successor : collocations.successors(x)) {
         const double weight = successor.weight / total / count;
         const Prediction prediction = predict(successor.token);
+        counted += weight;
         result.loss += weight * prediction.loss;
         result.accuracy += prediction.right ? weight : 0.0;
         if (gradient_ == nullptr) continue;
@@ -105,23 +107,27 @@ class PlainEngine final : public NextTokenPathEngine {
         add_output_gradient(prediction, weight);
       }
     }
+    result.accuracy /= counted;
     result.max_softmax = 1;
   }
 
   void add_sentences(ConstMatrixView W_kq, NextTokenEvaluation& result) {
     const Sentences& sentences = model_.sentences();
     result.max_softmax = 0;
+    double counted = 0;
     for (std::ptrdiff_t i = 0; i < sentences.count(); ++i) {
       const auto tokens = sentences.tokens(i);
       const auto L = static_cast<std::ptrdiff_t>(tokens.size());
       const double weight = sentences.weight(i) / sentences.total_weight();
+      counted += weight;
       query_.noalias() = W_kq.eigen().transpose().lazyProduct(E_.row(sentences.query(i)).transpose());
       for (std::ptrdiff_t t = 0; t < L; ++t) logits_[t] = E_.row(at(tokens, t)).dot(query_);
       auto a = logits_.head(L);
       const double top = a.maxCoeff();
       double sum = 0;
       for (std::ptrdiff_t t = 0; t < L; ++t) sum += std::exp(a[t] - top);
-      a.array() -= top + std::log(sum);  // log s_t from here on
+      a.array() -= top;
+      a.array() -= std::log(sum);  // log s_t from here on; in two steps: top may be large
       result.max_softmax += weight / sum;
 
       const Prediction prediction = model_.readout() == Readout::softmax
@@ -142,6 +148,8 @@ class PlainEngine final : public NextTokenPathEngine {
         W_kq_.sum.noalias() +=
             (factor * coefficients_[t]) * E_.row(sentences.query(i)).transpose() * E_.row(at(tokens, t));
     }
+    result.accuracy /= counted;
+    result.max_softmax /= counted;
   }
 
   static Token at(std::span<const Token> tokens, std::ptrdiff_t t) {

@@ -17,7 +17,6 @@
 // is raised when a panel has much larger terms than those before.
 #include "next_token/prediction_kernels.hpp"
 
-#include "base/dot_inline.hpp"
 #include "base/vector_math_inline.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
@@ -25,6 +24,9 @@ namespace attmirror::ATTMIRROR_ISA {
 using namespace kernels;
 
 namespace {
+
+// While an item is worked on, the rows of one so much later are fetched into the nearest cache.
+constexpr std::ptrdiff_t ahead = 2;
 
 constexpr int panel_vectors = vocabulary_panel / lanes<Wide>;
 
@@ -87,6 +89,16 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
 
 // ---- the softmax over the vocabulary
 
+// Asks for the rows of item i, to be read soon.
+[[gnu::always_inline]] inline void fetch_rows(const PredictionItems& items, std::ptrdiff_t i,
+                                              const double* panel, std::ptrdiff_t stride,
+                                              std::ptrdiff_t cols) {
+  for (std::int64_t t = items.begins[i]; t < items.begins[i + 1]; ++t) {
+    const double* row = panel + items.tokens[t] * stride;
+    for (std::ptrdiff_t j = 0; j < cols; j += 8) __builtin_prefetch(row + j);
+  }
+}
+
 // o_v - o_y of the `count` vectors of a panel; -infinity for the label itself and beyond the last word.
 [[gnu::always_inline]] inline void form_panel(const PredictionItems& items, std::ptrdiff_t i,
                                               const double* panel, std::ptrdiff_t stride,
@@ -105,7 +117,7 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
   }
   const Wide label_logit = broadcast<Wide>(items.label_logit[i]);
   for (int j = 0; j < count; ++j) o[j] -= label_logit;
-  const bool has_label = label >= 0 && label < vocabulary_panel;
+  const bool has_label = label >= 0 && label < count * lanes<Wide>;
   if (!has_label && words >= count * lanes<Wide>) return;
   alignas(64) double values[vocabulary_panel];
   for (int j = 0; j < count; ++j) store(values + j * lanes<Wide>, o[j]);
@@ -124,7 +136,7 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
   Wide largest = broadcast<Wide>(-infinity);
   for (int j = 0; j < count; ++j) largest = max(o[j], largest);
   const double top = reduce_max(largest);
-  if (top > items.top[i]) items.top[i] = top;
+  items.top[i] = max(top, items.top[i]);
   if (!(top <= items.pivot[i] + 40)) {
     const double factor = exp(items.pivot[i] - top);
     items.sum[i] *= factor;
@@ -139,7 +151,7 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
   const Wide pivot = broadcast<Wide>(items.pivot[i]);
   Wide sum{};
   for (int j = 0; j < count; ++j) {
-    o[j] = exp(o[j] - pivot);
+    o[j] = exp_of_term(o[j] - pivot);
     sum += o[j];
   }
   items.sum[i] += reduce_add(sum);
@@ -176,8 +188,10 @@ void predict(const PredictionItems& items, const TokenLogits& U, std::ptrdiff_t 
     const double* panel = U.data + v / vocabulary_panel * U.offset;
     const std::ptrdiff_t words = U.words - v;
     if (words >= vocabulary_panel) {
-      for (std::ptrdiff_t i = first; i < last; ++i)
+      for (std::ptrdiff_t i = first; i < last; ++i) {
+        if (i + ahead < last) fetch_rows(items, i + ahead, panel, U.stride, vocabulary_panel);
         add_panel(items, i, panel, U.stride, items.labels[i] - v, words, panel_vectors);
+      }
     } else {
       const int count = static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>);
       for (std::ptrdiff_t i = first; i < last; ++i)
@@ -247,8 +261,8 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
   Wide r[panel_vectors];
   form_panel(items, i, panel, U.stride, label, words, count, r);
   const Wide pivot = broadcast<Wide>(items.pivot[i]), scale = broadcast<Wide>(factor / items.sum[i]);
-  for (int j = 0; j < count; ++j) r[j] = exp(r[j] - pivot) * scale;
-  const bool has_label = label >= 0 && label < vocabulary_panel;
+  for (int j = 0; j < count; ++j) r[j] = exp_of_term(r[j] - pivot) * scale;
+  const bool has_label = label >= 0 && label < count * lanes<Wide>;
   for (std::int64_t t = items.begins[i]; t < items.begins[i + 1]; ++t) {
     double* row = A + items.tokens[t] * U.stride;
     const Wide s = broadcast<Wide>(items.attention[t]);
@@ -260,6 +274,7 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
 
 void add_outer(const PredictionItems& items, const TokenLogits& U, const double* factors,
                std::ptrdiff_t count, std::ptrdiff_t panel, double* A) {
+<<<<<<< HEAD
   const double* values = U.data + panel * U.offset;
   const std::ptrdiff_t v = panel * vocabulary_panel, words = U.words - v;
   for (std::ptrdiff_t i = 0; i < count; ++i) {
@@ -269,17 +284,57 @@ void add_outer(const PredictionItems& items, const TokenLogits& U, const double*
     else
       add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words,
                       static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), A);
+=======
+  // Half a panel at a time: there are two matrices in the cache.
+  constexpr std::ptrdiff_t half = vocabulary_panel / 2;
+  for (std::ptrdiff_t begin = 0; begin < vocabulary_panel; begin += half) {
+    const double* values = U.data + panel * U.offset + begin;
+    double* sums = A + begin;
+    const std::ptrdiff_t v = panel * vocabulary_panel + begin, words = U.words - v;
+    if (words <= 0) return;
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      if (factors[i] == 0) continue;
+      if (words >= half) {
+        if (i + ahead < count) {
+          fetch_rows(items, i + ahead, values, U.stride, half);
+          fetch_rows(items, i + ahead, sums, U.stride, half);
+        }
+        add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words, half / lanes<Wide>, sums);
+      } else {
+        add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words,
+                        static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), sums);
+      }
+    }
+>>>>>>> w/engine
   }
 }
 
 // ---- pairs of a query and a token
 
-void score_pairs(const PairScores& pairs, std::ptrdiff_t first, std::ptrdiff_t last) {
-  for (std::ptrdiff_t k = first; k < last; ++k) {
-    const std::int32_t pair = pairs.order[k];
-    pairs.scores[pair] = dot(pairs.embedding + pairs.tokens[pair] * pairs.embedding_stride,
-                             pairs.directions + pairs.queries[pair] * pairs.direction_stride, pairs.size);
+[[gnu::always_inline]] inline void score_query(const PairScores& pairs, std::ptrdiff_t q, int count) {
+  const double* direction = pairs.direction_panel + q * pairs.stride;
+  Wide own[panel_vectors];
+  for (int j = 0; j < count; ++j) own[j] = load<Wide>(direction + j * lanes<Wide>);
+  for (std::int64_t p = pairs.begins[q]; p < pairs.begins[q + 1]; ++p) {
+    const double* row = pairs.panel + pairs.tokens[p] * pairs.stride;
+    Wide even{}, odd{};
+    int j = 0;
+    for (; j + 2 <= count; j += 2) {
+      even = mul_add(own[j], load<Wide>(row + j * lanes<Wide>), even);
+      odd = mul_add(own[j + 1], load<Wide>(row + (j + 1) * lanes<Wide>), odd);
+    }
+    if (j < count) even = mul_add(own[j], load<Wide>(row + j * lanes<Wide>), even);
+    const double sum = reduce_add(even + odd);
+    pairs.scores[p] = pairs.starts ? sum : pairs.scores[p] + sum;
   }
+}
+
+void score_pairs(const PairScores& pairs, std::ptrdiff_t first_query, std::ptrdiff_t last_query) {
+  if (pairs.width >= vocabulary_panel)
+    for (std::ptrdiff_t q = first_query; q < last_query; ++q) score_query(pairs, q, panel_vectors);
+  else
+    for (std::ptrdiff_t q = first_query; q < last_query; ++q)
+      score_query(pairs, q, static_cast<int>((pairs.width + lanes<Wide> - 1) / lanes<Wide>));
 }
 
 [[gnu::always_inline]] inline void sum_direction(const DirectionSums& sums, std::ptrdiff_t q, int count) {

@@ -43,11 +43,13 @@ struct TokenLogits {
   std::ptrdiff_t stride = 0, offset = 0, words = 0;
 };
 
-// Pairs (query, token) and their scores.
+// x^T u of pairs (query, token), u being the query's direction: the terms of one panel of columns.
 struct PairScores {
-  const std::int32_t *order = nullptr, *tokens = nullptr, *queries = nullptr;
-  const double *embedding = nullptr, *directions = nullptr;
-  std::ptrdiff_t embedding_stride = 0, direction_stride = 0, size = 0;
+  const std::int64_t* begins = nullptr;  // of the queries' pairs
+  const std::int32_t* tokens = nullptr;
+  const double *panel = nullptr, *direction_panel = nullptr;  // rows x, and rows u of the queries
+  std::ptrdiff_t stride = 0, width = 0;
+  bool starts = false;  // the first panel
   double* scores = nullptr;
 };
 
@@ -76,7 +78,11 @@ struct PredictionTable {
   // Adds factors[i] (1 - p_y)^-1 s_t r of all `count` items to row x_t of A, for the columns of one panel.
   void (*add_outer)(const PredictionItems& items, const TokenLogits& U, const double* factors,
                     std::ptrdiff_t count, std::ptrdiff_t panel, double* A);
+<<<<<<< HEAD
   void (*score_pairs)(const PairScores& pairs, std::ptrdiff_t first, std::ptrdiff_t last);
+=======
+  void (*score_pairs)(const PairScores& pairs, std::ptrdiff_t first_query, std::ptrdiff_t last_query);
+>>>>>>> w/engine
   void (*sum_directions)(const DirectionSums& sums, std::ptrdiff_t first_query, std::ptrdiff_t last_query);
 };
 

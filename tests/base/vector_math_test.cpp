@@ -3,6 +3,8 @@
 // The program runs once per instruction set; the bounds are the same for all of them. Arguments are random
 // but fixed: all exponents, the neighbourhoods where a function is near 0 or 1 or leaves the range of
 // doubles.
+#include "base/dispatch.hpp"
+#include "base/vector_math_kernels.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/vector_math.hpp>
 
@@ -129,6 +131,27 @@ TEST(VectorMath, ExpIsWithinItsBound) {
        {709.782712893384, 709.7827128933841, -745.1332191019411, -745.1332191019412, -708.3964185322641})
     for (double y : {x, std::nextafter(x, -inf), std::nextafter(x, inf)}) a.values.push_back(y);
   expect_bound(vexp, [](mpfr_ptr y, mpfr_srcptr x) { mpfr_exp(y, x, MPFR_RNDN); }, a.values, {0.7, 0.85});
+}
+
+// The exponential of kernels that need no more: behind no public function.
+void exp_of_term(std::span<const double> in, std::span<double> out) {
+  choose_kernels(isa_sse2::vector_math_kernels, isa_avx2::vector_math_kernels,
+                 isa_avx512::vector_math_kernels)
+      .exp_of_term(in.data(), out.data(), std::ssize(in));
+}
+
+TEST(VectorMath, ExpOfATermIsWithinItsBound) {
+  Arguments a;
+  a.append(60000, [&] { return a.uniform(-708, 700); });
+  a.append(60000, [&] { return a.uniform(-40, 3); });
+  a.append(40000, [&] { return a.near_zero(); });
+  expect_bound(exp_of_term, [](mpfr_ptr y, mpfr_srcptr x) { mpfr_exp(y, x, MPFR_RNDN); }, a.values,
+               {1.6, 1.6});
+  const auto y = results_of(exp_of_term, {0.0, -inf, -1e300, nan});
+  EXPECT_EQ(y[0], 1.0);
+  EXPECT_LT(y[1], 1e-307);
+  EXPECT_EQ(y[1], y[2]);
+  EXPECT_TRUE(std::isnan(y[3]));
 }
 
 TEST(VectorMath, ExpOfSpecialValues) {
