@@ -51,11 +51,12 @@ PanelMatrix::PanelMatrix(std::ptrdiff_t rows, std::ptrdiff_t cols)
 }
 
 void copy(ConstMatrixView from, Panels<double> to, ThreadPool& pool) {
-  for_pieces(to.rows, to.count(), to.width, pool, [&](std::ptrdiff_t begin, std::ptrdiff_t end, std::ptrdiff_t p) {
-    const std::ptrdiff_t first = p * to.width, cols = std::min(to.width, to.cols - first);
-    for (std::ptrdiff_t r = begin; r < end; ++r)
-      std::copy_n(from.data + r * from.stride + first, cols, to.panel(p) + r * to.stride);
-  });
+  for_pieces(to.rows, to.count(), to.width, pool,
+             [&](std::ptrdiff_t begin, std::ptrdiff_t end, std::ptrdiff_t p) {
+               const std::ptrdiff_t first = p * to.width, cols = std::min(to.width, to.cols - first);
+               for (std::ptrdiff_t r = begin; r < end; ++r)
+                 std::copy_n(from.data + r * from.stride + first, cols, to.panel(p) + r * to.stride);
+             });
 }
 
 void copy(Panels<const double> from, MatrixView to, ThreadPool& pool) {
@@ -86,16 +87,19 @@ void MatrixProduct::multiply_transposed(ConstMatrixView A, Panels<const double> 
 void MatrixProduct::run(ConstMatrixView A, Side side, Panels<const double> B, Panels<double> C) {
   reserve(C.rows, C.cols);
   const ProductTable& kernel = table();
-  const std::ptrdiff_t row_step = side == Side::plain ? A.stride : 1, col_step = side == Side::plain ? 1 : A.stride;
+  const std::ptrdiff_t row_step = side == Side::plain ? A.stride : 1,
+                       col_step = side == Side::plain ? 1 : A.stride;
   const std::ptrdiff_t groups = divide_up(C.rows, product_rows), strips = divide_up(C.cols, product_strip);
   ThreadPool* const pool = C.rows * C.cols * B.rows < worth_sharing ? nullptr : pool_;
 
   // A block of C lies within one panel.
   const std::ptrdiff_t strips_per_block = std::min(block_strips, C.width / product_strip);
-  const std::ptrdiff_t blocks_down = divide_up(groups, block_groups), blocks_across = divide_up(strips, strips_per_block);
+  const std::ptrdiff_t blocks_down = divide_up(groups, block_groups),
+                       blocks_across = divide_up(strips, strips_per_block);
   for (std::ptrdiff_t k = 0; k < std::max<std::ptrdiff_t>(B.rows, 1); k += product_depth) {
     const std::ptrdiff_t depth = std::min(product_depth, B.rows - k);
-    const std::ptrdiff_t row_packs = divide_up(groups, block_groups), strip_packs = divide_up(strips, block_strips);
+    const std::ptrdiff_t row_packs = divide_up(groups, block_groups),
+                         strip_packs = divide_up(strips, block_strips);
     share(pool, row_packs + strip_packs, [&](std::ptrdiff_t c) {
       if (c < row_packs) {
         for (std::ptrdiff_t g = c * block_groups; g < std::min(groups, (c + 1) * block_groups); ++g) {

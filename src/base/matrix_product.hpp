@@ -31,7 +31,9 @@ struct Panels {
   operator Panels<const T>() const { return {data, rows, cols, stride, width, offset}; }
 };
 
-inline Panels<double> one_panel(MatrixView m) { return {m.data, m.rows, m.cols, m.stride, (m.cols + 15) / 16 * 16, 0}; }
+inline Panels<double> one_panel(MatrixView m) {
+  return {m.data, m.rows, m.cols, m.stride, (m.cols + 15) / 16 * 16, 0};
+}
 inline Panels<const double> one_panel(ConstMatrixView m) {
   return {m.data, m.rows, m.cols, m.stride, (m.cols + 15) / 16 * 16, 0};
 }

@@ -13,7 +13,8 @@ namespace {
 static_assert(strip == product_strip && product_rows % tile_rows == 0);
 
 void pack_rows(const RowsToPack& from, double* to) {
-  if (from.height == product_rows && from.row_step == 1) {  // of a transposed matrix: eight numbers side by side
+  if (from.height == product_rows &&
+      from.row_step == 1) {  // of a transposed matrix: eight numbers side by side
     for (std::ptrdiff_t k = 0; k < from.depth; ++k)
       for (std::ptrdiff_t h = 0; h < product_rows; h += lanes<Narrow>)
         store(to + k * product_rows + h, load<Narrow>(from.data + k * from.col_step + h));
@@ -21,8 +22,7 @@ void pack_rows(const RowsToPack& from, double* to) {
   }
   for (std::ptrdiff_t k = 0; k < from.depth; ++k)
     for (std::ptrdiff_t h = 0; h < product_rows; ++h)
-      to[k * product_rows + h] =
-          h < from.height ? from.data[h * from.row_step + k * from.col_step] : 0.0;
+      to[k * product_rows + h] = h < from.height ? from.data[h * from.row_step + k * from.col_step] : 0.0;
 }
 
 void pack_columns(const double* from, std::ptrdiff_t stride, std::ptrdiff_t width, std::ptrdiff_t depth,

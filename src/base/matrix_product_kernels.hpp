@@ -22,7 +22,7 @@ struct ProductBlock {
   const double* rows;    // group g: entry (h, k) at [(g depth + k) 8 + h]
   const double* strips;  // strip s: entry (k, j) at [(s depth + k) 16 + j]
   std::ptrdiff_t groups, strip_count, depth;
-  double* C;             // of the first row and column
+  double* C;  // of the first row and column
   std::ptrdiff_t stride;
   std::ptrdiff_t height, width;  // rows and columns that C has
   bool starts;                   // with zeros, instead of what C holds
@@ -31,7 +31,8 @@ struct ProductBlock {
 struct ProductTable {
   void (*pack_rows)(const RowsToPack& from, double* to);
   // Copies `depth` rows of 16 numbers, `stride` apart, of which `width` are there; the others become zeros.
-  void (*pack_strip)(const double* from, std::ptrdiff_t stride, std::ptrdiff_t width, std::ptrdiff_t depth, double* to);
+  void (*pack_strip)(const double* from, std::ptrdiff_t stride, std::ptrdiff_t width, std::ptrdiff_t depth,
+                     double* to);
   void (*multiply)(const ProductBlock& block);
 };
 

@@ -87,7 +87,8 @@ void FastEngine::set_up_attention() {
   const std::ptrdiff_t V = model_.vocabulary_size(), d = model_.dim();
   const auto queries = static_cast<std::ptrdiff_t>(layout_.queries.size());
   const std::ptrdiff_t pairs = layout_.pair_count();
-  query_chunks_ = fixed_chunks(queries, std::max<std::ptrdiff_t>(1, 4096 * queries / layout_.positions()), 32);
+  query_chunks_ =
+      fixed_chunks(queries, std::max<std::ptrdiff_t>(1, 4096 * queries / layout_.positions()), 32);
   scores_.assign(static_cast<std::size_t>(pairs), 0.0);
   pair_sums_.assign(static_cast<std::size_t>(pairs), 0.0);
   if (model_.embedding().is_one_hot()) return;
@@ -128,11 +129,14 @@ void FastEngine::form_token_logits(ConstMatrixView W_ov) {
 void FastEngine::form_scores(ConstMatrixView W_kq) {
   if (model_.embedding().is_one_hot()) {
     pool_.run(query_chunks_.count, [&](std::ptrdiff_t c) {
-      const auto begin = static_cast<std::size_t>(layout_.query_pairs[static_cast<std::size_t>(query_chunks_.begin(c))]),
-                 end = static_cast<std::size_t>(layout_.query_pairs[static_cast<std::size_t>(query_chunks_.end(c))]);
+      const auto begin = static_cast<std::size_t>(
+                     layout_.query_pairs[static_cast<std::size_t>(query_chunks_.begin(c))]),
+                 end = static_cast<std::size_t>(
+                     layout_.query_pairs[static_cast<std::size_t>(query_chunks_.end(c))]);
       for (std::size_t pair = begin; pair < end; ++pair)
-        scores_[pair] = W_kq.data[layout_.queries[static_cast<std::size_t>(layout_.pair_queries[pair])] * W_kq.stride +
-                                  layout_.pair_tokens[pair]];
+        scores_[pair] =
+            W_kq.data[layout_.queries[static_cast<std::size_t>(layout_.pair_queries[pair])] * W_kq.stride +
+                      layout_.pair_tokens[pair]];
     });
     return;
   }
@@ -147,8 +151,9 @@ void FastEngine::form_scores(ConstMatrixView W_kq) {
                                   .direction_stride = directions_.view().stride,
                                   .size = E.stride,
                                   .scores = scores_.data()};
-  pool_.run(pair_chunks_.count,
-            [&](std::ptrdiff_t c) { kernel_.score_pairs(pairs, pair_chunks_.begin(c), pair_chunks_.end(c)); });
+  pool_.run(pair_chunks_.count, [&](std::ptrdiff_t c) {
+    kernel_.score_pairs(pairs, pair_chunks_.begin(c), pair_chunks_.end(c));
+  });
 }
 
 FastEngine::Partial FastEngine::evaluate_chunk(std::ptrdiff_t c) {
@@ -214,7 +219,8 @@ void FastEngine::form_output_gradient(MatrixView into, double scale) {
   const kernels::TokenLogits U = logits_of(U_);
   const Panels<double> A = output_sums_.view();
   pool_.run(item_chunks_.count, [&](std::ptrdiff_t c) {
-    kernel_.form_factors(output_exponents_.data(), scale, factors_.data(), item_chunks_.begin(c), item_chunks_.end(c));
+    kernel_.form_factors(output_exponents_.data(), scale, factors_.data(), item_chunks_.begin(c),
+                         item_chunks_.end(c));
   });
   pool_.run(A.count(), [&](std::ptrdiff_t p) {
     std::fill_n(A.panel(p), A.rows * A.stride, 0.0);
@@ -246,12 +252,14 @@ void FastEngine::form_attention_gradient(MatrixView into, double scale) {
     sum_pairs(first, last, scale);
     if (!one_hot) return;
     // The rows up to the first query of the next chunk.
-    const std::ptrdiff_t begin = c == 0 ? 0 : query(first), end = c + 1 == query_chunks_.count ? into.rows : query(last);
+    const std::ptrdiff_t begin = c == 0 ? 0 : query(first),
+                         end = c + 1 == query_chunks_.count ? into.rows : query(last);
     std::fill_n(into.data + begin * into.stride, (end - begin) * into.stride, 0.0);
     for (std::int64_t p = layout_.query_pairs[static_cast<std::size_t>(first)];
          p < layout_.query_pairs[static_cast<std::size_t>(last)]; ++p) {
       const auto pair = static_cast<std::size_t>(p);
-      into.data[query(layout_.pair_queries[pair]) * into.stride + layout_.pair_tokens[pair]] = pair_sums_[pair];
+      into.data[query(layout_.pair_queries[pair]) * into.stride + layout_.pair_tokens[pair]] =
+          pair_sums_[pair];
     }
   });
   if (one_hot) return;
@@ -282,7 +290,8 @@ void FastEngine::read_attention(std::ptrdiff_t c) {
     const std::int64_t begin = items_.begins[i], end = items_.begins[i + 1];
     double top[2] = {-infinity, -infinity}, sum[2] = {0, 0};
     const auto follows = [&](std::int64_t t) { return layout_.followed[static_cast<std::size_t>(t)]; };
-    for (std::int64_t t = begin; t < end; ++t) top[follows(t)] = std::max(top[follows(t)], items_.relative[t]);
+    for (std::int64_t t = begin; t < end; ++t)
+      top[follows(t)] = std::max(top[follows(t)], items_.relative[t]);
     for (std::int64_t t = begin; t < end; ++t) {
       items_.coefficient[t] = std::exp(items_.relative[t] - top[follows(t)]);
       sum[follows(t)] += items_.coefficient[t];

@@ -57,8 +57,9 @@ class FastEngine final : public NextTokenPathEngine {
 
   AlignedVector scores_, pair_sums_;         // of each pair
   std::vector<std::int32_t> scoring_order_;  // of the pairs
-  PaddedMatrix directions_, direction_sums_;  // row q: W_kq x_q of the q-th query, and the sum that its gradient is made of
-  PaddedMatrix queries_;                     // x_q, where not all tokens are queries
+  PaddedMatrix directions_,
+      direction_sums_;    // row q: W_kq x_q of the q-th query, and the sum that its gradient is made of
+  PaddedMatrix queries_;  // x_q, where not all tokens are queries
   PanelMatrix embedding_;
 };
 

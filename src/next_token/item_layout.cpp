@@ -16,7 +16,8 @@ ItemLayout::ItemLayout(const NextTokenModel& model) {
   if (model.stage() != Stage::collocation) {
     if (model.sentences().total_tokens() > std::numeric_limits<std::int32_t>::max())
       throw bad_input(fmt::format("the sentences have {} tokens together: expected at most {}",
-                                  model.sentences().total_tokens(), std::numeric_limits<std::int32_t>::max()));
+                                  model.sentences().total_tokens(),
+                                  std::numeric_limits<std::int32_t>::max()));
     add_sentences(model.sentences());
     number_pairs();
   }

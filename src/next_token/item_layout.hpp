@@ -21,11 +21,12 @@ struct ItemLayout {
   std::vector<std::int32_t> tokens;         // of each position
   std::vector<std::int32_t> pairs;          // of each position of a sentence
   std::vector<std::int32_t> labels;         // of each item
-  AlignedVector weights, log_weights;       // of each item; those of the sentences sum to 1, and those of the collocations
+  AlignedVector weights,
+      log_weights;  // of each item; those of the sentences sum to 1, and those of the collocations
 
-  std::vector<std::int32_t> queries;        // the tokens that are queries, ascending
-  std::vector<std::int64_t> query_items;    // sentences of the q-th query: from query_items[q] on
-  std::vector<std::int64_t> query_pairs;    // its pairs: from query_pairs[q] on, tokens ascending
+  std::vector<std::int32_t> queries;      // the tokens that are queries, ascending
+  std::vector<std::int64_t> query_items;  // sentences of the q-th query: from query_items[q] on
+  std::vector<std::int64_t> query_pairs;  // its pairs: from query_pairs[q] on, tokens ascending
   std::vector<std::int32_t> pair_tokens, pair_queries;
 
   // For the readout attention: the tokens that could come next, by the tokens of the sentence. Item i has `slot_counts[i]`

@@ -56,9 +56,9 @@ NextTokenModel::NextTokenModel(const NextTokenData& data, Stage stage, Readout r
     throw bad_input("the model has no embedding: expected a vector for each token");
   const bool learns_collocations = stage != Stage::attention, attends = stage != Stage::collocation;
   if (readout == Readout::attention && stage != Stage::attention)
-    throw bad_input(fmt::format(
-        "the readout is attention and the stage {}: without W_ov there is only the stage W_kq",
-        to_string(stage)));
+    throw bad_input(
+        fmt::format("the readout is attention and the stage {}: without W_ov there is only the stage W_kq",
+                    to_string(stage)));
   if (data_.sentences == nullptr) data_.sentences = &no_sentences;
   if (data_.collocations == nullptr) data_.collocations = &no_collocations;
 

@@ -143,8 +143,9 @@ Parameters NextTokenObjective::initial_parameters(const Initialization& init) co
   visit_blocks(start, init.given, [&](Block block, auto& into, const auto& from) {
     if (from.size() == 0) return;
     if (std::ranges::find(blocks(), block, &BlockShape::name) == blocks().end())
-      throw bad_input(fmt::format("an initial {} is given, but stage {} of next-token training has no such block",
-                                  to_string(block), to_string(model_->stage())));
+      throw bad_input(
+          fmt::format("an initial {} is given, but stage {} of next-token training has no such block",
+                      to_string(block), to_string(model_->stage())));
     into = from;
   });
   ParameterBlocks(blocks()).assign(start);  // checks shapes and finiteness

@@ -139,8 +139,8 @@ class PlainEngine final : public NextTokenPathEngine {
       const double log_size = model_.readout() == Readout::softmax ? form_coefficients(tokens) : 0.0;
       const double factor = W_kq_.factor(prediction.log_miss + log_size + std::log(weight));
       for (std::ptrdiff_t t = 0; t < L; ++t)  // stored transposed: the query's vector along the rows
-        W_kq_.sum.noalias() += (factor * coefficients_[t]) * E_.row(sentences.query(i)).transpose() *
-                               E_.row(at(tokens, t));
+        W_kq_.sum.noalias() +=
+            (factor * coefficients_[t]) * E_.row(sentences.query(i)).transpose() * E_.row(at(tokens, t));
     }
   }
 
@@ -174,7 +174,8 @@ class PlainEngine final : public NextTokenPathEngine {
   }
 
   bool follows(Token y, Token x) const {
-    return std::ranges::any_of(model_.collocations().successors(x), [&](const auto& s) { return s.token == y; });
+    return std::ranges::any_of(model_.collocations().successors(x),
+                               [&](const auto& s) { return s.token == y; });
   }
 
   // log of the attention on the tokens that v follows, or that it does not.

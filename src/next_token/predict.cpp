@@ -42,8 +42,9 @@ std::vector<Token> predict(const Sentences& sentences, const Embedding& embeddin
                            const Parameters& parameters, int threads) {
   const std::ptrdiff_t V = embedding.vocabulary_size(), d = embedding.dim();
   if (sentences.vocabulary_size() != V)
-    throw bad_input(fmt::format("the sentences have a vocabulary of {} tokens: expected {}, as the embedding has",
-                                sentences.vocabulary_size(), V));
+    throw bad_input(
+        fmt::format("the sentences have a vocabulary of {} tokens: expected {}, as the embedding has",
+                    sentences.vocabulary_size(), V));
   check_shape("W_ov", parameters.W_ov, V, d);
   check_shape("W_kq", parameters.W_kq, d, d);
   std::vector<Token> result(static_cast<std::size_t>(sentences.count()), no_token);
@@ -63,8 +64,8 @@ std::vector<Token> predict(const Sentences& sentences, const Embedding& embeddin
       const double* direction = K.data + sentences.query(i) * K.stride;
       double top = -std::numeric_limits<double>::infinity();
       for (std::size_t t = 0; t < tokens.size(); ++t) {
-        attention[t] = embedding.is_one_hot() ? direction[tokens[t]]
-                                              : dot(E.data + tokens[t] * E.stride, direction, d);
+        attention[t] =
+            embedding.is_one_hot() ? direction[tokens[t]] : dot(E.data + tokens[t] * E.stride, direction, d);
         top = std::max(top, attention[t]);
       }
       std::ranges::fill(logits, 0.0);  // the sum's size does not matter to the largest

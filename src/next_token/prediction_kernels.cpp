@@ -88,9 +88,10 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
 // ---- the softmax over the vocabulary
 
 // o_v - o_y of the `count` vectors of a panel; -infinity for the label itself and beyond the last word.
-[[gnu::always_inline]] inline void form_panel(const PredictionItems& items, std::ptrdiff_t i, const double* panel,
-                                              std::ptrdiff_t stride, std::ptrdiff_t label, std::ptrdiff_t words,
-                                              int count, Wide* o) {
+[[gnu::always_inline]] inline void form_panel(const PredictionItems& items, std::ptrdiff_t i,
+                                              const double* panel, std::ptrdiff_t stride,
+                                              std::ptrdiff_t label, std::ptrdiff_t words, int count,
+                                              Wide* o) {
   const std::int64_t begin = items.begins[i], end = items.begins[i + 1];
   {
     const double* row = panel + items.tokens[begin] * stride;
@@ -114,9 +115,9 @@ void attend(const PredictionItems& items, const double* scores, std::ptrdiff_t f
 }
 
 // Adds a panel to the sums of item i.
-[[gnu::always_inline]] inline void add_panel(const PredictionItems& items, std::ptrdiff_t i, const double* panel,
-                                             std::ptrdiff_t stride, std::ptrdiff_t label, std::ptrdiff_t words,
-                                             int count) {
+[[gnu::always_inline]] inline void add_panel(const PredictionItems& items, std::ptrdiff_t i,
+                                             const double* panel, std::ptrdiff_t stride, std::ptrdiff_t label,
+                                             std::ptrdiff_t words, int count) {
   const std::int64_t begin = items.begins[i], end = items.begins[i + 1];
   Wide o[panel_vectors];
   form_panel(items, i, panel, stride, label, words, count, o);
@@ -257,8 +258,8 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
   }
 }
 
-void add_outer(const PredictionItems& items, const TokenLogits& U, const double* factors, std::ptrdiff_t count,
-               std::ptrdiff_t panel, double* A) {
+void add_outer(const PredictionItems& items, const TokenLogits& U, const double* factors,
+               std::ptrdiff_t count, std::ptrdiff_t panel, double* A) {
   const double* values = U.data + panel * U.offset;
   const std::ptrdiff_t v = panel * vocabulary_panel, words = U.words - v;
   for (std::ptrdiff_t i = 0; i < count; ++i) {
@@ -309,7 +310,7 @@ void sum_directions(const DirectionSums& sums, std::ptrdiff_t first_query, std::
 
 }  // namespace
 
-const PredictionTable prediction_table{attend,       predict,   finish,      form_factors,
-                                       add_outer,    score_pairs, sum_directions};
+const PredictionTable prediction_table{attend,    predict,     finish,        form_factors,
+                                       add_outer, score_pairs, sum_directions};
 
 }  // namespace attmirror::ATTMIRROR_ISA

@@ -64,15 +64,18 @@ struct DirectionSums {
 
 struct PredictionTable {
   // For the items first to last - 1:
-  void (*attend)(const PredictionItems& items, const double* scores, std::ptrdiff_t first, std::ptrdiff_t last);
-  void (*predict)(const PredictionItems& items, const TokenLogits& U, std::ptrdiff_t first, std::ptrdiff_t last);
-  void (*finish)(const PredictionItems& items, const TokenLogits& U, std::ptrdiff_t first, std::ptrdiff_t last);
+  void (*attend)(const PredictionItems& items, const double* scores, std::ptrdiff_t first,
+                 std::ptrdiff_t last);
+  void (*predict)(const PredictionItems& items, const TokenLogits& U, std::ptrdiff_t first,
+                  std::ptrdiff_t last);
+  void (*finish)(const PredictionItems& items, const TokenLogits& U, std::ptrdiff_t first,
+                 std::ptrdiff_t last);
   // factors[i] = e^{exponents[i] - scale}
   void (*form_factors)(const double* exponents, double scale, double* factors, std::ptrdiff_t first,
                        std::ptrdiff_t last);
   // Adds factors[i] (1 - p_y)^-1 s_t r of all `count` items to row x_t of A, for the columns of one panel.
-  void (*add_outer)(const PredictionItems& items, const TokenLogits& U, const double* factors, std::ptrdiff_t count,
-                    std::ptrdiff_t panel, double* A);
+  void (*add_outer)(const PredictionItems& items, const TokenLogits& U, const double* factors,
+                    std::ptrdiff_t count, std::ptrdiff_t panel, double* A);
   void (*score_pairs)(const PairScores& pairs, std::ptrdiff_t first, std::ptrdiff_t last);
   void (*sum_directions)(const DirectionSums& sums, std::ptrdiff_t first_query, std::ptrdiff_t last_query);
 };

@@ -23,7 +23,8 @@ TwoStageRun train_two_stage(const NextTokenData& data, const StageOptions& collo
                             const StageOptions& attention, const NextTokenMeasures& measures) {
   TwoStageRun result;
   const NextTokenModel first(data, Stage::collocation);
-  result.collocation = descend(NextTokenObjective(first, measures), collocation.optimizer, collocation.descent);
+  result.collocation =
+      descend(NextTokenObjective(first, measures), collocation.optimizer, collocation.descent);
   const RunStatus status = result.collocation.status;
   if (status == RunStatus::interrupted || status == RunStatus::diverged) return result;
   const NextTokenModel second(data, Stage::attention);

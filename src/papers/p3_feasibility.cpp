@@ -58,7 +58,8 @@ Selection random_selection(std::int64_t n, std::int64_t T, std::uint64_t seed) {
   return selection;
 }
 
-Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d, std::uint64_t seeds) {
+Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d,
+             std::uint64_t seeds) {
   std::deque<Dataset> sets;
   std::vector<MarginTask> tasks;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {

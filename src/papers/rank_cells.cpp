@@ -19,7 +19,8 @@ constexpr double early_gap = 1e-3, less_early_gap = 1e-4;
 
 }  // namespace
 
-Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d, std::uint64_t seeds) {
+Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d,
+             std::uint64_t seeds) {
   std::deque<Dataset> sets;
   std::vector<MarginTask> frobenius_tasks, nuclear_tasks;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {

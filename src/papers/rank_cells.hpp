@@ -35,7 +35,8 @@ struct Cell {
 using Cells = std::map<std::pair<ProblemShape, std::int64_t>, Cell>;  // by shape and d
 
 // Data sets 0 to seeds - 1 of the unit sphere, each for its optimal tokens.
-Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d, std::uint64_t seeds);
+Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d,
+             std::uint64_t seeds);
 
 // Over those of the first `count` data sets that are feasible.
 Mean feasible_mean(const Cell& cell, double Answer::*what, std::size_t count);

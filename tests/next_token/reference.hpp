@@ -66,7 +66,8 @@ inline Real reference_loss(const NextTokenModel& model, const Parameters& at) {
     } else {
       Real p = 0;
       for (std::ptrdiff_t t = 0; t < s.size(); ++t)
-        for (const auto& next : model.collocations().successors(sentences.tokens(i)[static_cast<std::size_t>(t)]))
+        for (const auto& next :
+             model.collocations().successors(sentences.tokens(i)[static_cast<std::size_t>(t)]))
           if (next.token == sentences.label(i)) p += s[t];
       loss -= weight * std::log(p);
     }

@@ -30,6 +30,7 @@ struct TwoStageRun {
 TwoStageRun train_two_stage(const NextTokenData& data, const StageOptions& collocation,
                             const StageOptions& attention, const NextTokenMeasures& measures = {});
 
-Run train_joint(const NextTokenData& data, const StageOptions& options, const NextTokenMeasures& measures = {});
+Run train_joint(const NextTokenData& data, const StageOptions& options,
+                const NextTokenMeasures& measures = {});
 
 }  // namespace attmirror
