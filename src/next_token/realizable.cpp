@@ -83,8 +83,8 @@ std::vector<Token> draw_ranking(const RealizableOptions& options, Token q,
 // Draws sentences; its arrays are made once, since there may be millions.
 class SentenceMaker {
  public:
-  SentenceMaker(std::ptrdiff_t vocabulary, const std::vector<Token>& successors)
-      : positions_(index(vocabulary)), successors_(successors) {
+  SentenceMaker(std::ptrdiff_t vocabulary, const std::vector<Token>& successors, Repetition repetition)
+      : positions_(index(vocabulary)), successors_(successors), repetition_(repetition) {
     std::iota(positions_.begin(), positions_.end(), std::size_t{0});
   }
 
@@ -95,12 +95,13 @@ class SentenceMaker {
   void make_classes(Token q, Token best, std::span<const Token> pool, std::ptrdiff_t length, Draws& draws) {
     best_ = best;
     tokens_.clear();
-    const std::size_t own = best == q ? 1 : 2;
+    const bool repeats = repetition_ == Repetition::allowed;
+    const bool once = best == q && !repeats;
     const auto usable = [&](Token x) {
-      return x != q && x != best && successors_[index(x)] != successors_[index(best)];
+      return (repeats || x != q) && successors_[index(x)] != successors_[index(best)];
     };
-    take_others(pool, index(length) - own, usable, q, draws);
-    if (best != q)
+    take_others(pool, index(length) - (once ? 1 : 2), usable, q, draws);
+    if (!once)
       tokens_.insert(tokens_.begin() + static_cast<std::ptrdiff_t>(draws.below(tokens_.size() + 1)), best);
     tokens_.push_back(q);
   }
@@ -109,19 +110,44 @@ class SentenceMaker {
   void make_linear(Token q, std::span<const Token> ranking, std::ptrdiff_t length, Draws& draws) {
     tokens_.clear();
     best_places_.clear();
+    const bool repeats = repetition_ == Repetition::allowed;
     take_others(
-        ranking, index(length) - 1, [q](Token x) { return x != q; }, q, draws);
+        ranking, index(length) - 1, [&](Token x) { return repeats || x != q; }, q, draws);
     tokens_.push_back(q);
     const auto own = static_cast<std::size_t>(std::find(ranking.begin(), ranking.end(), q) - ranking.begin());
     best_ = ranking[std::min(own, *std::min_element(best_places_.begin(), best_places_.end()))];
   }
 
  private:
+  template <class Usable>
+  void take_others(std::span<const Token> pool, std::size_t count, Usable usable, Token query, Draws& draws) {
+    if (repetition_ == Repetition::allowed)
+      draw_others(pool, count, usable, query, draws);
+    else
+      deal_others(pool, count, usable, query, draws);
+  }
+
+  // `count` independent draws from the usable ones of the pool; the query where none is usable.
+  template <class Usable>
+  void draw_others(std::span<const Token> pool, std::size_t count, Usable usable, Token query, Draws& draws) {
+    if (std::none_of(pool.begin(), pool.end(), usable)) {
+      tokens_.insert(tokens_.end(), count, query);
+      return;
+    }
+    while (count > 0) {
+      const std::size_t place = draws.below(pool.size());
+      if (!usable(pool[place])) continue;
+      tokens_.push_back(pool[place]);
+      best_places_.push_back(place);
+      --count;
+    }
+  }
+
   // `count` usable ones of the pool, each once before any comes again; the query where none is usable. Fisher and Yates'
   // shuffle, as far as it is needed, on an array of positions that is put back in order afterwards: the work is that of the
   // tokens drawn, however large the pool.
   template <class Usable>
-  void take_others(std::span<const Token> pool, std::size_t count, Usable usable, Token query, Draws& draws) {
+  void deal_others(std::span<const Token> pool, std::size_t count, Usable usable, Token query, Draws& draws) {
     while (count > 0) {
       const std::size_t before = tokens_.size();
       swaps_.clear();
@@ -147,6 +173,7 @@ class SentenceMaker {
   std::vector<std::size_t> best_places_;  // in the pool, of what was taken
   std::vector<Token> tokens_;
   const std::vector<Token>& successors_;
+  Repetition repetition_;
   Token best_ = no_token;
 };
 
@@ -257,6 +284,12 @@ OrderKind parse_order_kind(std::string_view name) {
 SuccessorKind parse_successor_kind(std::string_view name) {
   return parse_kind("successor", name, {SuccessorKind::permutation, SuccessorKind::map});
 }
+std::string_view to_string(Repetition repetition) {
+  return repetition == Repetition::avoided ? "avoided" : "allowed";
+}
+Repetition parse_repetition(std::string_view name) {
+  return parse_kind("repetition", name, {Repetition::allowed, Repetition::avoided});
+}
 UnseenKind parse_unseen_kind(std::string_view name) {
   return parse_kind("kind of unseen sentences", name,
                     {UnseenKind::same_order, UnseenKind::non_comparable, UnseenKind::longer});
@@ -309,7 +342,7 @@ RealizableData make_realizable(const RealizableOptions& options) {
     data.rankings.push_back(draw_ranking(data.options, q, successors));
 
   const CounterRandom random(options.seed, RandomStream::sentences);
-  SentenceMaker maker(options.vocabulary, successors);
+  SentenceMaker maker(options.vocabulary, successors, options.repetition);
   for (std::ptrdiff_t i = 0; i < options.sentences; ++i) {
     const auto q = static_cast<Token>(i % options.vocabulary);
     Draws draws(random, i);
@@ -333,7 +366,9 @@ Sentences unseen_sentences(const RealizableData& data, UnseenKind kind, std::ptr
   for (std::ptrdiff_t i = 0; i < data.sentences.count(); ++i) seen.insert(bytes_of(data.sentences.tokens(i)));
 
   const CounterRandom random(seed, RandomStream::unseen_sentences);
-  SentenceMaker maker(options.vocabulary, successors);
+  // Sentences of tokens that were never compared show as many of them as they can.
+  SentenceMaker maker(options.vocabulary, successors,
+                      kind == UnseenKind::non_comparable ? Repetition::avoided : options.repetition);
   std::optional<NonComparableMaker> non_comparable;
   if (kind == UnseenKind::non_comparable && count > 0) non_comparable.emplace(data, queries);
 

@@ -71,13 +71,13 @@ Cost try_shape(const SweepPlan& plan, const std::vector<std::int64_t>& runs) {
 }  // namespace
 
 double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs) {
-  struct Shape {
+  struct Size {
     std::vector<std::int64_t> runs;
     double work = 0, steps = 0;
   };
-  std::map<std::string, Shape> shapes;
+  std::map<std::string, Size> shapes;
   for (const std::int64_t run : runs) {
-    Shape& shape = shapes[shape_text(plan, run)];
+    Size& shape = shapes[shape_text(plan, run)];
     shape.runs.push_back(run);
     shape.work += work_of(plan, run);
     shape.steps += steps_of(plan, run);

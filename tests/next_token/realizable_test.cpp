@@ -2,6 +2,7 @@
 #include <attmirror/next_token/realizable.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <vector>
 
@@ -29,7 +30,7 @@ bool holds_a_token_twice(Tokens tokens) {
 }
 
 TEST(Realizable, ThreeClassesAreWhatTheySay) {
-  const RealizableData data = make_realizable({});
+  const RealizableData data = make_realizable({.repetition = Repetition::avoided});
   EXPECT_EQ(data.options.optimal, 5);
   EXPECT_EQ(data.options.non_optimal, 10);
   EXPECT_EQ(data.sentences.count(), 100);
@@ -67,8 +68,39 @@ TEST(Realizable, ThreeClassesAreWhatTheySay) {
   EXPECT_LT(own, 60);
 }
 
+// As in P4's experiment: the others are independent draws, and a query that is optimal stands there twice.
+TEST(Realizable, RepetitionIsIndependentDraws) {
+  const RealizableData data = make_realizable({.sentences = 20'000});
+  std::vector<std::ptrdiff_t> drawn(20, 0);
+  std::ptrdiff_t total = 0;
+  for (std::ptrdiff_t i = 0; i < data.sentences.count(); ++i) {
+    Tokens tokens = tokens_of(data.sentences, i);
+    const Token q = tokens.back();
+    tokens.pop_back();
+    std::ptrdiff_t optimal = 0;
+    for (const Token x : tokens) {
+      const std::ptrdiff_t rank = rank_of(data, q, x);
+      ASSERT_LT(rank, 15);
+      optimal += rank < 5 ? 1 : 0;
+      if (rank < 5) {
+        EXPECT_EQ(data.sentences.label(i), data.collocations.successor(x));
+        EXPECT_TRUE(rank_of(data, q, q) >= 5 || x == q);
+        continue;
+      }
+      ++drawn[static_cast<std::size_t>(rank)];
+      ++total;
+    }
+    ASSERT_EQ(optimal, 1) << "the best token once before the query";
+  }
+  EXPECT_NEAR(static_cast<double>(total), 3 * 20'000, 500) << "two to four others";
+  const double each = static_cast<double>(total) / 10;
+  for (std::size_t rank = 5; rank < 15; ++rank)
+    EXPECT_NEAR(static_cast<double>(drawn[rank]), each, 5 * std::sqrt(each));
+}
+
 TEST(Realizable, LinearOrdersChooseTheBestRanked) {
-  const RealizableData data = make_realizable({.sentences = 400, .order = OrderKind::linear, .seed = 3});
+  const RealizableData data = make_realizable(
+      {.sentences = 400, .order = OrderKind::linear, .repetition = Repetition::avoided, .seed = 3});
   for (std::ptrdiff_t i = 0; i < data.sentences.count(); ++i) {
     const Tokens tokens = tokens_of(data.sentences, i);
     const Token q = data.sentences.query(i);
@@ -91,6 +123,7 @@ TEST(Realizable, AlwaysIs) {
     options.max_length = options.min_length + *rc::gen::inRange<std::ptrdiff_t>(0, 30);
     options.order = *rc::gen::element(OrderKind::three_class, OrderKind::linear);
     options.successor = *rc::gen::element(SuccessorKind::permutation, SuccessorKind::map);
+    options.repetition = *rc::gen::element(Repetition::allowed, Repetition::avoided);
     options.seed = *rc::gen::arbitrary<std::uint64_t>();
     if (options.order == OrderKind::three_class) {
       options.optimal = *rc::gen::inRange<std::ptrdiff_t>(0, options.vocabulary);
@@ -144,8 +177,12 @@ TEST(Realizable, SeedsAreAddresses) {
 }
 
 TEST(Realizable, RepeatsTokensOnlyWhereItMust) {
-  const RealizableData data = make_realizable(
-      {.vocabulary = 5, .sentences = 50, .min_length = 9, .max_length = 9, .order = OrderKind::linear});
+  const RealizableData data = make_realizable({.vocabulary = 5,
+                                               .sentences = 50,
+                                               .min_length = 9,
+                                               .max_length = 9,
+                                               .order = OrderKind::linear,
+                                               .repetition = Repetition::avoided});
   for (std::ptrdiff_t i = 0; i < 50; ++i) {
     std::vector<int> times(5, 0);
     for (const Token x : data.sentences.tokens(i)) ++times[static_cast<std::size_t>(x)];

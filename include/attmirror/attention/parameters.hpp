@@ -45,9 +45,9 @@ std::string_view to_string(const Parameterization& parameterization);
 
 // Blocks that a model does not have are empty.
 struct Parameters {
-  Matrix W, K, Q;
-  Vector p, v;
-  Matrix W_ov, W_kq;
+  Matrix W{}, K{}, Q{};
+  Vector p{}, v{};
+  Matrix W_ov{}, W_kq{};
 };
 
 // The result of `visitor` for the Matrix or the Vector that a block is: it must be of one type for both.

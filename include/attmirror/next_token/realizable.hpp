@@ -14,8 +14,10 @@
 //   - No label tells tokens with the same successor apart (a map that is no permutation): they stand side by side in a
 //     ranking, q before its equals, and of three classes no other token of a sentence shares the best one's successor.
 //
-// A sentence holds a token once as long as there are enough to choose from, else each about equally often; a sentence of
-// three classes for which there is none is filled up with q.
+// The other tokens are independent draws, q among them where its class allows it; a query that is optimal then stands there
+// twice, as the best token and as the last. Repeated tokens outweigh single ones in a softmax, which makes the second stage
+// slow as in P4's figure. Where repetition is avoided a sentence holds a token once as long as there are enough to choose
+// from, else each about equally often. A sentence of three classes for which there is no token is filled up with q.
 //
 // Every random number has its address (seed, sentence, position): the data do not depend on threads or on what was
 // generated before.
@@ -40,6 +42,11 @@ enum class SuccessorKind {
 std::string_view to_string(SuccessorKind kind);
 SuccessorKind parse_successor_kind(std::string_view name);  // permutation, map; throws Error (bad input)
 
+// Whether a token may stand in a sentence more than once.
+enum class Repetition { allowed, avoided };
+std::string_view to_string(Repetition repetition);
+Repetition parse_repetition(std::string_view name);  // allowed, avoided; throws Error (bad input)
+
 struct RealizableOptions {
   std::ptrdiff_t vocabulary = 20;                 // 2 or more
   std::ptrdiff_t sentences = 100;                 // in all; dealt to the queries in turn
@@ -49,6 +56,7 @@ struct RealizableOptions {
       optimal = 0,
       non_optimal = 0;  // per query, of three classes; 0: a quarter and a half of the vocabulary, or the rest
   SuccessorKind successor = SuccessorKind::permutation;
+  Repetition repetition = Repetition::allowed;
   std::uint64_t seed = 1;
 
   void validate() const;               // throws Error (bad input)
