@@ -26,6 +26,7 @@ ExperimentPointer make_p3_several_tokens();  // E3.5
 ExperimentPointer make_p3_global();          // global and local optimality against d
 ExperimentPointer make_p3_feasibility();     // feasibility against d
 ExperimentPointer make_p3_sparsemax();       // the quadratic head
+ExperimentPointer make_p4_graph();           // beyond P4: cycles and soft labels
 ExperimentPointer make_paths();              // regularisation paths: W, (K,Q), l_p, joint
 ExperimentPointer make_which_margin();       // which margin each optimizer maximises
 ExperimentPointer make_landscape();          // all selections of small problems
