@@ -1,0 +1,29 @@
+// Other optimizers in both stages.
+#include "papers/result_of.hpp"
+
+#include <gtest/gtest.h>
+
+namespace attmirror::test {
+namespace {
+
+const ExperimentResult& quick() {
+  static const ExperimentResult result = quick_result("p4-mirror");
+  return result;
+}
+
+TEST(P4Mirror, NothingDiffers) { expect_sound(quick()); }
+
+// A certified target is an upper bound: a share above 1 would be a direction better than the best.
+TEST(P4Mirror, SharesAreShares) {
+  std::ptrdiff_t maps = 0;
+  for (const Figure& figure : quick().figures) {
+    if (!figure.heatmap) continue;
+    ++maps;
+    for (const std::vector<double>& row : figure.heatmap->values)
+      for (const double share : row) EXPECT_LE(share, 1 + 1e-7);
+  }
+  EXPECT_EQ(maps, 2);
+}
+
+}  // namespace
+}  // namespace attmirror::test
