@@ -181,10 +181,7 @@ class PlainEngine final : public NextTokenPathEngine {
     return predict(y);
   }
 
-  bool follows(Token y, Token x) const {
-    return std::ranges::any_of(model_.collocations().successors(x),
-                               [&](const auto& s) { return s.token == y; });
-  }
+  bool follows(Token y, Token x) const { return model_.collocations().follows(y, x); }
 
   // log of the attention on the tokens that v follows, or that it does not.
   double log_attention(std::span<const Token> tokens, Token v, bool followed) const {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -28,12 +28,6 @@ void check_shape(std::string_view name, const Matrix& W, std::ptrdiff_t rows, st
   if (W.rows() != rows || W.cols() != cols)
     throw bad_input(
         fmt::format("{} has shape ({}, {}): expected ({}, {})", name, W.rows(), W.cols(), rows, cols));
-}
-
-double dot(const double* a, const double* b, std::ptrdiff_t size) {
-  double sum = 0;
-  for (std::ptrdiff_t j = 0; j < size; ++j) sum += a[j] * b[j];
-  return sum;
 }
 
 }  // namespace
@@ -61,11 +55,11 @@ std::vector<Token> predict(const Sentences& sentences, const Embedding& embeddin
     std::vector<double> logits(static_cast<std::size_t>(V));
     for (std::ptrdiff_t i = parts.begin(c); i < parts.end(c); ++i) {
       const auto tokens = sentences.tokens(i);
-      const double* direction = K.data + sentences.query(i) * K.stride;
+      const auto direction = K.eigen().row(sentences.query(i));
       double top = -std::numeric_limits<double>::infinity();
       for (std::size_t t = 0; t < tokens.size(); ++t) {
         attention[t] =
-            embedding.is_one_hot() ? direction[tokens[t]] : dot(E.data + tokens[t] * E.stride, direction, d);
+            embedding.is_one_hot() ? direction[tokens[t]] : E.eigen().row(tokens[t]).dot(direction);
         top = std::max(top, attention[t]);
       }
       std::ranges::fill(logits, 0.0);  // the sum's size does not matter to the largest
