@@ -288,7 +288,8 @@ void add_outer(const PredictionItems& items, const TokenLogits& U, const double*
           fetch_rows(items, i + ahead, values, U.stride, half);
           fetch_rows(items, i + ahead, sums, U.stride, half);
         }
-        add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words, half / lanes<Wide>, sums);
+        add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words, half / lanes<Wide>,
+                        sums);
       } else {
         add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words,
                         static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), sums);
