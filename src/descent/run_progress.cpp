@@ -1,5 +1,6 @@
 #include "descent/run_progress.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -43,6 +44,8 @@ const Record& RunProgress::record(const Decision& decision, const ParameterBlock
   record.scheduled = decision.keep == Decision::Keep::scheduled_record;
   Parameters now = weights.parameters();
   record.norm = objective_->weight_norm(now, geometry_norm(optimizer_));
+  // By name, as files have them: a resumed run must not differ in the order of keys.
+  std::ranges::sort(metrics, {}, &Metric::name);
   record.metrics = std::move(metrics);
   if (options_.keep == Keep::parameters) record.parameters = std::move(now);
   records.push_back(std::move(record));

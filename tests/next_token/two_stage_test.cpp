@@ -94,9 +94,8 @@ TEST(TwoStage, AttentionTurnsToItsTarget) {
     if (kind == EmbeddingKind::one_hot) {
       const Matrix scores = attention_scores(language.embedding, run.last().W_kq);
       EXPECT_TRUE(extended_order(scores, language.orders).holds);
-      for (const UnseenKind unseen : {UnseenKind::same_order, UnseenKind::non_comparable, UnseenKind::longer})
-        EXPECT_EQ(accuracy(unseen_sentences(language.data, unseen, 300, 5), language.embedding, run.last()),
-                  1);
+      const Sentences unseen = unseen_sentences(language.data, UnseenKind::non_comparable, 300, 5);
+      EXPECT_EQ(accuracy(unseen, language.embedding, run.last()), 1) << "by the extended order";
     }
   }
 }

@@ -56,7 +56,7 @@ struct Record {
   double norm = 0;                // of the attention weights, in the geometry of the run
   bool scheduled = true;          // false for the last step of a run where the schedule does not ask for it
   Parameters parameters;          // empty for Keep::metrics
-  std::vector<Metric> metrics{};  // the same names in every record of a run
+  std::vector<Metric> metrics{};  // by name; the same names in every record of a run
 };
 
 }  // namespace attmirror
