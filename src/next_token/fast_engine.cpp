@@ -131,22 +131,6 @@ void FastEngine::form_scores(ConstMatrixView W_kq) {
     });
     return;
   }
-<<<<<<< HEAD
-  product_.multiply(query_vectors(), one_panel(W_kq), one_panel(directions_.view()));
-  const ConstMatrixView E = model_.embedding().vectors.view();
-  const kernels::PairScores pairs{.order = scoring_order_.data(),
-                                  .tokens = layout_.pair_tokens.data(),
-                                  .queries = layout_.pair_queries.data(),
-                                  .embedding = E.data,
-                                  .directions = directions_.view().data,
-                                  .embedding_stride = E.stride,
-                                  .direction_stride = directions_.view().stride,
-                                  .size = E.stride,
-                                  .scores = scores_.data()};
-  pool_.run(pair_chunks_.count, [&](std::ptrdiff_t c) {
-    kernel_.score_pairs(pairs, pair_chunks_.begin(c), pair_chunks_.end(c));
-  });
-=======
   product_.multiply(query_vectors(), one_panel(W_kq), directions_.view());
   const Panels<const double> E = std::as_const(embedding_).view(), K = std::as_const(directions_).view();
   for (std::ptrdiff_t p = 0; p < E.count(); ++p) {
@@ -162,7 +146,6 @@ void FastEngine::form_scores(ConstMatrixView W_kq) {
       kernel_.score_pairs(pairs, query_chunks_.begin(c), query_chunks_.end(c));
     });
   }
->>>>>>> w/engine
 }
 
 FastEngine::Partial FastEngine::evaluate_chunk(std::ptrdiff_t c) {

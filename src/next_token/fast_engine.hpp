@@ -56,18 +56,10 @@ class FastEngine final : public NextTokenPathEngine {
   PanelMatrix U_;              // row x: the logits of token x
   PanelMatrix output_sums_;    // row x: sum over its occurrences of s_t r
 
-<<<<<<< HEAD
-  AlignedVector scores_, pair_sums_;         // of each pair
-  std::vector<std::int32_t> scoring_order_;  // of the pairs
-  PaddedMatrix directions_,
-      direction_sums_;    // row q: W_kq x_q of the q-th query, and the sum that its gradient is made of
-  PaddedMatrix queries_;  // x_q, where not all tokens are queries
-=======
   AlignedVector scores_, pair_sums_;  // of each pair
   PanelMatrix directions_;            // row q: W_kq x_q of the q-th query
   PaddedMatrix direction_sums_;       // row q: what its gradient is made of
   PaddedMatrix queries_;              // x_q, where not all tokens are queries
->>>>>>> w/engine
   PanelMatrix embedding_;
 };
 

@@ -274,17 +274,6 @@ void form_factors(const double* exponents, double scale, double* factors, std::p
 
 void add_outer(const PredictionItems& items, const TokenLogits& U, const double* factors,
                std::ptrdiff_t count, std::ptrdiff_t panel, double* A) {
-<<<<<<< HEAD
-  const double* values = U.data + panel * U.offset;
-  const std::ptrdiff_t v = panel * vocabulary_panel, words = U.words - v;
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    if (factors[i] == 0) continue;
-    if (words >= vocabulary_panel)
-      add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words, panel_vectors, A);
-    else
-      add_outer_panel(items, i, U, values, factors[i], items.labels[i] - v, words,
-                      static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), A);
-=======
   // Half a panel at a time: there are two matrices in the cache.
   constexpr std::ptrdiff_t half = vocabulary_panel / 2;
   for (std::ptrdiff_t begin = 0; begin < vocabulary_panel; begin += half) {
@@ -305,7 +294,6 @@ void add_outer(const PredictionItems& items, const TokenLogits& U, const double*
                         static_cast<int>((words + lanes<Wide> - 1) / lanes<Wide>), sums);
       }
     }
->>>>>>> w/engine
   }
 }
 

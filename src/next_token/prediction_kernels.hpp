@@ -78,11 +78,7 @@ struct PredictionTable {
   // Adds factors[i] (1 - p_y)^-1 s_t r of all `count` items to row x_t of A, for the columns of one panel.
   void (*add_outer)(const PredictionItems& items, const TokenLogits& U, const double* factors,
                     std::ptrdiff_t count, std::ptrdiff_t panel, double* A);
-<<<<<<< HEAD
-  void (*score_pairs)(const PairScores& pairs, std::ptrdiff_t first, std::ptrdiff_t last);
-=======
   void (*score_pairs)(const PairScores& pairs, std::ptrdiff_t first_query, std::ptrdiff_t last_query);
->>>>>>> w/engine
   void (*sum_directions)(const DirectionSums& sums, std::ptrdiff_t first_query, std::ptrdiff_t last_query);
 };
 

@@ -26,14 +26,11 @@ ExperimentPointer make_p3_several_tokens();  // E3.5
 ExperimentPointer make_p3_global();          // global and local optimality against d
 ExperimentPointer make_p3_feasibility();     // feasibility against d
 ExperimentPointer make_p3_sparsemax();       // the quadratic head
-<<<<<<< HEAD
+ExperimentPointer make_p4_two_stage();       // P4's Figure 2 and its rates
+ExperimentPointer make_p4_unseen();          // dataset shift
+ExperimentPointer make_p4_joint();           // one stage instead of two
+ExperimentPointer make_p4_mirror();          // other optimizers in both stages
 ExperimentPointer make_p4_graph();           // beyond P4: cycles and soft labels
-=======
-ExperimentPointer make_p4_two_stage();  // P4's Figure 2 and its rates
-ExperimentPointer make_p4_unseen();     // dataset shift
-ExperimentPointer make_p4_joint();      // one stage instead of two
-ExperimentPointer make_p4_mirror();     // other optimizers in both stages
->>>>>>> w/papers
 ExperimentPointer make_paths();              // regularisation paths: W, (K,Q), l_p, joint
 ExperimentPointer make_which_margin();       // which margin each optimizer maximises
 ExperimentPointer make_landscape();          // all selections of small problems

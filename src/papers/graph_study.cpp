@@ -40,6 +40,7 @@ ContradictoryData contradictory_data(std::uint64_t seed) {
   options.min_length = 3;
   options.max_length = 5;
   options.order = OrderKind::linear;
+  options.repetition = Repetition::avoided;
   options.seed = seed;
   const RealizableData base = make_realizable(options);
   ContradictoryData data{base.collocations, Collocations(vocabulary), Sentences(vocabulary)};

@@ -15,8 +15,9 @@ namespace attmirror::graph_study {
 
 constexpr std::ptrdiff_t vocabulary = 10, base_sentences = 50;
 
-// P4's realizable sentences (linear extensions), one in five of them also with a second label that follows another of its
-// tokens, half as often; one in ten with that label alone. And for each token one to three successors with weights 1 to 4.
+// Realizable sentences (linear extensions) of different tokens, one in five of them also with a second label that follows
+// another of its tokens, half as often; one in ten with that label alone. And for each token one to three successors with
+// weights 1 to 4.
 struct ContradictoryData {
   Collocations hard, soft;
   Sentences sentences;

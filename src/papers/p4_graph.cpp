@@ -55,7 +55,7 @@ class Graph final : public Experiment {
             .summary =
                 "Trains attention on sentences whose preferences have cycles and W_ov on tokens with "
                 "several successors, and compares with the finite part and the direction of theory.",
-            .seconds = 8,
+            .seconds = 9,
             .quick_seconds = 0.4};
   }
 
@@ -76,7 +76,8 @@ class Graph final : public Experiment {
     result.figures = {finite_figure(cases), growth_figure(cases)};
     result.tables = {{"limits", limits_table(cases)}, {"two-stages", stages_table(stages)}};
     result.configuration = {
-        {"data", fmt::format("{} tokens, {} sentences of 3 to 5 (linear extensions), seeds 1 to {}; a second "
+        {"data", fmt::format("{} tokens, {} sentences of 3 to 5 different tokens (linear extensions), seeds "
+                             "1 to {}; a second "
                              "label, half as often, for 20 % and a wrong one for 10 % of them",
                              vocabulary, base_sentences, seeds)},
         {"soft collocations", "1 to 3 successors for a token, weights 1 to 4, of the same seeds"},

@@ -32,11 +32,11 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_global());
     list.push_back(make_p3_feasibility());
     list.push_back(make_p3_sparsemax());
-    list.push_back(make_p4_graph());
     list.push_back(make_p4_two_stage());
     list.push_back(make_p4_unseen());
     list.push_back(make_p4_joint());
     list.push_back(make_p4_mirror());
+    list.push_back(make_p4_graph());
     list.push_back(make_paths());
     list.push_back(make_which_margin());
     list.push_back(make_landscape());

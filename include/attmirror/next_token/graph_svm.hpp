@@ -29,7 +29,7 @@ struct FinitePart {
   double gradient_norm = 0;      // Frobenius norm of its gradient within the subspace: how exact W is
   int iterations = 0;            // of the part that took most
   std::ptrdiff_t dimension = 0;  // of the subspace
-  // The gradient is 0 up to rounding, and curvature is positive: a minimum. Where a sentence has a single optimal position
+  // The gradient is 0 up to rounding, and curvature is positive: a minimum. Where a sentence has a single optimal token
   // the loss is convex and there is always one. Several optimal tokens in one component can leave a saddle, or a minimum
   // at infinity only.
   bool converged = false;
