@@ -25,5 +25,17 @@ TEST(P4Mirror, SharesAreShares) {
   EXPECT_EQ(maps, 2);
 }
 
+// After 1,000 steps of each stage already: mirror descent is nearest to the margin of its own norm.
+TEST(P4Mirror, OwnNormIsNearest) {
+  for (const char* p : {"1.5", "3"}) {
+    const std::string name = "ℓ" + std::string(p) + " mirror descent, ";
+    for (const char* stage : {"stage 1", "stage 2"}) {
+      EXPECT_EQ(named(quick(), name + stage + ": the norm whose margin").ours_text, "ℓ" + std::string(p))
+          << stage;
+      EXPECT_GT(named(quick(), name + stage + ": share of the largest").ours, 0.7) << stage;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attmirror::test
