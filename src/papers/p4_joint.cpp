@@ -90,7 +90,7 @@ class P4Joint final : public Experiment {
         .summary =
             "Trains W_ov and W_kq at once on L + L0 and compares losses, directions and accuracy with those "
             "of two stages that take as many steps.",
-        .seconds = 5,
+        .seconds = 7,
         .quick_seconds = 0.5};
   }
 
@@ -265,12 +265,27 @@ class P4Joint final : public Experiment {
           two, end(joint_small), end(joint_large), 100 * mean_of(one.curves[joint_small].misplaced).value,
           100 * mean_of(one.curves[joint_large].misplaced).value));
     }
-    texts.push_back(
-        "A sentence that W_ov has learned by heart, with attention on the wrong token, keeps the loss small "
-        "for good: "
-        "nothing turns its attention round any more, so another max-margin problem is solved than that of "
-        "the theory. "
-        "Two stages cannot do so, since W_ov never sees a sentence.");
+    // What tells the runs that get there from those that do not.
+    std::vector<double> placed, misplaced;
+    for (const Compared& one : all)
+      for (const Way way : {joint_small, joint_large})
+        for (std::size_t s = 0; s < one.curves[way].kq_end.size(); ++s)
+          (one.curves[way].misplaced[s] > 0 ? misplaced : placed).push_back(one.curves[way].kq_end[s]);
+    if (misplaced.empty()) {
+      texts.push_back(fmt::format(
+          "No run in one stage ends with attention on wrong tokens; 1 − cos(W_kq, W_kq*) is {:.4f} at most.",
+          std::ranges::max(placed)));
+      return texts;
+    }
+    texts.push_back(fmt::format(
+        "Attention on wrong tokens is what tells them apart. In one stage W_ov sees the sentences and can "
+        "learn one by "
+        "heart, from the wrong token; its loss is then small, and nothing turns its attention round any "
+        "more. Of the {} "
+        "runs in one stage {} have such sentences, with 1 − cos(W_kq, W_kq*) of {:.3f} on average; of the "
+        "others it is "
+        "{:.3f}. In two stages W_ov never sees a sentence.",
+        placed.size() + misplaced.size(), misplaced.size(), mean_of(misplaced).value, mean_of(placed).value));
     return texts;
   }
 

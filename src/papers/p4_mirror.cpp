@@ -113,7 +113,7 @@ class P4Mirror final : public Experiment {
         .summary =
             "ℓp mirror descent, sign descent, Adam, spectral descent and Muon in both stages of next-token "
             "training: which norm's max-margin solution each one goes to, and how fast.",
-        .seconds = 8,
+        .seconds = 7,
         .quick_seconds = 0.5};
   }
 
@@ -193,14 +193,13 @@ class P4Mirror final : public Experiment {
             "of the right token have a strongest competitor v of the label y. Where another token x' of the "
             "sentence has a larger difference between y and v than x has, a little attention on x' "
             "makes the loss smaller than full attention on x does: W_kq stays finite in that direction and "
-            "goes to no max-margin solution, however long and with whatever step size. With orthonormal "
-            "embeddings this cannot happen.",
-            mixed, all.size() * measured.front().mixture.size()),
-        "Stage 2 is slower the longer stage 1 has been: a larger W_ov leaves losses that differ by larger "
-        "factors between words, and until W_kq has outgrown them, the sentences of the worst words rule its "
-        "direction. Step sizes with which W_ov grows fast (ℓ1.5 with 0.2, sign descent with 0.03) left stage "
-        "2 "
-        "at 0.6 to 0.8 of the largest margin after as many steps (seeds 1 to 3)."};
+            "goes to no max-margin "
+            "solution: on the data set of seed 103, sign descent with steps of 0.01 to 0.3 "
+            "stays below 0.15 of the largest margin, and 40,000 steps bring it no further than 10,000. With "
+            "one-hot "
+            "embeddings this cannot happen: there, attention on another token only takes from the difference "
+            "between y and v.",
+            mixed, all.size() * measured.front().mixture.size())};
   }
 
   static double mixtures(const Measured& one) {

@@ -102,7 +102,7 @@ class P4TwoStage final : public Experiment {
             .summary =
                 "Trains W_ov, then W_kq, by normalised gradient descent on random realizable data: loss, "
                 "direction and norm of both stages, the six panels of P4's figure, and the rates.",
-            .seconds = 10,
+            .seconds = 8,
             .quick_seconds = 0.5};
   }
 
