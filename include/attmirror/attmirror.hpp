@@ -76,6 +76,7 @@
 #include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/priority_graph.hpp>
 #include <attmirror/next_token/realizable.hpp>
+#include <attmirror/next_token/run_folders.hpp>
 #include <attmirror/next_token/sentence_text.hpp>
 #include <attmirror/next_token/sentences.hpp>
 #include <attmirror/next_token/targets.hpp>

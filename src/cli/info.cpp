@@ -4,12 +4,14 @@
 #include "descent/run_text.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/attention/tokens.hpp>
+#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/data/safetensors.hpp>
 #include <attmirror/descent/run_folder.hpp>
+#include <attmirror/next_token/run_folders.hpp>
 #include <attmirror/sweep/database.hpp>
 
 #include <algorithm>
@@ -191,6 +193,35 @@ Answer describe_sweep(const fs::path& path) {
   return answer;
 }
 
+// What attmirror next-token left: its answer, and where its stages are.
+Answer describe_next_token(const fs::path& path) {
+  const auto read = [&](const char* name) {
+    std::error_code error;
+    return fs::exists(path / name, error) ? Json::parse(read_text_file(path / name)) : Json();
+  };
+  Answer answer;
+  Json stages = Json::array();
+  for (const fs::path& stage : next_token_stages(path)) stages.push_back(stage.string());
+  const Json config = read("config.json"), result = read("result.json");
+  answer.json = {{"kind", "next-token"},
+                 {"path", path.string()},
+                 {"config", config},
+                 {"result", result},
+                 {"stages", stages}};
+  answer.text = fmt::format("{}: next-token prediction, {}\n\n", path.string(),
+                            result.is_object() ? result.value("status", "unknown") : "unfinished");
+  answer.text += fmt::format("sentences   {} ({}), {} words\n", config.value("sentences", 0),
+                             config.value("source", ""), config.value("vocabulary", 0));
+  for (const Json& stage : result.is_object() ? result.value("stages", Json::array()) : Json::array())
+    answer.text += fmt::format("{:<12}{} steps, loss {}, accuracy {}\n", stage.value("stage", ""),
+                               stage.value("steps", 0), dump(stage.value("loss", Json())),
+                               dump(stage.value("accuracy", Json())));
+  for (const Json& stage : stages)
+    answer.text += fmt::format("\nattmirror info {} shows its records.", stage.get<std::string>());
+  answer.text += "\n";
+  return answer;
+}
+
 std::string first_bytes(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes(8, '\0');
@@ -204,6 +235,7 @@ Answer describe(const fs::path& path) {
   if (!fs::exists(path, error))
     throw bad_input(fmt::format("cannot read {}: {}", path.string(),
                                 error ? error.message() : "No such file or directory"));
+  if (is_next_token_folder(path)) return describe_next_token(path);
   if (fs::is_directory(path)) return describe_run_folder(path);
   // The content says what a file is, whatever its name; safetensors have no magic bytes.
   const std::string head = first_bytes(path);

@@ -8,6 +8,7 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
+#include <attmirror/next_token/run_folders.hpp>
 
 #include <array>
 #include <span>
@@ -22,23 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view format = "attmirror next-token";
 constexpr std::int64_t format_version = 1;
 constexpr std::array all_stages{Stage::collocation, Stage::attention, Stage::joint};
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
-}
-
-// Whether config.json is one of ours. What cannot be read is somebody else's.
-bool is_our_config(const fs::path& path) {
-  try {
-    const Json json = Json::parse(read_text_file(path));
-    return json.is_object() && json.value("format", "") == format;
-  } catch (const Json::exception&) {
-    return false;
-  }
 }
 
 Array array_of(const Matrix& matrix) {
@@ -57,7 +47,7 @@ void put(NamedArrays& arrays, const char* name, const std::optional<MarginSoluti
 }
 
 Json config_of(const NextTokenOptions& options, const Corpus& corpus, const Embedding& embedding) {
-  return {{"format", format},
+  return {{"format", next_token_format},
           {"format_version", format_version},
           {"source", corpus.source},
           {"vocabulary", corpus.vocabulary.size()},
@@ -88,7 +78,7 @@ NextTokenFolder::NextTokenFolder(const NextTokenOptions& options) : path_(option
   if (!writes()) return;
   const fs::path config = path_ / "config.json";
   const bool holds_run = is_there(config);
-  if (holds_run && !is_our_config(config))
+  if (holds_run && !is_next_token_folder(path_))
     throw bad_input(fmt::format("{} holds something else: its config.json is not of attmirror next-token",
                                 path_.string()));
   if (holds_run && !options.resume && !options.overwrite)

@@ -234,6 +234,8 @@ RunConfig describe_run(const Objective& objective, const Optimizer& optimizer, c
   return config;
 }
 
+bool is_attention_run(const RunConfig& config) { return !config.head.starts_with("next-token"); }
+
 AttentionOptions attention_options(const RunConfig& config) {
   AttentionOptions options;
   options.train = config.train;

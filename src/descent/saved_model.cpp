@@ -8,6 +8,9 @@ namespace attmirror {
 
 SavedRun load_trained_run(const std::filesystem::path& path) {
   SavedRun run = load_run(path);
+  if (!is_attention_run(run.config))
+    throw bad_input(
+        fmt::format("{} is a run of next-token prediction: expected one of attmirror train", path.string()));
   if (run.parameters.W.size() + run.parameters.K.size() + run.parameters.p.size() == 0)
     throw bad_input(
         fmt::format("{} has no weights yet: the run was stopped before its first checkpoint", path.string()));

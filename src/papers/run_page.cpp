@@ -2,6 +2,7 @@
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/run_folder.hpp>
+#include <attmirror/next_token/run_folders.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/papers/run_page.hpp>
 #include <attmirror/sweep/database.hpp>
@@ -55,7 +56,7 @@ SourceKind source_kind(const fs::path& path) {
     const SweepDatabase database(path);  // says what is wrong with it
     return SourceKind::sweep;
   }
-  if (is_run_folder(path)) return SourceKind::run;
+  if (is_run_folder(path) || is_next_token_folder(path)) return SourceKind::run;
   if (fs::is_directory(path / "results", error)) return SourceKind::reproduction;
   throw bad_input(fmt::format(
       "{} is neither the folder of a run (it has no config.json of ours) nor one of attmirror reproduce "
@@ -71,6 +72,12 @@ Page page_of(const std::vector<fs::path>& sources) {
     const SourceKind kind = source_kind(source);
     if (!seen.insert(identity(source)).second)
       throw bad_input(fmt::format("{} is given twice", source.string()));
+    if (is_next_token_folder(source)) {
+      const std::vector<fs::path> stages = next_token_stages(source);
+      if (stages.empty()) throw bad_input(fmt::format("{} has no stage yet", source.string()));
+      runs.insert(runs.end(), stages.begin(), stages.end());
+      continue;
+    }
     (kind == SourceKind::run ? runs : kind == SourceKind::sweep ? sweeps : reproductions).push_back(source);
   }
   if (reproductions.size() > 1)
@@ -82,7 +89,7 @@ Page page_of(const std::vector<fs::path>& sources) {
 
   Page page;
   page.title = sources.size() > 1 ? fmt::format("Report of {} results", sources.size())
-               : !runs.empty()    ? fmt::format("Run {}", identity(runs.front()).filename().string())
+               : !runs.empty()    ? fmt::format("Run {}", identity(sources.front()).filename().string())
                                   : fmt::format("Sweep {}", identity(sweeps.front()).filename().string());
   std::vector<std::string> parts;
   if (!runs.empty()) parts.push_back(counted(runs.size(), "run"));

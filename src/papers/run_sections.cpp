@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -101,6 +102,7 @@ void solve(const SavedRun& run, Measured& measured) {
 
 void measure(ReportedRun& run) {
   const SavedRun& saved = run.saved;
+  if (!is_attention_run(saved.config)) return;  // next-token prediction measures itself, in its records
   if (!has_weights(saved)) {
     run.without_data = saved.result
                            ? "The run diverged: its weights have no direction."
@@ -154,6 +156,49 @@ Figure finish(Figure figure, const char* what) {
   return figure;
 }
 
+// "direction_W_kq" is for programs.
+std::string metric_title(const std::string& name) {
+  constexpr std::string_view direction = "direction_", norm = "norm_";
+  if (name == "accuracy") return "Accuracy on the training data";
+  if (name == "unseen_accuracy") return "Accuracy on unseen sentences";
+  if (name.starts_with(direction))
+    return fmt::format("1 − cos of the angle between {0} and its max-margin target",
+                       name.substr(direction.size()));
+  if (name.starts_with(norm)) return fmt::format("Norm of {}", name.substr(norm.size()));
+  return name;
+}
+
+// One for each name that a run has among the metrics of its model.
+void add_metric_curves(const std::vector<ReportedRun>& runs, std::vector<Figure>& figures) {
+  std::set<std::string> names;
+  for (const ReportedRun& run : runs)
+    for (const Record& record : run.saved.records)
+      for (const Metric& metric : record.metrics) names.insert(metric.name);
+  for (const std::string& name : names) {
+    Figure figure;
+    figure.id = "runs-" + id_of(name);
+    figure.title = metric_title(name);
+    figure.y.label = name.starts_with("direction_") ? "1 − cos" : name;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      Series series;
+      series.name = runs[r].name;
+      series.color = static_cast<int>(r);
+      const auto& records = runs[r].saved.records;
+      for (const std::size_t i : thinned(records.size()))
+        for (const Metric& metric : records[i].metrics) {
+          if (metric.name != name || !std::isfinite(metric.value)) continue;
+          series.x.push_back(static_cast<double>(records[i].step));
+          series.y.push_back(metric.value);
+        }
+      if (!series.x.empty()) figure.series.push_back(std::move(series));
+    }
+    if (!figure.series.empty()) {
+      const std::string label = figure.y.label;
+      figures.push_back(finish(std::move(figure), label.c_str()));
+    }
+  }
+}
+
 std::vector<Figure> curves(const std::vector<ReportedRun>& runs) {
   const Quantity quantities[] = {
       {"loss", "Loss", "loss", &Record::loss},
@@ -178,6 +223,7 @@ std::vector<Figure> curves(const std::vector<ReportedRun>& runs) {
     const bool any = std::ranges::any_of(figure.series, [](const Series& one) { return !one.x.empty(); });
     if (any) figures.push_back(finish(std::move(figure), quantity.label));
   }
+  add_metric_curves(runs, figures);
   Figure figure;
   figure.id = "runs-divergence";
   figure.title = "Distance from the max-margin direction";
@@ -335,7 +381,8 @@ Section section_of(const ReportedRun& run, const std::string& id) {
                        : result->status == RunStatus::diverged ? Tone::bad
                                                                : Tone::neutral;
   section.blocks.push_back(configuration(run.saved));
-  section.blocks.push_back(CodeBlock{train_command(run.saved.config)});
+  if (is_attention_run(run.saved.config))
+    section.blocks.push_back(CodeBlock{train_command(run.saved.config)});
   if (!run.without_data.empty()) section.blocks.push_back(Paragraph{run.without_data});
   if (!run.measured) return section;
   if (const auto facts = margin_facts(run)) section.blocks.push_back(*facts);

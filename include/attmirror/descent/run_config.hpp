@@ -53,6 +53,9 @@ struct RunConfig {
   std::string isa, version, commit;
 };
 
+// Whether the run is of attention on a Dataset; those of other models have data that load_run_data() does not know.
+bool is_attention_run(const RunConfig& config);
+
 // Where the numbers of a run came from, as far as its objects do not know it themselves.
 struct RunSources {
   std::filesystem::path data, key_weights, init;
