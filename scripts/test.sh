@@ -101,8 +101,8 @@ stage_tsan() {
   if configure tsan build/test-tsan "${sanitizer_options[@]}" &&
     attempt "building build/test-tsan" "${wrapper[@]}" cmake --build build/test-tsan \
       --target attmirror_test_base attmirror_test_attention attmirror_test_descent attmirror_test_margin \
-      attmirror_test_sweep; then
-    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|descent|margin|sweep' -LE 'isa|slow'
+      attmirror_test_next_token attmirror_test_sweep; then
+    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|descent|margin|next_token|sweep' -LE 'isa|slow'
   fi
   wrapper=()
 }
