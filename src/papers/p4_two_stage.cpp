@@ -77,6 +77,11 @@ double last_digit(double value, int digits) {
 Finding single_run(std::string quantity, double published, double reading,
                    const std::vector<double>& values) {
   const Mean mean = mean_of(values);
+  if (published == 0) {  // exact, up to rounding
+    Finding finding = to_decimals(std::move(quantity), 0, mean.value, 12, Source::recomputed);
+    finding.note = "0 up to rounding";
+    return finding;
+  }
   Finding finding = to_errors(std::move(quantity), published, mean, Source::recomputed, mean.deviation);
   finding.reading = reading;
   finding.tolerance =

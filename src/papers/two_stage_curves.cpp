@@ -235,11 +235,15 @@ std::vector<Figure> two_stage_panels(const std::vector<TwoStageColumn>& columns)
     std::string ends;
     for (const TwoStageColumn& column : columns) {
       const StageCurves& stage = panel.stage == 1 ? column.first : column.second;
-      figure.series.push_back(
-          band(column.setting.name, stage.steps, stage.*panel.values,
-               panel.y_scale == Axis::Scale::log ? Averages::of_logarithms : Averages::plain));
-      ends += fmt::format("{}{} {:.3g}", ends.empty() ? "" : ", ", column.setting.name,
-                          figure.series.back().y.back());
+      Series series = band(column.setting.name, stage.steps, stage.*panel.values,
+                           panel.y_scale == Axis::Scale::log ? Averages::of_logarithms : Averages::plain);
+      series.color = static_cast<int>(&column - columns.data());
+      ends += fmt::format("{}{} {:.3g}", ends.empty() ? "" : ", ", column.setting.name, series.y.back());
+      // Rounding would stretch a logarithmic axis until nothing else could be read.
+      if (std::ranges::max(series.y) < 1e-20)
+        figure.caption += fmt::format(" Not drawn: {}, never above 1e-20.", column.setting.name);
+      else
+        figure.series.push_back(std::move(series));
     }
     figure.description =
         fmt::format("{} against the step for three settings. After the last step: {}.", panel.outcome, ends);
