@@ -113,7 +113,7 @@ void MatrixProduct::run(ConstMatrixView A, Side side, Panels<const double> B, Pa
       c -= row_packs;
       for (std::ptrdiff_t s = c * block_strips; s < std::min(strips, (c + 1) * block_strips); ++s) {
         const std::ptrdiff_t col = s * product_strip;
-        kernel.pack_strip(&B.at(k, col), B.stride, B.cols - col, depth, strips_.data() + col * depth);
+        kernel.pack_strip(B.place(k, col), B.stride, B.cols - col, depth, strips_.data() + col * depth);
       }
     });
     share(pool, blocks_down * blocks_across, [&](std::ptrdiff_t c) {
@@ -124,7 +124,7 @@ void MatrixProduct::run(ConstMatrixView A, Side side, Panels<const double> B, Pa
                        .groups = std::min(block_groups, groups - g),
                        .strip_count = std::min(strips_per_block, strips - s),
                        .depth = depth,
-                       .C = &C.at(row, col),
+                       .C = C.place(row, col),
                        .stride = C.stride,
                        .height = C.rows - row,
                        .width = C.cols - col,

@@ -25,9 +25,10 @@ struct Panels {
 
   std::ptrdiff_t count() const { return (cols + width - 1) / width; }
   T* panel(std::ptrdiff_t p) const { return data + p * offset; }
-  T& at(std::ptrdiff_t row, std::ptrdiff_t col) const {
-    return data[col / width * offset + row * stride + col % width];
+  T* place(std::ptrdiff_t row, std::ptrdiff_t col) const {
+    return data + col / width * offset + row * stride + col % width;
   }
+  T& at(std::ptrdiff_t row, std::ptrdiff_t col) const { return *place(row, col); }
   operator Panels<const T>() const { return {data, rows, cols, stride, width, offset}; }
 };
 
