@@ -24,9 +24,9 @@ int main() {
   const MarginSolution target = attention_target(embedding, orders, Norm::frobenius());
 
   const std::ptrdiff_t d = embedding.dim();
-  const TwoStageRun run =
-      train_two_stage({&embedding, &text.collocations, &text.sentences}, paper_stage(Stage::collocation, d, 2'000),
-                      paper_stage(Stage::attention, d, 5'000), {.W_kq = target.W});
+  const TwoStageRun run = train_two_stage({&embedding, &text.collocations, &text.sentences},
+                                          paper_stage(Stage::collocation, d, 2'000),
+                                          paper_stage(Stage::attention, d, 5'000), {.W_kq = target.W});
   std::printf("W_kq is %.1e from its max-margin solution (%s) in direction\n",
               direction_gap(run.last().W_kq, target.W), target.brief().c_str());
 

@@ -212,10 +212,15 @@ Answer describe_next_token(const fs::path& path) {
                             result.is_object() ? result.value("status", "unknown") : "unfinished");
   answer.text += fmt::format("sentences   {} ({}), {} words\n", config.value("sentences", 0),
                              config.value("source", ""), config.value("vocabulary", 0));
+  const auto number = [](const Json& stage, const std::string& name) {
+    const Json value = stage.value(name, Json());
+    return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : std::string("-");
+  };
   for (const Json& stage : result.is_object() ? result.value("stages", Json::array()) : Json::array())
-    answer.text += fmt::format("{:<12}{} steps, loss {}, accuracy {}\n", stage.value("stage", ""),
-                               stage.value("steps", 0), dump(stage.value("loss", Json())),
-                               dump(stage.value("accuracy", Json())));
+    answer.text +=
+        fmt::format("{:<12}{} steps, loss {}, accuracy {}, 1 - cos {}\n", stage.value("stage", ""),
+                    stage.value("steps", 0), number(stage, "loss"), number(stage, "accuracy"),
+                    number(stage, stage.value("stage", "") == "W_ov" ? "direction_W_ov" : "direction_W_kq"));
   for (const Json& stage : stages)
     answer.text += fmt::format("\nattmirror info {} shows its records.", stage.get<std::string>());
   answer.text += "\n";

@@ -78,11 +78,11 @@ int run_next_token(const CLI::App& app, const NextTokenOptions& options) {
     stages.push_back(stage_options(plan, models.back()));
   }
 
-  const SignalGuard guard;  // from here on a signal is a request: files are left in order
-  NextTokenFolder folder(options);
-  folder.begin(options, corpus, embedding);
+  NextTokenFolder folder(options, next_token_config(options, plan, corpus, embedding, stages));
+  folder.begin(corpus, embedding);
   const Targets targets = solve_targets(plan, options, corpus, embedding, orders);
-  folder.save(targets);
+  folder.save(targets, orders);
+  const SignalGuard guard;  // from here on a signal is a request: files are left in order
   NextTokenReport report{.options = &options,
                          .corpus = &corpus,
                          .embedding = &embedding,

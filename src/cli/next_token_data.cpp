@@ -109,7 +109,9 @@ std::optional<Contradiction> find_contradiction(const Corpus& corpus, const Part
     for (const Token x : corpus.sentences.tokens(sentence)) words.push_back(corpus.vocabulary.word(x));
     const std::string label = corpus.vocabulary.word(corpus.sentences.label(sentence));
     return Contradiction{
-        fmt::format("{}: no word of \"{}\" has the successor \"{}\" ({}), so that no attention predicts it",
+        fmt::format("{}: no word of \"{}\" has the successor \"{}\" ({}), so that no attention predicts it; "
+                    "--collocations says where successors "
+                    "come from",
                     sentence_name(corpus, sentence), fmt::join(words, " "), label, corpus.collocation_source),
         Json{{"kind", "unexplained label"},
              {"sentence", fmt::format("{}", fmt::join(words, " "))},

@@ -49,10 +49,13 @@ Optimizer plan_optimizer(const CLI::App& app, OptimizerOptions options) {
   if (options.optimizer == "md" || options.optimizer == "gd") {
     if (options.normalized && options.unnormalized)
       throw bad_input("both --normalized and --unnormalized are given: expected one of them");
-    options.normalized = !options.unnormalized && !options.schedule.starts_with("polyak");
+    if (!options.unnormalized && !options.schedule.starts_with("polyak")) options.normalized = true;
     options.unnormalized = false;
   }
-  return make_optimizer(app, options);
+  refuse(app, std::array{"--jacobian"}, "the gradients of next-token prediction are always the safe ones");
+  Optimizer optimizer = make_optimizer(app, options);
+  std::visit([](auto& chosen) { chosen.jacobian = Jacobian::safe; }, optimizer);
+  return optimizer;
 }
 
 RealizableOptions plan_generator(const NextTokenOptions& options) {
@@ -71,15 +74,6 @@ RealizableOptions plan_generator(const NextTokenOptions& options) {
   return plan;
 }
 
-void check_files(const CLI::App& app, const NextTokenOptions& options) {
-  if (options.resume && options.overwrite)
-    throw bad_input("both --resume and --overwrite are given: expected one of them");
-  if (!options.output.empty()) return;
-  for (const char* name : {"--resume", "--overwrite", "--checkpoint-every"})
-    if (app.count(name) > 0)
-      throw bad_input(fmt::format("{} is given without a run folder: give -o FOLDER", name));
-}
-
 std::vector<Stage> plan_stages(const CLI::App& app, const NextTokenOptions& options) {
   const bool joint = one_of<bool>("stages", options.stages, {{"two", false}, {"joint", true}});
   const bool attention = options.readout == "attention";
@@ -90,7 +84,8 @@ std::vector<Stage> plan_stages(const CLI::App& app, const NextTokenOptions& opti
     return {Stage::joint};
   }
   if (attention) {
-    refuse(app, std::array{"--ov-steps", "--ov-lr"}, "readout is attention: there is no W_ov");
+    refuse(app, std::array{"--ov-steps", "--ov-lr", "--test", "--unseen"},
+           "readout is attention: there is no W_ov, and no word is predicted but those of the sentence");
     return {Stage::attention};
   }
   return {Stage::collocation, Stage::attention};
@@ -172,7 +167,11 @@ void add_next_token_options(CLI::App& app, NextTokenOptions& o) {
 }
 
 NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& options) {
-  check_files(app, options);
+  check_run_options(app, {.output = options.output,
+                          .resume = options.resume,
+                          .overwrite = options.overwrite,
+                          .max_seconds = options.max_seconds,
+                          .checkpoint_every = options.checkpoint_every});
   NextTokenPlan plan;
   const bool generated = options.file.empty();
   if (generated)
@@ -180,8 +179,7 @@ NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& 
   else
     refuse(app, generator_options, fmt::format("sentences come from {}", options.file.string()));
   plan.realizable = plan_generator(options);
-  plan.text.collocations = options.collocations == "auto" ? CollocationSource::automatic
-                                                          : parse_collocation_source(options.collocations);
+  plan.text.collocations = parse_collocation_source(options.collocations);
   plan.text.vocabulary = options.vocabulary;
   plan.embedding = EmbeddingOptions::parse(options.embedding);
   plan.embedding.dim = options.dim;
@@ -204,25 +202,26 @@ NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& 
   plan.ov_lr = options.ov_lr;
   if (plan.ov_lr_is_given && !(options.ov_lr > 0 && std::isfinite(options.ov_lr)))
     throw bad_input(fmt::format("ov-lr is {}: expected a finite number greater than 0", options.ov_lr));
+  if (options.steps < 0) throw bad_input(fmt::format("steps is {}: expected 0 or more", options.steps));
   plan.steps = options.steps;
   plan.ov_steps = app.count("--ov-steps") > 0 ? options.ov_steps : options.steps;
   if (plan.ov_steps < 0) throw bad_input(fmt::format("ov-steps is {}: expected 0 or more", plan.ov_steps));
-  if (!(options.max_seconds >= 0) || std::isinf(options.max_seconds))
-    throw bad_input(
-        fmt::format("max-seconds is {}: expected a finite number, 0 for no limit", options.max_seconds));
-  if (!(options.checkpoint_every >= 0))
-    throw bad_input(
-        fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
   DescentOptions& descent = plan.descent;
   descent.steps = options.steps;
   descent.seconds = options.max_seconds;
   descent.record = RecordSchedule::parse(options.record);
   plan.keep_is_given = options.keep != "auto";
+  if (plan.keep_is_given && options.keep != "parameters" && options.keep != "metrics")
+    throw bad_input(fmt::format("keep is \"{}\": expected auto, parameters or metrics", options.keep));
   if (plan.keep_is_given) descent.keep = parse_keep(options.keep);
   descent.threads = static_cast<int>(options.common.threads);
   descent.init = parse_initialization(
       options.init, app.count("--init-seed") > 0 ? std::optional(options.init_seed) : std::nullopt);
   descent.validate();
+  if (plan.stages.front() == Stage::collocation && plan.ov_steps == 0 && options.init == "zero")
+    throw bad_input(
+        "ov-steps is 0 and init is zero: W_ov would be frozen at 0, where no attention changes the "
+        "prediction");
   return plan;
 }
 

@@ -69,7 +69,8 @@ Table stage_table(const NextTokenReport& report) {
          fmt::format("{}", result.steps), number("{:.6g}", result.loss),
          number("{:.4f}", metric(stage, "accuracy")),
          number("{:.3g}", direction(stage, main_block(stage.stage))), number("{:.6g}", result.norm),
-         travelled > 0 ? number("{:.4f}", result.norm / travelled) : "-", number("{:.3g}", result.seconds)});
+         stage.norm_grows_by_lr && travelled > 0 ? number("{:.4f}", result.norm / travelled) : "-",
+         number("{:.3g}", result.seconds)});
   }
   return table;
 }
@@ -96,7 +97,8 @@ Json stage_json(const StageOutcome& stage) {
                {"accuracy", finite_or_null(metric(stage, "accuracy"))},
                {"max_softmax", finite_or_null(result.max_softmax)},
                {"norm", finite_or_null(result.norm)},
-               {"norm_rate", travelled > 0 ? finite_or_null(result.norm / travelled) : Json()},
+               {"norm_rate",
+                stage.norm_grows_by_lr && travelled > 0 ? finite_or_null(result.norm / travelled) : Json()},
                {"lr", stage.lr},
                {"seconds", finite_or_null(result.seconds)}};
   for (const Metric& metric : stage.metrics)
@@ -139,14 +141,13 @@ std::string to_text(const NextTokenReport& report) {
     if (stage.stage == Stage::joint && std::isfinite(direction(stage, Block::W_ov)))
       text += fmt::format("1 - cos of W_ov   {:.3g}\n", direction(stage, Block::W_ov));
   if (report.accuracy) {
-    text += fmt::format("accuracy          {:.4f} on the training sentences", *report.accuracy);
+    text += fmt::format("accuracy          {:.4f} on the training sentences\n", *report.accuracy);
     for (const auto& [name, value] : report.unseen_accuracy)
-      text += fmt::format(", {:.4f} on unseen ones ({})", value, name);
-    text += "\n";
+      text += fmt::format("                  {:.4f} on unseen ones ({})\n", value, name);
   }
   for (const std::string& why : corpus.missing_unseen) text += fmt::format("unseen            {}\n", why);
   if (report.order) text += fmt::format("extended order    {}\n", order_text(*report.order));
-  if (!report.options->output.empty())
+  if (!report.options->output.empty() && report.status() != RunStatus::interrupted)
     text += fmt::format(
         "files             {} (sentences.txt, targets.npz, final.npz, result.json, a folder a stage)\n",
         report.options->output.string());

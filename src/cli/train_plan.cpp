@@ -33,16 +33,22 @@ ModelWords model_words(const CLI::App& app, const TrainOptions& options) {
   return words;
 }
 
-void check_files(const CLI::App& app, const TrainOptions& options) {
+}  // namespace
+
+void check_run_options(const CLI::App& app, const RunOptions& options) {
   if (options.resume && options.overwrite)
     throw bad_input("both --resume and --overwrite are given: expected one of them");
+  if (!(options.max_seconds >= 0) || std::isinf(options.max_seconds))
+    throw bad_input(
+        fmt::format("max-seconds is {}: expected a finite number, 0 for no limit", options.max_seconds));
+  if (!(options.checkpoint_every >= 0))
+    throw bad_input(
+        fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
   if (!options.output.empty()) return;
   for (const char* name : {"--resume", "--overwrite", "--checkpoint-every"})
     if (app.count(name) > 0)
       throw bad_input(fmt::format("{} is given without a run folder: give -o FOLDER", name));
 }
-
-}  // namespace
 
 void add_train_options(CLI::App& app, TrainOptions& o) {
   add_path(app, "data", o.data, "FILE", "the dataset: .npz with X, Y, Z and v (see attmirror info)")
@@ -110,7 +116,11 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
 }
 
 TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
-  check_files(app, options);
+  check_run_options(app, {.output = options.output,
+                          .resume = options.resume,
+                          .overwrite = options.overwrite,
+                          .max_seconds = options.max_seconds,
+                          .checkpoint_every = options.checkpoint_every});
   TrainPlan plan;
   plan.sources.data = options.data;
   plan.optimizer = make_optimizer(app, options.optimizer);
@@ -124,12 +134,6 @@ TrainPlan make_plan(const CLI::App& app, const TrainOptions& options) {
   descent.threads = static_cast<int>(options.common.threads);
   descent.path = parse_data_path(options.data_path);
   descent.storage = parse_token_storage(options.storage);
-  if (!(options.max_seconds >= 0) || std::isinf(options.max_seconds))
-    throw bad_input(
-        fmt::format("max-seconds is {}: expected a finite number, 0 for no limit", options.max_seconds));
-  if (!(options.checkpoint_every >= 0))
-    throw bad_input(
-        fmt::format("checkpoint-every is {}: expected 0 or more seconds", options.checkpoint_every));
   descent.validate();
   plan.model = load_files(std::move(plan.model));
   descent.init = plan.model.init;

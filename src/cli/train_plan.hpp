@@ -40,6 +40,14 @@ struct TrainOptions {
   std::filesystem::path output;
 };
 
+// What commands that keep a run have in common. Throws Error (bad input) for values and combinations that make no sense.
+struct RunOptions {
+  std::filesystem::path output;
+  bool resume = false, overwrite = false;
+  double max_seconds = 0, checkpoint_every = 0;
+};
+void check_run_options(const CLI::App& app, const RunOptions& options);
+
 // Declares the options. Which of them were given matters where one excludes another.
 void add_train_options(CLI::App& app, TrainOptions& options);
 

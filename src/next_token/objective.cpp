@@ -48,9 +48,13 @@ class Engine final : public ObjectiveEngine {
 
   std::vector<Metric> metrics(const ParameterBlocks& weights) override {
     std::vector<Metric> metrics{{"accuracy", accuracy_}};
-    if (unseen_ != nullptr && model_.stage() != Stage::collocation && model_.readout() == Readout::softmax)
-      metrics.push_back(
-          {"unseen_accuracy", accuracy(*unseen_, model_.embedding(), weights.parameters(), threads_)});
+    if (model_.stage() != Stage::collocation && model_.readout() == Readout::softmax) {
+      // By predict(), as for any other sentences: where two words are equally probable both must count alike.
+      const Parameters now = weights.parameters();
+      metrics.front().value = accuracy(model_.sentences(), model_.embedding(), now, threads_);
+      if (unseen_ != nullptr)
+        metrics.push_back({"unseen_accuracy", accuracy(*unseen_, model_.embedding(), now, threads_)});
+    }
     for (const auto& [block, direction] : directions_)
       metrics.push_back({fmt::format("direction_{}", to_string(block)),
                          direction_gap(weights.view(weights.find(block)), direction)});

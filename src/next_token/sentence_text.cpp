@@ -219,7 +219,7 @@ void append_line(std::string& text, const std::string& line, double times, const
 std::string_view to_string(CollocationSource source) {
   switch (source) {
     case CollocationSource::automatic:
-      return "automatic";
+      return "auto";
     case CollocationSource::lines:
       return "lines";
     case CollocationSource::copy:
@@ -234,7 +234,7 @@ CollocationSource parse_collocation_source(std::string_view name) {
   using enum CollocationSource;
   for (const CollocationSource source : {automatic, lines, copy, bigrams})
     if (name == to_string(source)) return source;
-  throw bad_input(fmt::format("collocations is \"{}\": expected automatic, lines, copy or bigrams", name));
+  throw bad_input(fmt::format("collocations is \"{}\": expected auto, lines, copy or bigrams", name));
 }
 
 Vocabulary parse_vocabulary(std::string_view text, std::string_view name) {

@@ -190,11 +190,15 @@ void add_metric_curves(const std::vector<ReportedRun>& runs, std::vector<Figure>
           series.x.push_back(static_cast<double>(records[i].step));
           series.y.push_back(metric.value);
         }
-      if (!series.x.empty()) figure.series.push_back(std::move(series));
+      // Rounding (one-hot embeddings are aligned from the first step) is no curve.
+      const bool rounding =
+          name.starts_with("direction_") && !series.y.empty() && std::ranges::max(series.y) < 1e-20;
+      if (!series.x.empty() && !rounding) figure.series.push_back(std::move(series));
     }
     if (!figure.series.empty()) {
       const std::string label = figure.y.label;
       figures.push_back(finish(std::move(figure), label.c_str()));
+      if (name.starts_with("direction_")) figures.back().y.scale = Axis::Scale::log;
     }
   }
 }

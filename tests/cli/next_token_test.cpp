@@ -173,6 +173,12 @@ TEST_F(NextToken, RefusesOptionsThatMakeNoSense) {
   refused({"--stages", "joint", "--readout", "attention"}, 2, {"attention"});
   refused({"--optimizer", "md", "--p", "1"}, 2, {"p is 1"});
   refused({"--ov-lr", "0"}, 2, {"ov-lr is 0"});
+  refused({"--steps", "0"}, 2, {"ov-steps is 0 and init is zero"});
+  refused({"--jacobian", "textbook"}, 2, {"--jacobian is given", "safe"});
+  refused({"--schedule", "polyak", "--normalized"}, 2, {"polyak", "normalized"});
+  refused({"--readout", "attention", "--unseen", "5"}, 2, {"--unseen is given", "attention"});
+  refused({"--collocations", "zzz", text}, 2, {"expected auto, lines, copy or bigrams"});
+  refused({"--keep", "zzz"}, 2, {"expected auto, parameters or metrics"});
   refused({"--steps", "-3"}, 2, {"steps is -3"});
   refused({"--resume", "--overwrite"}, 2, {"both --resume and --overwrite"});
   expect_refusal({"next-token", "--resume"}, 2, {"--resume is given without a run folder"});
@@ -183,12 +189,57 @@ TEST_F(NextToken, KeepsWhatIsThere) {
   expect_refusal({"next-token", "--steps", "20", "-o", out}, 2,
                  {"holds a run already", "--resume", "--overwrite"});
   expect_refusal({"next-token", "--steps", "20", "--seed", "2", "--resume", "-o", out}, 2, {"cannot resume"});
+  // A run that is refused leaves every byte where it was.
+  const auto bytes = [&] {
+    std::string all;
+    for (const char* name : {"config.json", "sentences.txt", "targets.npz", "final.npz", "result.json",
+                             "W_ov/final.npz", "W_kq/final.npz"})
+      all += file_text(fs::path(out) / name);
+    return all;
+  };
+  const std::string before = bytes();
+  const Words same{"next-token", "--steps", "20", "--resume", "-o", out};
+  for (const Words& other :
+       {Words{"--seed", "3"}, Words{"--lr", "0.3"}, Words{"--stages", "joint"},
+        Words{"--readout", "attention"}, Words{"--cyclic"}, Words{"--record", "every:10"},
+        Words{"--isa", "sse2"}, Words{"--embedding", "gaussian"}})
+    expect_refusal(same + other, 2, {"cannot resume"});
+  expect_refusal({"next-token", "--steps", "40", "--resume", "-o", out}, 2,
+                 {"ov_steps is 20 there and 40 here", "W_kq was trained with that W_ov"});
+  EXPECT_EQ(bytes(), before);
   const Json again = run({"--steps", "20", "--resume", "-o", out});
   EXPECT_EQ(again["status"], "completed");
+  const Json longer = run({"--steps", "40", "--ov-steps", "20", "--resume", "-o", out});
+  EXPECT_EQ(longer["steps"], 40);
+  EXPECT_EQ(Json::parse(file_text(fs::path(out) / "config.json"))["steps"], 40);
+  const Json straight = run({"--steps", "40", "--ov-steps", "20"});
+  EXPECT_EQ(longer["loss"], straight["loss"]);
+  run({"--steps", "20", "--embedding", "gaussian", "--overwrite", "-o", out});
+  EXPECT_TRUE(fs::exists(fs::path(out) / "embedding.npy"));
+  run({"--steps", "20", "--targets", "off", "--overwrite", "-o", out});
+  EXPECT_FALSE(fs::exists(fs::path(out) / "embedding.npy"));
+  EXPECT_FALSE(fs::exists(fs::path(out) / "targets.npz"));
   run({"--steps", "20", "--stages", "joint", "--overwrite", "-o", out});
   EXPECT_FALSE(fs::exists(fs::path(out) / "W_kq"));
   std::ofstream(fs::path(out) / "config.json") << "{\"format\": \"something\"}";
   expect_refusal({"next-token", "--steps", "20", "--overwrite", "-o", out}, 2, {"holds something else"});
+}
+
+// The sentences of the user are in the folder: they stay.
+TEST_F(NextToken, LeavesFilesOfOthersAlone) {
+  write(good_text);
+  expect_refusal({"next-token", text, "-o", folder.path().string()}, 2, {"sentences.txt already"});
+  EXPECT_EQ(file_text(text), good_text);
+}
+
+// Two sentences of the same words cannot both be predicted: no table may say so.
+TEST_F(NextToken, TiesCountOnce) {
+  write("a x\nb y\nq z\na b q x\nb a q y\n");
+  for (const char* steps : {"100", "3000"}) {
+    const Json result = run({text, "--cyclic", "--steps", steps});
+    EXPECT_LE(result["accuracy"], 0.5);
+    EXPECT_EQ(result["stages"][1]["accuracy"], result["accuracy"]);
+  }
 }
 
 // Killed in either stage and resumed: the files of a run that was never stopped.

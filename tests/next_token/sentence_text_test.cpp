@@ -178,7 +178,7 @@ TEST(SentenceText, WordsOfTheOptionsReadBack) {
   using enum CollocationSource;
   for (const CollocationSource source : {automatic, lines, copy, bigrams})
     EXPECT_EQ(parse_collocation_source(to_string(source)), source);
-  expect_bad_input({"collocations is \"pairs\"", "automatic, lines, copy or bigrams"},
+  expect_bad_input({"collocations is \"pairs\"", "auto, lines, copy or bigrams"},
                    [] { parse_collocation_source("pairs"); });
 }
 
