@@ -5,6 +5,7 @@
 
 #include "base/dispatch.hpp"
 #include "base/matrix_product_kernels.hpp"
+#include "base/share_chunks.hpp"
 
 #include <algorithm>
 
@@ -23,14 +24,6 @@ const ProductTable& table() {
 }
 
 std::ptrdiff_t divide_up(std::ptrdiff_t a, std::ptrdiff_t b) { return (a + b - 1) / b; }
-
-template <class F>
-void share(ThreadPool* pool, std::ptrdiff_t chunks, F&& f) {
-  if (pool)
-    pool->run(chunks, f);
-  else
-    for (std::ptrdiff_t c = 0; c < chunks; ++c) f(c);
-}
 
 // Calls f(first row, rows, panel) for pieces of a matrix that are worth a thread.
 template <class F>

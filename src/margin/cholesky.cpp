@@ -3,6 +3,7 @@
 #include "margin/cholesky.hpp"
 
 #include "base/dispatch.hpp"
+#include "base/share_chunks.hpp"
 #include "margin/cholesky_kernels.hpp"
 
 #include <algorithm>
@@ -24,14 +25,6 @@ struct Workspace {
   AlignedVector least, diagonal, strips;
   std::array<double, kernels::cholesky_panel> inverse_pivots;
 };
-
-template <class F>
-void share(ThreadPool* pool, std::ptrdiff_t chunks, F&& f) {
-  if (pool)
-    pool->run(chunks, f);
-  else
-    for (std::ptrdiff_t c = 0; c < chunks; ++c) f(c);
-}
 
 // Eliminates the columns of a diagonal block that factor() has done from the rows below.
 void eliminate(MatrixView m, std::ptrdiff_t begin, Workspace& space, ThreadPool* pool) {
