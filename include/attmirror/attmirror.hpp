@@ -59,7 +59,9 @@
 #include <attmirror/margin/problems.hpp>
 #include <attmirror/margin/support.hpp>
 #include <attmirror/margin/svm_file.hpp>
+#include <attmirror/mirror/cuda_step.hpp>
 #include <attmirror/mirror/direction.hpp>
+#include <attmirror/mirror/fused_step.hpp>
 #include <attmirror/mirror/hyperbolic_entropy_map.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 #include <attmirror/mirror/mirror_map.hpp>

@@ -46,6 +46,7 @@ class LpMap final : public MirrorMap {
     double value = 1, rest = 0;
     int power = 0;
   };
+  const Exponent& map_exponent() const { return map_; }          // p - 1
   const Exponent& inverse_exponent() const { return inverse_; }  // 1/(p - 1)
   const Exponent& norm_exponent() const { return norm_; }        // p
   const Exponent& dual_exponent() const { return dual_; }        // q

@@ -1,0 +1,34 @@
+// The step of fused_step.hpp on an NVIDIA GPU: the same options, numbers and bounds, with pointers into device memory.
+// In the library attmirror::cuda, which is there where CUDA's compiler was found.
+//
+// Nothing waits: work is put on the stream, and the call returns. Tensors are grouped into a few launches, whatever their
+// number. A step can be captured into a CUDA graph; what is in `options` is then fixed, what is in device memory is not.
+#pragma once
+
+#include <attmirror/mirror/fused_step.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace attmirror {
+
+// Numbers in device memory that a step reads or writes, so that the host need not wait for them. All optional.
+struct DeviceScaling {
+  const float* gradient_scale = nullptr;  // divides gradients, besides options.gradient_scale
+  // Not 0: do nothing. With options.skip_nonfinite the step sets it to 0 or 1 itself, by whether a gradient is not
+  // finite; else it is only read.
+  float* found_nonfinite = nullptr;
+};
+
+// Device memory, in bytes, that a step needs besides its tensors; 0 for a plain step.
+std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const StepOptions& options);
+
+// `stream` is a cudaStream_t; `workspace` has cuda_workspace_bytes() and is aligned to 256 bytes. Throws Error (bad input)
+// like fused_step(), and Error (environment) with CUDA's own words if a launch fails.
+void fused_step_on_device(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+                          void* workspace, void* stream, DeviceScaling scaling = {});
+
+void fill_masters_on_device(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+                            void* stream);
+
+}  // namespace attmirror

@@ -1,0 +1,82 @@
+// One optimizer step over all tensors of a network, on raw pointers: what a deep-learning optimizer calls.
+//
+//   d = g / gradient_scale,   m <- momentum m + d,   d <- m   (nesterov: d <- d + momentum m)
+//   d <- d / ||d||_q of each tensor, where `normalized`; q = p/(p-1)
+//
+//   mirror     y <- (1 - rate weight_decay)^{p-1} y - rate d,   y = sign(w) |w|^{p-1},   w = sign(y) |y|^{1/(p-1)}
+//   steepest   w <- (1 - rate weight_decay) w - rate sign(d) (|d| / ||d||_q)^{1/(p-1)}
+//   sign       w <- (1 - rate weight_decay) w - rate sign(d)
+//
+// The decay of the mirror step is that of AdamW, w <- (1 - rate weight_decay) w, seen from the mirror image. Numbers are
+// stored as float, bfloat16, half or double; arithmetic is in floats (double for double). An entry with d = 0 is left
+// alone, to the bit, unless it decays.
+//
+// Each step reads and writes every number once (the gradient twice where a norm is needed or gradients are checked), and
+// the work in between hides behind the memory. p = 2, 3, 3/2 and 1.1 take roots and products, other p general powers.
+#pragma once
+
+#include <attmirror/base/thread_pool.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace attmirror {
+
+enum class Element { float32, bfloat16, float16, float64 };
+std::string_view to_string(Element element);
+std::size_t size_of(Element element);  // bytes
+
+enum class StepRule { mirror, steepest, sign };
+std::string_view to_string(StepRule rule);
+
+// How numbers are computed. `exact` does not round before the end: within 1 ulp of the correctly rounded result for every
+// p and input, about a hundred times slower. It exists to check `fast` against, and for those who must know.
+enum class StepArithmetic { fast, exact };
+std::string_view to_string(StepArithmetic arithmetic);
+
+// One parameter tensor: arrays of `size` numbers, any alignment. They must not overlap.
+struct StepTensor {
+  void* weights = nullptr;
+  const void* gradient = nullptr;  // of the same type as the weights
+  // Optional: what the step continues from instead of the weights, in float (double for double weights). For the mirror
+  // rule this is the mirror image y, otherwise w. Weights of 8 or 11 bits cannot take small steps (and at p = 1.1 no float
+  // between 1e-45 and 0 is left of a y of 3e-5); their master can.
+  void* master = nullptr;
+  // Where momentum > 0: the running sum m, in float (double for double weights); zeros at first.
+  void* momentum = nullptr;
+  std::ptrdiff_t size = 0;
+};
+
+struct StepOptions {
+  StepRule rule = StepRule::mirror;
+  double p = 2;  // of the norm; not asked by `sign`
+  double rate = 0;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  bool normalized = false;      // mirror rule only; steepest directions are
+  double gradient_scale = 1;    // gradients are those of the loss times this
+  bool skip_nonfinite = false;  // do nothing at all if a gradient anywhere is infinite or NaN
+  StepArithmetic arithmetic = StepArithmetic::fast;
+
+  // Throws Error (bad input) naming the field and its value.
+  void validate() const;
+};
+
+struct StepReport {
+  bool skipped = false;                  // a gradient was not finite, and skip_nonfinite
+  std::ptrdiff_t nonfinite_tensor = -1;  // the first such tensor
+};
+
+// The same bits for any number of threads. Throws Error (bad input) for unusable options, a missing pointer (named by the
+// tensor's index) or a negative size, before anything is written. Without a pool it runs on the calling thread.
+StepReport fused_step(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+                      ThreadPool* pool = nullptr);
+
+// The masters of weights: y = sign(w) |w|^{p-1} of the mirror rule, w itself otherwise, for the tensors' `master`;
+// gradient and momentum are not asked for.
+void fill_masters(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+                  ThreadPool* pool = nullptr);
+
+}  // namespace attmirror
