@@ -115,22 +115,43 @@ ATTMIRROR_HOST_DEVICE inline Words shift_right(Words a, std::int64_t count) {
   return a;
 }
 
+ATTMIRROR_HOST_DEVICE inline TwoWords product(std::uint64_t a, std::uint64_t b) {
+  return static_cast<TwoWords>(a) * b;
+}
+ATTMIRROR_HOST_DEVICE inline TwoWords lower(TwoWords a) { return static_cast<std::uint64_t>(a); }
+ATTMIRROR_HOST_DEVICE inline TwoWords upper(TwoWords a) { return a >> 64; }
+
+// a b 2^-192 for fixed-point fractions, at most 3 units of the last bit too small.
+ATTMIRROR_HOST_DEVICE inline Words fraction_product(const Words& a, const Words& b) {
+  const TwoWords p00 = product(a.word[0], b.word[0]), p01 = product(a.word[0], b.word[1]),
+                 p10 = product(a.word[1], b.word[0]);
+  const TwoWords third = lower(p01) + lower(p10) + upper(product(a.word[0], b.word[2])) +
+                         upper(product(a.word[1], b.word[1])) + upper(product(a.word[2], b.word[0]));
+  const TwoWords second = upper(third) + lower(p00) + upper(p01) + upper(p10);
+  const TwoWords first = upper(second) + upper(p00);
+  return {{static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(second),
+           static_cast<std::uint64_t>(third)}};
+}
+
 // a b in full.
 struct ProductOfWords {
   Words upper, lower;
 };
 ATTMIRROR_HOST_DEVICE inline ProductOfWords multiply(const Words& a, const Words& b) {
-  std::uint64_t sum[6] = {0, 0, 0, 0, 0, 0};
-  for (int i = 2; i >= 0; --i) {
-    std::uint64_t carry = 0;
-    for (int j = 2; j >= 0; --j) {
-      const TwoWords part = static_cast<TwoWords>(a.word[i]) * b.word[j] + sum[i + j + 1] + carry;
-      sum[i + j + 1] = static_cast<std::uint64_t>(part);
-      carry = static_cast<std::uint64_t>(part >> 64);
-    }
-    sum[i] = carry;
-  }
-  return {{{sum[0], sum[1], sum[2]}}, {{sum[3], sum[4], sum[5]}}};
+  const TwoWords p00 = product(a.word[0], b.word[0]), p01 = product(a.word[0], b.word[1]),
+                 p02 = product(a.word[0], b.word[2]), p10 = product(a.word[1], b.word[0]),
+                 p11 = product(a.word[1], b.word[1]), p12 = product(a.word[1], b.word[2]),
+                 p20 = product(a.word[2], b.word[0]), p21 = product(a.word[2], b.word[1]),
+                 p22 = product(a.word[2], b.word[2]);
+  const TwoWords fifth = upper(p22) + lower(p12) + lower(p21);
+  const TwoWords fourth = upper(fifth) + upper(p12) + upper(p21) + lower(p02) + lower(p11) + lower(p20);
+  const TwoWords third = upper(fourth) + upper(p02) + upper(p11) + upper(p20) + lower(p01) + lower(p10);
+  const TwoWords second = upper(third) + upper(p01) + upper(p10) + lower(p00);
+  const TwoWords first = upper(second) + upper(p00);
+  return {{{static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(second),
+            static_cast<std::uint64_t>(third)}},
+          {{static_cast<std::uint64_t>(fourth), static_cast<std::uint64_t>(fifth),
+            static_cast<std::uint64_t>(p22)}}};
 }
 
 ATTMIRROR_HOST_DEVICE inline int leading_zeros(std::uint64_t a) {
@@ -269,7 +290,8 @@ ATTMIRROR_HOST_DEVICE inline double rounded(const Number& x, const Format& forma
 // ---- powers ---------------------------------------------------------------------------------------------------------
 
 // 2^f - 1 for a fraction f = bits 2^-192.
-ATTMIRROR_HOST_DEVICE inline Words exp2_fraction(const Words& fraction) {
+// (Not inlined, nor is signed_power: CUDA's compiler takes minutes over copies of them.)
+[[gnu::noinline]] ATTMIRROR_HOST_DEVICE inline Words exp2_fraction(const Words& fraction) {
   // 1/j! for j = 14 down to 2, and log(2).
   constexpr std::uint64_t inverse_factorials[13][3] = {
       {0x000000000c9cba54u, 0x603e4e905d6f8a2eu, 0xfd1f2754668c46d5u},
@@ -288,12 +310,12 @@ ATTMIRROR_HOST_DEVICE inline Words exp2_fraction(const Words& fraction) {
   constexpr Words log_of_two{{0xb17217f7d1cf79abu, 0xc9e3b39803f2f6afu, 0x40f343267298b62eu}};
   constexpr int squarings = 10;
 
-  const Words x = shift_right(multiply(fraction, log_of_two).upper, squarings);
+  const Words x = shift_right(fraction_product(fraction, log_of_two), squarings);
   Words sum;
   for (const auto& coefficient : inverse_factorials)
-    sum = add(multiply(sum, x).upper, Words{{coefficient[0], coefficient[1], coefficient[2]}}).bits;
-  Words u = add(x, multiply(multiply(sum, x).upper, x).upper).bits;
-  for (int i = 0; i < squarings; ++i) u = add(shift_left(u, 1), multiply(u, u).upper).bits;
+    sum = add(fraction_product(sum, x), Words{{coefficient[0], coefficient[1], coefficient[2]}}).bits;
+  Words u = add(x, fraction_product(fraction_product(sum, x), x)).bits;
+  for (int i = 0; i < squarings; ++i) u = add(shift_left(u, 1), fraction_product(u, u)).bits;
   return u;
 }
 
@@ -363,7 +385,7 @@ ATTMIRROR_HOST_DEVICE inline Number snapped(Number x) {
 }
 
 // sign(x) |x|^r for r > 0. Whole powers up to 64 are products; of others the whole part is.
-ATTMIRROR_HOST_DEVICE inline Number signed_power(const Number& x, const kernels::Sum& r) {
+[[gnu::noinline]] ATTMIRROR_HOST_DEVICE inline Number signed_power(const Number& x, const kernels::Sum& r) {
   if (is_zero(x)) return x;
   const double whole = r.value <= 64 ? std::floor(r.value) : 0;
   const Number rest = number(r.value - whole) + number(r.rest);

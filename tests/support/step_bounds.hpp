@@ -13,7 +13,7 @@
 //   sign_error(w, d, w_new, plan, element).ulps_of_largest <= 2
 //   rounding_error(master, w_new, element).ulps <= 0.5                  a 16-bit weight beside a steepest or sign master
 //
-// Every error is infinite where one of two numbers is NaN or a finite number should be, so comparisons with <= do.
+// Errors are infinite where the result is NaN and should not be (or the other way round), so comparisons with <= do.
 //
 // Why in the image? Where rate d nearly cancels y, or p is near 1, a rounding of y moves w' by many ulps, and no
 // arithmetic in floats can help it. So the question for a mirror step is: is w_new, give or take 1 ulp of its own, the
@@ -121,7 +121,9 @@ inline MirrorError mirror_error(double w, double d, double w_new, const kernels:
   const Number step = along(direction.value, plan, shrink);
   const Number largest = compare_magnitudes(y, step) < 0 ? step : y;
   error.image_ulps = in_units(distance, ulp_exponent(largest, state));
-  error.relative_ulps = is_zero(distance) ? 0 : in_units(distance, largest.exponent - state.digits + 1);
+  if (!is_zero(distance))
+    error.relative_ulps = is_zero(largest) ? std::numeric_limits<double>::infinity()
+                                           : in_units(distance, largest.exponent - state.digits + 1);
   return error;
 }
 
@@ -130,7 +132,7 @@ struct StateError {
   double expected = 0;         // correctly rounded
 };
 
-// |got - wanted| beyond `free` (a number of the result that is not counted), in ulps of the larger term.
+// Of a sum of the terms a and b, computed in `state` and stored in `format`, where that is shorter with an ulp of it free.
 inline StateError sum_error(double got, const exact::Number& wanted, const exact::Number& a,
                             const exact::Number& b, const exact::Format& format, const exact::Format& state) {
   using namespace exact;
