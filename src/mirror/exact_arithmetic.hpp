@@ -14,7 +14,7 @@
 // Infinities and NaN go the way of plain arithmetic: w - rate d.
 #pragma once
 
-#include "mirror/exact_number.hpp"
+#include "mirror/exact_power.hpp"
 
 namespace attmirror::exact {
 

@@ -21,7 +21,7 @@ double widen(float x) { return x; }
 double widen(BFloat16 x) { return to_float(x); }
 double widen(Half x) { return to_float(x); }
 
-// Of a number that T holds.
+// Of a number that T holds, or, beside a steepest or sign master, one that State holds: rounded once at most.
 template <class T>
 T narrow(double x) {
   if constexpr (std::is_same_v<T, BFloat16>)
@@ -99,10 +99,7 @@ struct Loops {
                                  ? exact::steepest_step(before, d, plan, shrink, target)
                                  : exact::sign_step(before, d, plan, target);
         if (master) master[i] = static_cast<State>(after);
-        // What lies between two steps is the stored master, so 16-bit weights are its rounding.
-        weights[i] = master
-                         ? narrow<T>(exact::is_finite(after) ? rounded(exact::number(after), format) : after)
-                         : narrow<T>(after);
+        weights[i] = narrow<T>(after);
       }
     }
   }

@@ -331,6 +331,36 @@ TEST(ExactStep, MastersMomentumDecayAndScale) {
       }
 }
 
+// The norm is a double, right to a few ulps; nothing of that shows in formats of up to 32 bits.
+TEST(ExactStep, Normalized) {
+  for (const Element element : all_elements)
+    for (const double p : all_p) {
+      StepOptions options = exact_options(p, 0.01);
+      options.normalized = true;
+      const kernels::StepPlan plan = make_step_plan(options);
+      std::mt19937_64 engine(5);
+      std::normal_distribution<double> normal;
+      std::vector<double> w(300), d(300);
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] = 0.02 * normal(engine), d[i] = 1e-3 * normal(engine);
+      Trial trial(element, w, d);
+      const Array before = trial.weights;
+      trial.step(options);
+      BigFloat norm(0.0);
+      for (std::size_t i = 0; i < w.size(); ++i)
+        norm = norm + test::signed_power(std::abs(trial.gradient[i]), plan.dual);
+      mpfr_pow(norm.get(), norm.get(), (BigFloat(1.0) / test::big(plan.dual)).get(), MPFR_RNDN);
+      double worst = 0;
+      for (std::size_t i = 0; i < w.size(); ++i) {
+        const BigFloat wanted = test::big_mirror_step(before[i], BigFloat(trial.gradient[i]) / norm, plan);
+        const double ulps = ulps_between(trial.weights[i], wanted, format_of(element));
+        // Weights that all but vanish in the difference show every ulp of the norm.
+        const bool cancels = std::abs(trial.weights[i]) < std::abs(before[i]) / 4;
+        if (!cancels) worst = std::max(worst, ulps);
+      }
+      EXPECT_LE(worst, element == Element::float64 ? 4 + 4 / (p - 1) : 0.51) << name(p, element);
+    }
+}
+
 TEST(ExactStep, SteepestAndSign) {
   for (const Element element : all_elements)
     for (const double p : {1.1, 1.5, 2.0, 3.0, 50.0}) {

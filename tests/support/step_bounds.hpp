@@ -1,5 +1,5 @@
 // Measures what one step of fused_step() did to one number against the bounds that the kernels promise. Needs only
-// src/mirror/exact_number.hpp, so that it also compiles where there is no GoogleTest and no MPFR.
+// src/mirror/exact_arithmetic.hpp, so that it also compiles where there is no GoogleTest and no MPFR.
 //
 // How to call it (all numbers as doubles, which hold those of every format; `plan` from make_step_plan(options);
 // `shrink` is 1, or 1/||d||_q in a normalised or steepest step; d is the gradient times plan.unscale, or the momentum
