@@ -94,7 +94,11 @@ __device__ __forceinline__ float tenth_power(FloatPair x) {
   return x.hi < 7131.0f ? power : x8 * x2;
 }
 
-// log2 x = exponent + hi + lo for finite x > 0; |hi + lo| <= 1/2, right to about 2^-31.
+// Adding this to a number rounds it to a whole one, which then stands in the low bits of the sum. (The conversions between
+// floats and integers are four times slower than sums.)
+inline constexpr float whole_shifter = 0x1.8p23f;
+
+// log2 x = exponent + hi + lo for finite x >= 2^-126; |hi + lo| <= 1/2, right to about 2^-31.
 //
 // With x = m 2^k, m in [sqrt(1/2), sqrt 2) and t = (m - 1)/(m + 1), log2 m = (2/log 2) atanh t = K (t + t^3/3 + ...). The
 // first term is kept as a pair: the quotient with its remainder, the product with K with its error.
@@ -102,9 +106,9 @@ struct Logarithm {
   float exponent, hi, lo;
 };
 __device__ __forceinline__ Logarithm log2_pair(float x) {
-  const bool small = x < 0x1p-126f;
-  const int bits = __float_as_int(small ? x * 0x1p24f : x);
+  const int bits = __float_as_int(x);
   const int k = (bits - 0x3f3504f3) >> 23;
+  const float exponent = __int_as_float(__float_as_int(whole_shifter) + k) - whole_shifter;
   const float m = __int_as_float(bits - (k << 23));
   const float z = m - 1.0f;
   const float sum = 2.0f + z, sum_lo = z - (sum - 2.0f);
@@ -118,44 +122,49 @@ __device__ __forceinline__ Logarithm log2_pair(float x) {
   const float first = K * t;
   const float rest = fmaf(K, t, -first) + fmaf(K_lo, t, fmaf(K, t_lo, bend));
   const float hi = first + rest;
-  return {static_cast<float>(small ? k - 24 : k), hi, rest - (hi - first)};
+  return {exponent, hi, rest - (hi - first)};
 }
 
-// (mantissa) 2^exponent, mantissa in (0.7, 1.42).
+// mantissa 2^exponent, mantissa in (0.7, 1.42).
 struct ScaledPair {
   FloatPair mantissa;
-  float exponent;
+  int exponent;
 };
 
-// 2^(r log2 x) for an exponent r = r.hi + r.lo.
+// 2^(r log2 x) for an exponent r = r.hi + r.lo; |r log2 x| < 2^22.
 //
 // n = round(r log2 x); what remains is summed from the largest down, each rounding kept: r times the exponent is a number
 // of up to 32 bits, and its part behind the point must be right to 2^-26.
 __device__ __forceinline__ ScaledPair power_of(const Logarithm& log, FloatPair r) {
   const float whole = r.hi * log.exponent, whole_lo = fmaf(r.hi, log.exponent, -whole);
   const float part = r.hi * log.hi, part_lo = fmaf(r.hi, log.hi, -part);
-  const float n = rintf(whole + part);
-  const float difference = whole - n;  // exact
+  const float shifted = (whole + part) + whole_shifter;
+  const float difference = whole - (shifted - whole_shifter);  // exact
   const float sum = difference + part;
   const float back = sum - difference;
   const float sum_lo = (difference - (sum - back)) + (part - back);
-  const float low = fmaf(r.lo, log.exponent, fmaf(r.hi, log.lo, fmaf(r.lo, log.hi, whole_lo + part_lo)));
-  const float x = sum + (sum_lo + low);
-  // 2^x = 1 + x P(x), minimax on |x| <= 1/2, scripts/fit_polynomials.py.
-  float q = fmaf(0x1.471498p-13f, x, 0x1.5f769cp-10f);
-  q = fmaf(q, x, 0x1.3b26fep-7f);
-  q = fmaf(q, x, 0x1.c6ae6ap-5f);
-  q = fmaf(q, x, 0x1.ebfbe2p-3f);
-  q = fmaf(q, x, 0x1.62e432p-1f) * x;
+  const float x_lo = sum_lo + fmaf(r.lo, log.exponent, fmaf(r.hi, log.lo, fmaf(r.lo, log.hi, whole_lo + part_lo)));
+  // 2^(sum + x_lo) = 1 + c0 sum + (c0 x_lo + sum^2 Q(sum)), minimax on |sum| <= 1/2, scripts/fit_polynomials.py.
+  constexpr float c0 = 0x1.62e430p-1f;
+  float q = fmaf(0x1.471498p-13f, sum, 0x1.5f769cp-10f);
+  q = fmaf(q, sum, 0x1.3b26fep-7f);
+  q = fmaf(q, sum, 0x1.c6ae6ap-5f);
+  q = fmaf(q, sum, 0x1.ebfbe2p-3f);
+  // d(2^x) = c0 2^x dx, to first order in sum.
+  q = fmaf(c0, sum, fmaf(q * sum, sum, x_lo * fmaf(c0 * c0, sum, c0)));
   const float hi = 1.0f + q;
-  return {{hi, q - (hi - 1.0f)}, n};
+  return {{hi, q - (hi - 1.0f)}, __float_as_int(shifted) - __float_as_int(whole_shifter)};
 }
 
-// x 2^n for whole n, over- and underflowing as floats do. Two factors, since 2^n alone may be out of range.
-__device__ __forceinline__ float scale(float x, float n) {
-  const int whole = static_cast<int>(fminf(fmaxf(n, -252.0f), 252.0f));
-  const int half = whole >> 1;
-  return x * __int_as_float((half + 127) << 23) * __int_as_float((whole - half + 127) << 23);
+// 2^n, -126 <= n <= 127.
+__device__ __forceinline__ float power_of_two(int n) { return __int_as_float((n + 127) << 23); }
+
+// x 2^n for x in (0.7, 1.42), over- and underflowing as floats do.
+__device__ __forceinline__ float scale(float x, int n) {
+  if (static_cast<unsigned>(n + 125) < 252u) return __int_as_float(__float_as_int(x) + (n << 23));
+  // Two factors, since 2^n alone is out of range.
+  const int bounded = min(max(n, -252), 252), half = bounded >> 1;
+  return x * power_of_two(half) * power_of_two(bounded - half);
 }
 
 }  // namespace attmirror::cuda

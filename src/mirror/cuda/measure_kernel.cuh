@@ -126,39 +126,44 @@ __global__ void __launch_bounds__(threads)
     part.largest = largest;
   };
 
-  if (batch.vectors[index] && left >= chunk) {
-    for (int round = 0; round < measure_rounds; ++round) {
+  // A round at a time: each thread's numbers lie one block's width apart. The last round of a tensor, and all of an
+  // unaligned one, goes number by number; what would be beyond the end counts as 0.
+  constexpr int per_round = threads * measure_packets * width;
+  for (int round = 0; round < measure_rounds && left > static_cast<long long>(round) * per_round; ++round) {
+    const int first = round * per_round;
+    Number d[measure_packets * width];
+    if (batch.vectors[index] && left >= first + per_round) {
       Packet<T, width> g[measure_packets];
-      Number d[measure_packets * width];
 #pragma unroll
       for (int u = 0; u < measure_packets; ++u)
-        g[u] = load<T, width>(gradient + ((round * measure_packets + u) * threads + static_cast<int>(threadIdx.x)) * width);
+        g[u] = load<T, width>(gradient + first + (u * threads + static_cast<int>(threadIdx.x)) * width);
 #pragma unroll
       for (int u = 0; u < measure_packets; ++u) {
-        const int at = ((round * measure_packets + u) * threads + static_cast<int>(threadIdx.x)) * width;
 #pragma unroll
         for (int i = 0; i < width; ++i) d[u * width + i] = widen(g[u].value[i]);
         if (has_momentum) {
-          const Packet<State<T>, width> m = load<State<T>, width>(momentum + at);
+          const Packet<State<T>, width> m =
+              load<State<T>, width>(momentum + first + (u * threads + static_cast<int>(threadIdx.x)) * width);
 #pragma unroll
           for (int i = 0; i < width; ++i) {
-            Number running = m.value[i];
+            Number running = m.value[i];  // not stored: a step that is skipped leaves no trace
             d[u * width + i] = advance(d[u * width + i], running, direct);
           }
         }
       }
-      add(d);
-    }
-  } else {
-    const int end = static_cast<int>(left < chunk ? left : chunk);
-    for (int i = static_cast<int>(threadIdx.x); i < end; i += threads) {
-      Number d[1] = {widen(gradient[i])};
-      if (has_momentum) {
-        Number m = momentum[i];  // not stored: a step that is skipped leaves no trace
-        d[0] = advance(d[0], m, direct);
+    } else {
+      const int end = static_cast<int>(left - first < per_round ? left - first : per_round);
+#pragma unroll
+      for (int i = 0; i < measure_packets * width; ++i) {
+        const int at = i * threads + static_cast<int>(threadIdx.x);
+        d[i] = at < end ? Number(widen(gradient[first + at])) : Number(0);
+        if (has_momentum) {
+          Number running = at < end ? Number(momentum[first + at]) : Number(0);
+          d[i] = advance(d[i], running, direct);
+        }
       }
-      add(d);
     }
+    add(d);
   }
   part = merged_over_block(part, q);
   if (threadIdx.x == 0) {

@@ -8,7 +8,10 @@
 namespace attmirror::cuda {
 
 // Packets of 16 bytes of weights per thread. Two hide the memory's latency; four would cost registers.
-inline constexpr int packets_per_thread = 2;
+#ifndef PACKETS
+#define PACKETS 2
+#endif
+inline constexpr int packets_per_thread = PACKETS;
 
 template <class T>
 inline constexpr int packet_size = 16 / sizeof(T);
@@ -45,31 +48,55 @@ __device__ __forceinline__ Constants element_constants(const StepArguments& argu
   const double rate = rule == StepRule::mirror ? plan.rate * shrink : plan.rate;
   const double lost = 1 - plan.keep, lost_image = 1 - plan.keep_image;
   if constexpr (std::is_same_v<Constants, FloatConstants>) {
-    const FloatPair map = to_pair(plan.map.value), inverse = to_pair(plan.inverse.value);
-    return {to_pair(rate), map, inverse, static_cast<float>(lost), static_cast<float>(lost_image),
-            static_cast<float>(shrink), plan.keep != 1, plan.map.value > 1};
+    // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats.
+    const double factor = rule == StepRule::mirror ? rate : shrink;
+    const float lift = factor > 0x1p60 ? 0x1p64f : factor < 0x1p-60 ? 0x1p-64f : 1.0f;
+    return {lift,
+            to_pair(rule == StepRule::mirror ? rate / lift : rate),
+            to_pair(plan.map.value),
+            to_pair(plan.inverse.value),
+            static_cast<float>(lost),
+            static_cast<float>(lost_image),
+            to_pair(shrink / lift),
+            plan.keep != 1};
   } else {
-    return {rate, plan.map.value, plan.inverse.value, lost, lost_image, shrink, plan.keep != 1};
+    return {rate, plan.map, plan.inverse, lost, lost_image, shrink, plan.keep != 1};
   }
 }
 
-// The new weight, and the new master where there is one. Says whether they differ from the old ones.
+__device__ __forceinline__ float lifted(float d, const FloatConstants& k) { return d * k.lift; }
+__device__ __forceinline__ double lifted(double d, const DoubleConstants&) { return d; }
+__device__ __forceinline__ float kept(float w, const FloatConstants& k) { return fmaf(-w, k.lost, w); }
+__device__ __forceinline__ double kept(double w, const DoubleConstants& k) { return fma(-w, k.lost, w); }
+
+// What became of a number. `far` results are still to be found, by far_mirror_weight().
+struct Outcome {
+  bool changed, far;
+};
+
+// The new weight, and the new master where there is one.
 template <class T, StepRule rule, StepPower power, bool has_master, class Constants>
-__device__ __forceinline__ bool step_element(T& weight, State<T>& master, State<T> d, const Constants& k) {
-  if (d == State<T>(0) && !k.decays) return false;
-  if constexpr (!has_master) {
-    if constexpr (rule == StepRule::mirror)
-      weight = narrow<T>(mirror_weight<power>(widen(weight), d, k));
-    else
-      weight = narrow<T>(primal_step<rule, power>(widen(weight), d, k));
+__device__ __forceinline__ Outcome step_element(T& weight, State<T>& master, State<T> d, const Constants& k) {
+  if (d == State<T>(0)) {
+    if (!k.decays) return {false, false};
+    if constexpr (!has_master) {
+      weight = narrow<T>(kept(widen(weight), k));
+      return {true, false};
+    }
+  }
+  bool far = false;
+  if constexpr (!has_master && rule == StepRule::mirror) {
+    weight = narrow<T>(mirror_weight<power>(widen(weight), lifted(d, k), k, far));
+  } else if constexpr (!has_master) {
+    weight = narrow<T>(primal_step<rule, power>(widen(weight), lifted(d, k), k));
   } else if constexpr (rule == StepRule::mirror) {
-    master = mirror_master(master, d, k);
-    weight = narrow<T>(weight_of<power>(master, State<T>(0), k));
+    master = mirror_master(master, lifted(d, k), k);
+    weight = narrow<T>(weight_of_master<power>(master, k));
   } else {
-    master = primal_step<rule, power>(master, d, k);
+    master = d == State<T>(0) ? kept(master, k) : primal_step<rule, power>(master, lifted(d, k), k);
     weight = narrow<T>(master);
   }
-  return true;
+  return {true, far};
 }
 
 template <class T, StepRule rule, StepPower power, bool has_master>
@@ -78,6 +105,8 @@ __global__ void __launch_bounds__(threads)
   using Number = State<T>;
   using Constants = std::conditional_t<std::is_same_v<Number, float>, FloatConstants, DoubleConstants>;
   constexpr int width = packet_size<T>, chunk = chunk_size<T>;
+  constexpr bool may_be_far = rule == StepRule::mirror && !has_master &&
+                              (power == StepPower::three || power == StepPower::general || std::is_same_v<T, double>);
 
   if (arguments.found_nonfinite && *arguments.found_nonfinite != 0) return;
   // From the last block to the first: what a pass over the gradients before this one has left in the cache is its end.
@@ -111,13 +140,24 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
     for (int u = 0; u < packets_per_thread; ++u) {
       const int at = (u * threads + static_cast<int>(threadIdx.x)) * width;
-      bool changed[width], all = true;
+      bool changed[width], far[width], all = true, any_far = false;
+      Number d[width];
 #pragma unroll
       for (int i = 0; i < width; ++i) {
-        Number d = widen(g[u].value[i]);
-        if (has_momentum) d = advance(d, m[u].value[i], direct);
-        changed[i] = step_element<T, rule, power, has_master>(w[u].value[i], y[u].value[i], d, k);
+        d[i] = widen(g[u].value[i]);
+        if (has_momentum) d[i] = advance(d[i], m[u].value[i], direct);
+        const Outcome outcome = step_element<T, rule, power, has_master>(w[u].value[i], y[u].value[i], d[i], k);
+        changed[i] = outcome.changed;
+        far[i] = outcome.far;
         all = all && changed[i];
+        any_far = any_far || far[i];
+      }
+      if constexpr (may_be_far) {
+        if (any_far) {
+#pragma unroll
+          for (int i = 0; i < width; ++i)  // the old weights are still in memory
+            if (far[i]) w[u].value[i] = narrow<T>(far_mirror_weight(widen(weights[at + i]), lifted(d[i], k), k));
+        }
       }
       if (has_momentum) store(momentum + at, m[u]);
       if constexpr (has_master) {
@@ -145,7 +185,10 @@ __global__ void __launch_bounds__(threads)
       }
       T w = weights[i];
       Number y = has_master ? master[i] : Number(0);
-      if (step_element<T, rule, power, has_master>(w, y, d, k)) {
+      const Outcome outcome = step_element<T, rule, power, has_master>(w, y, d, k);
+      if constexpr (may_be_far)
+        if (outcome.far) w = narrow<T>(far_mirror_weight(widen(weights[i]), lifted(d, k), k));
+      if (outcome.changed) {
         weights[i] = w;
         if constexpr (has_master) master[i] = y;
       }
@@ -168,14 +211,7 @@ __global__ void __launch_bounds__(threads)
   for (int i = static_cast<int>(threadIdx.x); i < end; i += threads) {
     const Number w = widen(static_cast<const T*>(tensor.weights)[begin + i]);
     Number* to = static_cast<Number*>(tensor.master) + begin + i;
-    if constexpr (rule != StepRule::mirror) {
-      *to = w;
-    } else if constexpr (std::is_same_v<Number, float>) {
-      const FloatPair y = image_of<power>(fabsf(w), k);
-      *to = copysignf(y.hi + y.lo, w);
-    } else {
-      *to = copysign(image_of<power>(fabs(w), k), w);
-    }
+    *to = rule == StepRule::mirror ? master_of_weight<power>(w, k) : w;
   }
 }
 
