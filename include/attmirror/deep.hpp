@@ -1,0 +1,5 @@
+// All of the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in attmirror/attmirror.hpp.
+#pragma once
+
+#include <attmirror/deep/fused_optimizer.hpp>
+#include <attmirror/deep/mirror_descent.hpp>
