@@ -2,4 +2,6 @@
 #pragma once
 
 #include <attmirror/deep/fused_optimizer.hpp>
+#include <attmirror/deep/grad_scaler.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
+#include <attmirror/deep/steepest_descent.hpp>
