@@ -1,10 +1,15 @@
-# Install and export: find_package(attmirror) then gives attmirror::attmirror.
+# Install and export: find_package(attmirror) then gives attmirror::attmirror, and find_package(attmirror COMPONENTS deep)
+# attmirror::deep besides, for which it looks for LibTorch.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attmirror")
 
 install(TARGETS attmirror EXPORT attmirrorTargets)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attmirror" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT attmirrorTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
+if(TARGET attmirror_deep)
+  install(TARGETS attmirror_deep EXPORT attmirrorDeepTargets)
+  install(EXPORT attmirrorDeepTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
+endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/attmirrorConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/attmirrorConfig.cmake" INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/attmirrorConfigVersion.cmake"

@@ -1,4 +1,4 @@
-# cmake -D BUILD_DIR=... -D WORK_DIR=... -D CONSUMER_DIR=... -D COMPILER=... -D VERSION=... -P consumer.cmake
+# cmake -D BUILD_DIR=... -D WORK_DIR=... -D CONSUMER_DIR=... -D COMPILER=... -D VERSION=... -D DEEP=0|1 -P consumer.cmake
 #
 # What a user gets from `cmake --install`: all files are there, none of them knows where it was built, and a project
 # that finds the package builds and runs. The installed tree is moved before use: it must not matter where it lies.
@@ -46,12 +46,22 @@ if(NOT output MATCHES "attmirror ${VERSION}")
   message(FATAL_ERROR "attmirror --version says \"${output}\", expected ${VERSION} in it")
 endif()
 
-run("configuring the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WORK_DIR}/build" -G Ninja
+run("configuring the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WORK_DIR}/build" -G Ninja "-DWITH_DEEP=${DEEP}"
     "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_BUILD_TYPE=Release
     "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wno-missing-field-initializers -Werror")
 run("building the consumer" "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run("running the consumer" "${WORK_DIR}/build/consumer")
 message(STATUS "the consumer says: ${output}")
+if(DEEP)
+  run("running the consumer of deep" "${WORK_DIR}/build/consumer_deep")
+  message(STATUS "the consumer of deep says: ${output}")
+endif()
+
+# A component that there is not must not be found.
+file(WRITE "${WORK_DIR}/unknown/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)\nproject(unknown LANGUAGES CXX)\n"
+     "find_package(attmirror QUIET COMPONENTS shallow)\nif(attmirror_FOUND)\n  message(FATAL_ERROR \"shallow was found\")\nendif()\n")
+run("asking for an unknown component" "${CMAKE_COMMAND}" -S "${WORK_DIR}/unknown" -B "${WORK_DIR}/unknown/build" -G Ninja
+    "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}")
 
 # A version that this package does not promise to be compatible with must not be found.
 file(WRITE "${WORK_DIR}/future/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)\nproject(future LANGUAGES CXX)\n"

@@ -2,7 +2,7 @@
 #
 # Every #include of a public or private header of ours in include/attmirror/ROOM and src/ROOM must name ROOM itself or
 # a room that it may use. Besides: public headers name no library that users need not have, and attmirror.hpp includes
-# them all.
+# them all, but those of `deep`, which need LibTorch: these are in deep.hpp.
 cmake_minimum_required(VERSION 3.25)
 
 # The rooms, each with those it uses directly; "may use" is transitive.
@@ -47,7 +47,7 @@ foreach(folder IN LISTS folders)
       if(line MATCHES "([<\"]attmirror/|\")([a-z_0-9]+)/")
         set(used "${CMAKE_MATCH_2}")
         math(EXPR include_count "${include_count} + 1")
-      elseif(line MATCHES "attmirror/attmirror\\.hpp")
+      elseif(line MATCHES "attmirror/(attmirror|deep)\\.hpp")
         string(APPEND wrong "\n  ${file}: ${line}: inside the house, include what you use")
       endif()
       if(used AND NOT used IN_LIST allowed_${room})
@@ -60,12 +60,22 @@ foreach(folder IN LISTS folders)
   endforeach()
 endforeach()
 
-set(umbrella "${SOURCE_DIR}/include/attmirror/attmirror.hpp")
-file(STRINGS "${umbrella}" umbrella_lines REGEX "^#include")
 file(GLOB headers RELATIVE "${SOURCE_DIR}/include" "${SOURCE_DIR}/include/attmirror/*/*.hpp")
 foreach(header IN LISTS headers)
-  if(NOT "#include <${header}>" IN_LIST umbrella_lines)
-    string(APPEND wrong "\n  ${umbrella}: lacks #include <${header}>")
+  set(umbrella attmirror)
+  set(other deep)
+  if(header MATCHES "^attmirror/deep/")
+    set(umbrella deep)
+    set(other attmirror)
+  endif()
+  foreach(name IN ITEMS attmirror deep)
+    file(STRINGS "${SOURCE_DIR}/include/attmirror/${name}.hpp" ${name}_lines REGEX "^#include")
+  endforeach()
+  if(NOT "#include <${header}>" IN_LIST ${umbrella}_lines)
+    string(APPEND wrong "\n  include/attmirror/${umbrella}.hpp: lacks #include <${header}>")
+  endif()
+  if("#include <${header}>" IN_LIST ${other}_lines)
+    string(APPEND wrong "\n  include/attmirror/${other}.hpp: #include <${header}> belongs to ${umbrella}.hpp")
   endif()
 endforeach()
 
@@ -76,4 +86,4 @@ if(wrong)
   message(FATAL_ERROR "the rooms do not keep to their arrows:${wrong}")
 endif()
 list(LENGTH headers header_count)
-message(STATUS "${include_count} includes along the arrows, ${header_count} public headers in attmirror.hpp")
+message(STATUS "${include_count} includes along the arrows, ${header_count} public headers in attmirror.hpp and deep.hpp")

@@ -1,0 +1,7 @@
+// All of the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in attmirror/attmirror.hpp.
+#pragma once
+
+#include <attmirror/deep/fused_optimizer.hpp>
+#include <attmirror/deep/grad_scaler.hpp>
+#include <attmirror/deep/mirror_descent.hpp>
+#include <attmirror/deep/steepest_descent.hpp>

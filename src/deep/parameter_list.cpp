@@ -1,0 +1,113 @@
+#include "deep/parameter_list.hpp"
+
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
+#include <c10/util/StringUtil.h>
+
+namespace attmirror::torch {
+
+namespace {
+
+void check(const ::at::Tensor& parameter, const ::at::Tensor& gradient, const std::string& where) {
+  element_of(parameter, where);
+  if (parameter.is_inference())
+    throw bad_input(c10::str(where, " was made in inference mode, and such tensors are not trained"));
+  if (::at::has_internal_overlap(parameter) == ::at::MemOverlap::Yes)
+    throw bad_input(
+        c10::str(where, " has several entries in one place of memory (expanded): clone() it first"));
+  if (gradient.layout() != c10::kStrided)
+    throw bad_input(c10::str("the gradient of ", where, " is sparse: expected a dense one"));
+  if (gradient.scalar_type() != parameter.scalar_type())
+    throw bad_input(c10::str("the gradient of ", where, " is of type ", gradient.scalar_type(),
+                             ", and the parameter of type ", parameter.scalar_type()));
+  if (gradient.device() != parameter.device())
+    throw bad_input(c10::str("the gradient of ", where, " is on ", gradient.device(),
+                             ", and the parameter on ", parameter.device()));
+  if (gradient.sizes() != parameter.sizes())
+    throw bad_input(c10::str("the gradient of ", where, " has shape ", gradient.sizes(),
+                             ", and the parameter ", parameter.sizes()));
+}
+
+StepEngine choose_engine(const GroupRule& rule, const ::at::Device& device) {
+  if (!rule.fused || rule.direction) return StepEngine::tensors;
+  if (device.is_cpu()) return StepEngine::cpu;
+#if ATTMIRROR_HAS_CUDA
+  if (device.is_cuda()) return StepEngine::cuda;
+#endif
+  TORCH_WARN_ONCE("attmirror has no kernel for ", device,
+                  " in this build: its steps are made of tensor operations, which are many times slower");
+  return StepEngine::tensors;
+}
+
+}  // namespace
+
+Element element_of(const ::at::Tensor& parameter, const std::string& where) {
+  if (parameter.layout() != c10::kStrided)
+    throw bad_input(c10::str(where, " is sparse: expected a dense tensor"));
+  switch (parameter.scalar_type()) {
+    case ::at::kFloat:
+      return Element::float32;
+    case ::at::kBFloat16:
+      return Element::bfloat16;
+    case ::at::kHalf:
+      return Element::float16;
+    case ::at::kDouble:
+      return Element::float64;
+    default:
+      throw bad_input(c10::str(where, " is of type ", parameter.scalar_type(),
+                               ": expected Float, Double, BFloat16 or Half"));
+  }
+}
+
+::at::ScalarType state_type(Element element) {
+  return element == Element::float64 ? ::at::kDouble : ::at::kFloat;
+}
+
+bool has_layout_of(const ::at::Tensor& like, const ::at::Tensor& tensor) {
+  return tensor.sizes() == like.sizes() &&
+         ((like.is_contiguous() && tensor.is_contiguous()) || tensor.strides() == like.strides());
+}
+
+::at::Tensor in_layout_of(const ::at::Tensor& like, const ::at::Tensor& tensor) {
+  if (has_layout_of(like, tensor) && !tensor.is_neg()) return tensor;
+  ::at::Tensor result = ::at::empty_strided(like.sizes(), like.strides(), tensor.options());
+  result.copy_(tensor);
+  return result;
+}
+
+void add_batches(std::size_t group, const std::vector<::at::Tensor>& parameters, const GroupRule& rule,
+                 std::vector<StepBatch>& batches) {
+  const std::size_t first = batches.size();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ::at::Tensor& parameter = parameters[i];
+    if (!parameter.defined())
+      throw bad_input(c10::str("parameter ", i, " of group ", group, " is an undefined tensor"));
+    const ::at::Tensor& gradient = parameter.grad();
+    if (!gradient.defined()) continue;
+    const std::string where = c10::str("parameter ", i, " of group ", group);
+    check(parameter, gradient, where);
+    if (parameter.numel() == 0) continue;
+
+    const Element element = element_of(parameter, where);
+    auto batch = std::find_if(batches.begin() + static_cast<std::ptrdiff_t>(first), batches.end(),
+                              [&](const StepBatch& candidate) {
+                                return candidate.element == element && candidate.device == parameter.device();
+                              });
+    if (batch == batches.end()) {
+      batches.push_back(
+          {group, rule, choose_engine(rule, parameter.device()), element, parameter.device(), {}});
+      batch = batches.end() - 1;
+    }
+    StepParameter entry;
+    entry.parameter = parameter;
+    entry.weights = parameter.is_non_overlapping_and_dense() ? parameter : parameter.contiguous();
+    entry.gradient = in_layout_of(entry.weights, gradient);
+    batch->parameters.push_back(std::move(entry));
+  }
+}
+
+}  // namespace attmirror::torch
