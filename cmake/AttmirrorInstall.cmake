@@ -1,11 +1,15 @@
-# Install and export: find_package(attmirror) then gives attmirror::attmirror, and find_package(attmirror COMPONENTS deep)
-# attmirror::deep besides, for which it looks for LibTorch.
+# Install and export: find_package(attmirror) then gives attmirror::attmirror. COMPONENTS cuda gives attmirror::cuda, and
+# COMPONENTS deep attmirror::deep, for which it looks for LibTorch; each where it was built.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attmirror")
 
 install(TARGETS attmirror EXPORT attmirrorTargets)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attmirror" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT attmirrorTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
+if(TARGET attmirror_cuda)
+  install(TARGETS attmirror_cuda EXPORT attmirrorCudaTargets)
+  install(EXPORT attmirrorCudaTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
+endif()
 if(TARGET attmirror_deep)
   install(TARGETS attmirror_deep EXPORT attmirrorDeepTargets)
   install(EXPORT attmirrorDeepTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")

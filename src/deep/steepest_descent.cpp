@@ -2,8 +2,11 @@
 #include <attmirror/deep/steepest_descent.hpp>
 #include <attmirror/mirror/newton_schulz.hpp>
 
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <tuple>
 
 #include <ATen/ATen.h>
@@ -29,14 +32,17 @@ void visit_steepest_fields(Options& options, Visit visit) {
   visit("fused", options.fused());
 }
 
-// "l1.5" and "linf" besides the words of parse_norm(); "sign" for what its steps are.
-Norm read_norm(const std::string& text) {
-  if (text == "sign") return parse_norm("inf");
-  const bool has_l = text.size() > 1 && text.front() == 'l';
-  const Norm norm = parse_norm(has_l ? text.substr(1) : text);
-  if (norm == Norm::spectral() || (norm.is_entrywise() && norm.p() > 1)) return norm;
-  throw bad_input(c10::str("norm is ", text,
-                           ": expected l and a number greater than 1 (l1.5), linf (or sign), or spectral"));
+// The p of an l_p norm, infinite for "linf"; nothing for "spectral".
+std::optional<double> read_norm(const std::string& text) {
+  if (text == "spectral") return std::nullopt;
+  if (text == "sign" || text == "linf" || text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "frobenius") return 2;
+  const std::string digits = text.substr(0, 1) == "l" ? text.substr(1) : text;
+  double p = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), p);
+  if (error == std::errc() && end == digits.data() + digits.size() && p > 1 && std::isfinite(p)) return p;
+  throw bad_input(c10::str("norm is \"", text,
+                           "\": expected l and a number greater than 1 (l1.5), linf (or sign), or spectral"));
 }
 
 // x <- a x + b (x x^T) x + c (x x^T)^2 x, on the smaller of x x^T and x^T x.
@@ -64,12 +70,6 @@ Norm read_norm(const std::string& text) {
 
 }  // namespace
 
-SteepestDescentOptions& SteepestDescentOptions::norm(const Norm& value) {
-  std::string text = value.is_entrywise() ? "l" : "";
-  text += to_string(value);
-  return norm(std::move(text));
-}
-
 void SteepestDescentOptions::serialize(::torch::serialize::OutputArchive& archive) const {
   visit_steepest_fields(*this,
                         [&](const char* name, const auto& value) { write_field(archive, name, value); });
@@ -92,12 +92,12 @@ SteepestDescent::SteepestDescent(std::vector<::at::Tensor> parameters, SteepestD
 
 GroupRule SteepestDescent::rule(const ::torch::optim::OptimizerOptions& options) const {
   const auto& own = options_as<SteepestDescentOptions>(options, "SteepestDescentOptions");
-  const Norm norm = read_norm(own.norm());
+  const std::optional<double> p = read_norm(own.norm());
   if (own.iterations() < 1)
     throw bad_input(c10::str("iterations is ", own.iterations(), ": expected a whole number from 1"));
   GroupRule result;
-  result.step.rule = std::isinf(norm.p()) ? StepRule::sign : StepRule::steepest;
-  if (result.step.rule == StepRule::steepest) result.step.p = norm.p();
+  result.step.rule = p.has_value() && std::isfinite(*p) ? StepRule::steepest : StepRule::sign;
+  if (result.step.rule == StepRule::steepest) result.step.p = *p;
   result.step.rate = own.lr();
   result.step.momentum = own.momentum();
   result.step.nesterov = own.nesterov();
@@ -107,7 +107,7 @@ GroupRule SteepestDescent::rule(const ::torch::optim::OptimizerOptions& options)
   result.step.arithmetic = own.exact() ? StepArithmetic::exact : StepArithmetic::fast;
   result.masters = own.master_weights();
   result.fused = own.fused();
-  if (!norm.is_entrywise())
+  if (!p.has_value())
     result.direction = [method = own.polar(), turns = own.iterations()](const ::at::Tensor& d) {
       return polar_factor(d, method, turns);
     };

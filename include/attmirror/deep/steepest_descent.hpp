@@ -46,7 +46,7 @@ struct SteepestDescentOptions : public ::torch::optim::OptimizerCloneableOptions
   TORCH_ARG(bool, fused) = true;   // off: tensor operations, to check against
 
  public:
-  SteepestDescentOptions& norm(const Norm& value);
+  SteepestDescentOptions& norm(const Norm& value) { return norm(to_string(value)); }
   void serialize(::torch::serialize::InputArchive& archive) override;
   void serialize(::torch::serialize::OutputArchive& archive) const override;
   double get_lr() const override { return lr_; }
