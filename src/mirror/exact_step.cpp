@@ -1,12 +1,16 @@
-// The step in one arithmetic for all formats and all p, one number at a time: see StepArithmetic::exact.
+// The loops of StepArithmetic::exact: one number at a time, for all formats and all p.
 #include "base/half_floats.hpp"
+#include "mirror/exact_arithmetic.hpp"
 #include "mirror/step_kernels.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 namespace attmirror {
 
+using exact::Direction;
+using exact::Format;
 using kernels::NormPart;
 using kernels::StepPlan;
 
@@ -17,8 +21,9 @@ double widen(float x) { return x; }
 double widen(BFloat16 x) { return to_float(x); }
 double widen(Half x) { return to_float(x); }
 
+// Of a number that T holds, or, beside a steepest or sign master, one that State holds: rounded once at most.
 template <class T>
-T narrow(long double x) {
+T narrow(double x) {
   if constexpr (std::is_same_v<T, BFloat16>)
     return to_bfloat16(static_cast<float>(x));
   else if constexpr (std::is_same_v<T, Half>)
@@ -27,39 +32,48 @@ T narrow(long double x) {
     return static_cast<T>(x);
 }
 
-long double signed_power(long double x, const kernels::Sum& r) {
-  return std::copysign(std::pow(std::abs(x), static_cast<long double>(r.value) + r.rest), x);
-}
-
-// What the step goes along, and the momentum after it.
-struct Direction {
-  double value, momentum;
-};
-Direction direction(const StepPlan& plan, double gradient, double momentum) {
-  const double d = gradient * plan.unscale;
-  if (plan.momentum == 0) return {d, 0};
-  const double m = plan.momentum * momentum + d;
-  return {plan.nesterov ? d + plan.momentum * m : m, m};
+template <class T>
+constexpr Format format_of() {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    return exact::bfloat16_format();
+  else if constexpr (std::is_same_v<T, Half>)
+    return exact::half_format();
+  else if constexpr (std::is_same_v<T, float>)
+    return exact::float_format();
+  else
+    return exact::double_format();
 }
 
 // T is the format of weights and gradients, State that of masters and momenta.
 template <class T, class State>
 struct Loops {
+  static constexpr Format format = format_of<T>(), state = format_of<State>();
+
   static Direction direction_at(const StepPlan& plan, const StepChunk& chunk, std::ptrdiff_t i) {
     const double gradient = widen(static_cast<const T*>(chunk.gradient)[i]);
-    return direction(plan, gradient, chunk.momentum ? static_cast<const State*>(chunk.momentum)[i] : 0.0);
+    return exact::direction(plan, gradient,
+                            chunk.momentum ? static_cast<const State*>(chunk.momentum)[i] : 0.0, state);
   }
 
+  // The norm is a double in the end; a compensated sum (Neumaier 1974) makes it one that does not feel the number of
+  // entries.
   static NormPart measure(const StepPlan& plan, const StepChunk& chunk) {
     NormPart part;
     for (std::ptrdiff_t i = 0; i < chunk.size; ++i) {
-      const double magnitude = std::abs(direction_at(plan, chunk, i).value);
+      const double magnitude = std::abs(direction_at(plan, chunk, i).rough);
       if (!std::isfinite(magnitude)) return {magnitude, 0};
       part.largest = std::max(part.largest, magnitude);
     }
     if (part.largest == 0) return part;
-    for (std::ptrdiff_t i = 0; i < chunk.size; ++i)
-      part.sum += std::pow(std::abs(direction_at(plan, chunk, i).value) / part.largest, plan.dual.value);
+    double lost = 0;
+    for (std::ptrdiff_t i = 0; i < chunk.size; ++i) {
+      const double magnitude = std::abs(direction_at(plan, chunk, i).rough);
+      const double term = std::pow(magnitude / part.largest, plan.dual.value);
+      const double sum = part.sum + term;
+      lost += part.sum >= term ? (part.sum - sum) + term : (term - sum) + part.sum;
+      part.sum = sum;
+    }
+    part.sum += lost;
     return part;
   }
 
@@ -70,20 +84,22 @@ struct Loops {
     for (std::ptrdiff_t i = 0; i < chunk.size; ++i) {
       const Direction d = direction_at(plan, chunk, i);
       if (chunk.momentum) static_cast<State*>(chunk.momentum)[i] = static_cast<State>(d.momentum);
-      if (d.value == 0 && plan.keep == 1) continue;
-      const long double along = static_cast<long double>(d.value) * shrink;
+      if (is_zero(d) && plan.keep == 1) continue;
       if constexpr (rule == StepRule::mirror) {
-        const long double image = master ? master[i] : signed_power(widen(weights[i]), plan.map);
-        const long double next = plan.keep_image * image - plan.rate * along;
-        if (master) master[i] = static_cast<State>(next);
-        weights[i] = narrow<T>(signed_power(master ? master[i] : next, plan.inverse));
+        if (master) {
+          master[i] = static_cast<State>(exact::mirror_master_step(master[i], d, plan, shrink, state));
+          weights[i] = narrow<T>(exact::weight_of_master(master[i], plan, format));
+        } else {
+          weights[i] = narrow<T>(exact::mirror_step(widen(weights[i]), d, plan, shrink, format));
+        }
       } else {
-        const long double step = rule == StepRule::steepest
-                                     ? signed_power(along, plan.inverse)
-                                     : static_cast<long double>((along > 0) - (along < 0));
-        const long double next = plan.keep * (master ? master[i] : widen(weights[i])) - plan.rate * step;
-        if (master) master[i] = static_cast<State>(next);
-        weights[i] = narrow<T>(next);
+        const double before = master ? master[i] : widen(weights[i]);
+        const Format& target = master ? state : format;
+        const double after = rule == StepRule::steepest
+                                 ? exact::steepest_step(before, d, plan, shrink, target)
+                                 : exact::sign_step(before, d, plan, target);
+        if (master) master[i] = static_cast<State>(after);
+        weights[i] = narrow<T>(after);
       }
     }
   }
@@ -92,8 +108,8 @@ struct Loops {
   static void fill_master(const StepPlan& plan, const StepChunk& chunk) {
     for (std::ptrdiff_t i = 0; i < chunk.size; ++i) {
       const double w = widen(static_cast<const T*>(chunk.weights)[i]);
-      static_cast<State*>(chunk.master)[i] = static_cast<State>(
-          rule == StepRule::mirror ? signed_power(w, plan.map) : static_cast<long double>(w));
+      static_cast<State*>(chunk.master)[i] =
+          static_cast<State>(rule == StepRule::mirror ? exact::image(w, plan, state) : w);
     }
   }
 

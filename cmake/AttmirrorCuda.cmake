@@ -1,0 +1,20 @@
+# attmirror::cuda where CUDA's compiler is found and works (ATTMIRROR_CUDA=AUTO), must be (ON) or not (OFF). Nothing here
+# needs a GPU: one is looked for when a step runs.
+if(ATTMIRROR_CUDA STREQUAL "OFF")
+  attmirror_component(cuda off "ATTMIRROR_CUDA=OFF")
+else()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Told before enable_language(), which otherwise picks the compiler's default and stores it.
+    set(CMAKE_CUDA_ARCHITECTURES "${ATTMIRROR_CUDA_ARCHITECTURES}")
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    add_subdirectory(src/mirror/cuda)
+    attmirror_component(cuda on "nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${ATTMIRROR_CUDA_ARCHITECTURES}")
+  elseif(ATTMIRROR_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "ATTMIRROR_CUDA is ON, and CUDA's compiler nvcc was not found (set CUDACXX to its path)")
+  else()
+    attmirror_component(cuda off "nvcc was not found")
+  endif()
+endif()

@@ -1,0 +1,104 @@
+// From run-time choices to the kernels compiled for them, for one format; each format is a source of its own.
+#pragma once
+
+#include "mirror/cuda/measure_kernel.cuh"
+#include "mirror/cuda/update_kernel.cuh"
+
+#include <type_traits>
+
+namespace attmirror::cuda {
+
+// The chunk sizes and launches of a format. Launches return what cudaGetLastError() says.
+struct Launches {
+  int update_chunk, measure_chunk;
+  cudaError_t (*update)(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master, cudaStream_t stream);
+  cudaError_t (*measure)(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts, double* shrinks,
+                         float* found, cudaStream_t stream);
+  cudaError_t (*fill_masters)(const Batch& batch, const StepArguments& arguments, StepRule rule, cudaStream_t stream);
+};
+
+const Launches& float32_launches();
+const Launches& bfloat16_launches();
+const Launches& float16_launches();
+const Launches& float64_launches();
+
+// The same in exact arithmetic, for all formats; masters are filled by the others.
+struct ExactLaunches {
+  cudaError_t (*update)(Element element, const Batch& batch, const StepArguments& arguments, StepRule rule,
+                        cudaStream_t stream);
+  cudaError_t (*measure)(Element element, const Batch& batch, const StepArguments& arguments, bool with_norm,
+                         double* parts, double* shrinks, float* found, cudaStream_t stream);
+};
+const ExactLaunches& exact_launches();
+
+// Calls f with the power as a compile-time constant.
+template <class F>
+void with_power(StepPower power, F&& f) {
+  switch (power) {
+    case StepPower::two:
+      return f(std::integral_constant<StepPower, StepPower::two>());
+    case StepPower::three:
+      return f(std::integral_constant<StepPower, StepPower::three>());
+    case StepPower::three_halves:
+      return f(std::integral_constant<StepPower, StepPower::three_halves>());
+    case StepPower::eleven_tenths:
+      return f(std::integral_constant<StepPower, StepPower::eleven_tenths>());
+    case StepPower::general:
+    case StepPower::count:
+      return f(std::integral_constant<StepPower, StepPower::general>());
+  }
+}
+
+template <class T>
+struct LaunchesOf {
+  static int blocks(const Batch& batch) { return batch.first_chunk[batch.count]; }
+
+  template <StepRule rule, StepPower power>
+  static void update_with(const Batch& batch, const StepArguments& arguments, bool has_master, cudaStream_t stream) {
+    if (has_master)
+      update_kernel<T, rule, power, true><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
+    else
+      update_kernel<T, rule, power, false><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
+  }
+
+  static cudaError_t update(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master,
+                            cudaStream_t stream) {
+    if (rule == StepRule::sign) {
+      update_with<StepRule::sign, StepPower::two>(batch, arguments, has_master, stream);
+    } else {
+      with_power(arguments.plan.power, [&](auto power) {
+        if (rule == StepRule::mirror)
+          update_with<StepRule::mirror, power()>(batch, arguments, has_master, stream);
+        else
+          update_with<StepRule::steepest, power()>(batch, arguments, has_master, stream);
+      });
+    }
+    return cudaGetLastError();
+  }
+
+  static cudaError_t measure(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,
+                             double* shrinks, float* found, cudaStream_t stream) {
+    if (with_norm)
+      with_power(arguments.plan.power, [&](auto power) {
+        measure_kernel<T, State<T>, power(), true><<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
+      });
+    else
+      measure_kernel<T, State<T>, StepPower::two, false><<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
+    finish_norms_kernel<State<T>><<<batch.count, threads, 0, stream>>>(batch, arguments, parts, shrinks, found);
+    return cudaGetLastError();
+  }
+
+  static cudaError_t fill_masters(const Batch& batch, const StepArguments& arguments, StepRule rule, cudaStream_t stream) {
+    if (rule != StepRule::mirror)
+      fill_master_kernel<T, StepRule::sign, StepPower::two><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
+    else
+      with_power(arguments.plan.power, [&](auto power) {
+        fill_master_kernel<T, StepRule::mirror, power()><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
+      });
+    return cudaGetLastError();
+  }
+
+  static constexpr Launches all{chunk_size<T>, attmirror::cuda::measure_chunk<T>, &update, &measure, &fill_masters};
+};
+
+}  // namespace attmirror::cuda
