@@ -120,9 +120,9 @@ template <bool biased>
   const Floats x8 = x4 * x4;
   const Floats x8_rest = rough_fused(x4 + x4, x4_rest, fused(x4, x4, -x8));
   const Floats small = rough_fused(x8, x2_rest, x8_rest * x2);
-  const Floats result = fused(x8, x2, small);
-  // Infinities leave a NaN among the rests.
-  return x8 < float_infinity ? result : x8;
+  // Where the product overflows, what the rests make of it may be of any sign.
+  const Floats product = x8 * x2;
+  return product < float_infinity ? fused(x8, x2, small) : product;
 }
 
 }  // namespace
