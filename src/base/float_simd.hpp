@@ -70,24 +70,43 @@ inline constexpr float float_infinity = __builtin_inff();
     return a * b + c;
 }
 
-// Square root, correctly rounded. max returns b when either is NaN. (Full masks: see simd.hpp.)
+// Square root, correctly rounded. (Full masks: see simd.hpp.)
 #if defined(ATTMIRROR_ISA_avx512)
-[[gnu::always_inline]] inline Floats square_root(Floats x) { return Floats(_mm512_maskz_sqrt_ps(0xffff, x)); }
+[[gnu::always_inline]] inline Floats square_root(Floats x) {
+  return Floats(_mm512_maskz_sqrt_ps(0xffff, x));
+}
+// The larger of two; b when either is NaN.
 [[gnu::always_inline]] inline Floats larger(Floats a, Floats b) {
   return Floats(_mm512_maskz_max_ps(0xffff, a, b));
-}
-[[gnu::always_inline]] inline bool any(Ints mask) {
-  return _mm512_movepi32_mask(bit_cast<__m512i>(mask)) != 0;
 }
 #elif defined(ATTMIRROR_ISA_avx2)
 [[gnu::always_inline]] inline Floats square_root(Floats x) { return Floats(_mm256_sqrt_ps(x)); }
 [[gnu::always_inline]] inline Floats larger(Floats a, Floats b) { return Floats(_mm256_max_ps(a, b)); }
-[[gnu::always_inline]] inline bool any(Ints mask) { return _mm256_movemask_ps(bit_cast<__m256>(mask)) != 0; }
 #else
 [[gnu::always_inline]] inline Floats square_root(Floats x) { return Floats(_mm_sqrt_ps(x)); }
 [[gnu::always_inline]] inline Floats larger(Floats a, Floats b) { return Floats(_mm_max_ps(a, b)); }
-[[gnu::always_inline]] inline bool any(Ints mask) { return _mm_movemask_ps(bit_cast<__m128>(mask)) != 0; }
 #endif
+
+// Is an x >= 0 outside [low, high), or NaN, in a lane where d is not 0? As integers the magnitudes are in the same order.
+[[gnu::always_inline]] inline Words outside(Floats x, float low, float high) {
+  const std::uint32_t first = bit_cast<std::uint32_t>(low), count = bit_cast<std::uint32_t>(high) - first;
+  return bit_cast<Words>((bit_cast<Words>(x) - first) >= count);
+}
+[[gnu::always_inline]] inline bool any_outside(Floats x, Floats d, float low, float high) {
+#if defined(ATTMIRROR_ISA_avx512)
+  const std::uint32_t first = bit_cast<std::uint32_t>(low), count = bit_cast<std::uint32_t>(high) - first;
+  const __mmask16 moving = _mm512_cmp_ps_mask(d, Floats{}, _CMP_NEQ_UQ);
+  return _mm512_mask_cmpge_epu32_mask(moving, bit_cast<__m512i>(bit_cast<Words>(x) - first),
+                                      bit_cast<__m512i>(Words{} + count)) != 0;
+#else
+  const Ints out = bit_cast<Ints>(outside(x, low, high)) & (d != 0.0f);
+#if defined(ATTMIRROR_ISA_avx2)
+  return _mm256_movemask_ps(bit_cast<__m256>(out)) != 0;
+#else
+  return _mm_movemask_ps(bit_cast<__m128>(out)) != 0;
+#endif
+#endif
+}
 
 // x, or the largest finite number where x is infinite: a small factor may be 0, and 0 times infinity is not a number.
 [[gnu::always_inline]] inline Floats not_infinite(Floats x) {

@@ -59,7 +59,7 @@ struct FloatStep {
 }
 
 // Lanes that are out of range for floats, in doubles. `direction` is not yet multiplied by anything.
-[[gnu::noinline]] Floats step_out_of_range(Floats w, Floats direction, Floats in_range, Ints lanes_out,
+[[gnu::noinline]] Floats step_out_of_range(Floats w, Floats direction, Floats in_range, Words out,
                                            const FloatStep& step) {
   const auto side = [&](HalfDoubles weight, HalfDoubles d) {
     return __builtin_convertvector(scaled_step(weight, d * step.whole_factor, step.whole_keep_image,
@@ -71,27 +71,42 @@ struct FloatStep {
   Floats both;
   __builtin_memcpy(&both, &low, sizeof low);
   __builtin_memcpy(reinterpret_cast<char*>(&both) + sizeof low, &high, sizeof high);
-  return lanes_out ? both : in_range;
+  return bit_cast<Ints>(out) != 0 ? both : in_range;
 }
 
-// sign(w) |w|^{p-1}, and back.
+// How a power is raised: at once by products and roots, or in two halves (see PowerStart).
+constexpr bool has_general_map(StepPower power) {
+  return power == StepPower::general || power == StepPower::eleven_tenths;
+}
+constexpr bool has_general_inverse(StepPower power) { return power == StepPower::general; }
+
+// The halves of |w|^{p-1} and |y|^{1/(p-1)} with the sign of w or y.
 template <StepPower power>
-[[gnu::always_inline]] inline Floats image_of(Floats w, const FloatStep& step) {
+[[gnu::always_inline]] inline PowerStart start_image(Floats w, const FloatStep& step) {
+  if constexpr (has_general_map(power)) return start_power<false>(magnitude(w), step.map);
+  return {Floats{}, Floats{}};
+}
+template <StepPower power>
+[[gnu::always_inline]] inline Floats finish_image(Floats w, [[maybe_unused]] const PowerStart& start) {
   const Floats a = magnitude(w);
   if constexpr (power == StepPower::two) return w;
   if constexpr (power == StepPower::three) return flip(a * a, sign_of(w));
   if constexpr (power == StepPower::three_halves) return flip(square_root(a), sign_of(w));
-  return flip(raise_float<false>(a, step.map), sign_of(w));
+  return flip(finish_float(a, start), sign_of(w));
 }
-
 template <StepPower power>
-[[gnu::always_inline]] inline Floats weight_of(Floats y, const FloatStep& step) {
+[[gnu::always_inline]] inline PowerStart start_weight(Floats y, const FloatStep& step) {
+  if constexpr (has_general_inverse(power)) return start_power<false>(magnitude(y), step.inverse);
+  return {Floats{}, Floats{}};
+}
+template <StepPower power>
+[[gnu::always_inline]] inline Floats finish_weight(Floats y, [[maybe_unused]] const PowerStart& start) {
   const Floats a = magnitude(y);
   if constexpr (power == StepPower::two) return y;
   if constexpr (power == StepPower::three) return flip(square_root(a), sign_of(y));
   if constexpr (power == StepPower::three_halves) return flip(a * a, sign_of(y));
   if constexpr (power == StepPower::eleven_tenths) return flip(tenth_power(a), sign_of(y));
-  return flip(raise_float<false>(a, step.inverse), sign_of(y));
+  return flip(finish_float(a, start), sign_of(y));
 }
 
 // keep y - c d for a y that is a float. Where nothing decays one rounding is the sum's, and that of c remains.
@@ -103,9 +118,12 @@ template <StepPower power>
   return fused(spread(keep.head), y, minus_fused(spread(c.head), d, small));
 }
 
-// The image of |w| minus c d: d has been given the sign that makes w positive.
+// The mirror step of weights without a master: the image of w minus c d, with the sign that makes w positive.
 template <StepPower power>
-[[gnu::always_inline]] inline Floats step_from_magnitude(Floats a, Floats d, const FloatStep& step) {
+[[gnu::always_inline]] inline Floats step_image(Floats w, Floats direction, [[maybe_unused]] const PowerStart& start,
+                                                const FloatStep& step) {
+  const Floats a = magnitude(w);
+  const Floats d = flip(direction, sign_of(w));
   const FloatSum& c = step.factor.c;
   const FloatSum& keep = step.keep_image;
   const Floats tail_of_step = c.tail * not_infinite(d);
@@ -121,7 +139,7 @@ template <StepPower power>
       head = square_root(a);
       tail = Floats{};
     } else {
-      const FloatPower image = float_power<false>(a, step.map);
+      const FloatPower image = finish_power(start);
       head = scale_by_sixteenths(image.head, image.shifted);
       tail = scale_by_sixteenths(image.tail, image.shifted);
     }
@@ -137,53 +155,51 @@ template <StepPower power>
   }
 }
 
-// The mirror step of weights without a master. `direction` is d, `d` is d times the prescale.
+// Of a result of that step, where the image may be no float: computed again. `d` is direction times the prescale.
 template <StepPower power>
-[[gnu::always_inline]] inline Floats mirror_step(Floats w, Floats direction, Floats d,
-                                                 const FloatStep& step) {
-  if constexpr (power == StepPower::two) {
-    return next_image(w, d, step.keep_image, step);
-  } else {
-    const Words sign = sign_of(w);
-    const Floats a = magnitude(w);
-    const Floats y = step_from_magnitude<power>(a, flip(d, sign), step);
-    const Floats next = flip(weight_of<power>(y, step), sign);
-    if constexpr (power == StepPower::three || power == StepPower::general) {
-      if (power == StepPower::general && !step.leaves_range) return next;
-      // The larger term of the difference, by the difference itself and the step: |y| <= |y - t| + |t|.
-      const Floats size = larger(magnitude(step.factor.c.head * d), magnitude(y));
-      const Ints out = ~((size > 0x1p-100f) & (size < 0x1p120f)) & (d != 0.0f);
-      if (__builtin_expect(any(out), 0)) return step_out_of_range(w, direction, next, out, step);
-    }
-    return next;
-  }
+[[gnu::always_inline]] inline Floats checked_range(Floats next, Floats w, Floats y, Floats direction, Floats d,
+                                                   const FloatStep& step) {
+  if (power == StepPower::general && !step.leaves_range) return next;
+  // The larger term of the difference, by the difference itself and the step: |y| <= |y - t| + |t|.
+  const Floats size = larger(magnitude(step.factor.c.head * d), magnitude(y));
+  constexpr float low = 0x1p-100f, high = 0x1p120f;
+  if (__builtin_expect(any_outside(size, d, low, high), 0))
+    return step_out_of_range(w, direction, next, outside(size, low, high), step);
+  return next;
 }
 
 // The steepest step: c |d|^r with all constants inside the power, and the sign of d.
 template <StepPower power>
-[[gnu::always_inline]] inline Floats steepest_length(Floats direction, Floats d, const FloatStep& step) {
+[[gnu::always_inline]] inline PowerStart start_length(Floats direction, const FloatStep& step) {
+  if constexpr (has_general_inverse(power)) return start_power<true>(magnitude(direction), step.inverse);
+  return {Floats{}, Floats{}};
+}
+template <StepPower power>
+[[gnu::always_inline]] inline Floats finish_length(Floats direction, Floats d,
+                                                   [[maybe_unused]] const PowerStart& start,
+                                                   const FloatStep& step) {
   const FloatSum& c = step.factor.c;
   if constexpr (power == StepPower::three) {
     const Floats a = magnitude(d);
     return step.root_scale * square_root(fused(spread(c.head), a, c.tail * not_infinite(a)));
   } else if constexpr (power == StepPower::three_halves) {
-    const Floats a = not_infinite(magnitude(d));
+    const Floats a = magnitude(d);
     const Floats root = c.head * a;
     const Floats rest = rough_fused(spread(c.tail), a, fused(spread(c.head), a, -root));
     const Floats square = root * root;
     return square < float_infinity ? fused(root, root, 2.0f * root * rest) : square;
   } else {
-    return raise_float<true>(magnitude(direction), step.inverse);
+    return finish_float(magnitude(direction), start);
   }
 }
 
 template <StepPower power>
-[[gnu::always_inline]] inline Floats steepest_step(Floats w, Floats direction, Floats d,
+[[gnu::always_inline]] inline Floats steepest_step(Floats w, Floats direction, Floats d, const PowerStart& start,
                                                    const FloatStep& step) {
   if constexpr (power == StepPower::two) {
     return next_image(w, d, step.keep, step);
   } else {
-    const Floats length = flip(steepest_length<power>(direction, d, step), sign_of(direction));
+    const Floats length = flip(finish_length<power>(direction, d, start, step), sign_of(direction));
     if (!step.decays) return w - length;
     return fused(spread(step.keep.head), w, step.keep.tail * w - length);
   }

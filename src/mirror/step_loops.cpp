@@ -52,48 +52,98 @@ struct Pointers {
   float* momentum;
 };
 
-template <LoopRule rule, StepPower power, class T, bool has_master, bool has_momentum>
-[[gnu::always_inline]] inline void update_vector(const Pointers<T>& p, std::ptrdiff_t i,
-                                                 const FloatStep& step) {
-  Floats d = load_floats(p.gradient + i);
-  if constexpr (has_momentum) {
-    const Direction next = direction(d, load_floats(p.momentum + i), step);
-    store_floats(p.momentum + i, next.momentum);
-    d = next.d;
+// Several vectors at a time where powers come in two halves, one elsewhere.
+template <int count>
+struct Count {
+  static constexpr int value = count;
+};
+constexpr int batch_of(LoopRule rule, StepPower power) {
+  const bool halves = rule == LoopRule::mirror ? has_general_map(power) : has_general_inverse(power);
+  return halves ? 8 : 1;
+}
+
+// The step of `count` vectors from i on. Where d is 0 and nothing decays, nothing changes.
+template <LoopRule rule, StepPower power, bool has_master, bool has_momentum, class T, int count>
+[[gnu::always_inline]] inline void update_vectors(const Pointers<T>& p, std::ptrdiff_t i, const FloatStep& step,
+                                                  Count<count>) {
+  PowerStart start[count];
+  Floats y[count], along[count];
+  const auto at = [=](int v) { return i + v * float_lanes; };
+  const auto weight_at = [&](int v) { return load_floats(p.weights + at(v)); };
+  const auto state_at = [&](int v) { return has_master ? load_floats(p.master + at(v)) : weight_at(v); };
+  const auto direction_at = [&](int v) { return has_momentum ? along[v] : load_floats(p.gradient + at(v)); };
+  const auto scaled_at = [&](int v) { return direction_at(v) * step.factor.prescale; };
+  const auto store_weight = [&](int v, Floats next, Floats decayed) {
+    const Floats stay = step.decays ? decayed : weight_at(v);
+    store_floats(p.weights + at(v), scaled_at(v) == 0.0f ? stay : next);
+  };
+
+  for (int v = 0; v < count; ++v) {
+    if constexpr (has_momentum) {
+      const Direction next = direction(load_floats(p.gradient + at(v)), load_floats(p.momentum + at(v)), step);
+      store_floats(p.momentum + at(v), next.momentum);
+      along[v] = next.d;
+    }
+    if constexpr (rule == LoopRule::mirror && !has_master) start[v] = start_image<power>(weight_at(v), step);
+    if constexpr (rule == LoopRule::steepest) start[v] = start_length<power>(direction_at(v), step);
   }
-  const Floats scaled = d * step.factor.prescale;
-  const auto still = scaled == 0.0f;
-  const Floats w = load_floats(p.weights + i);
-  const Floats state = has_master ? load_floats(p.master + i) : w;
 
-  Floats next;
-  if constexpr (rule == LoopRule::mirror && has_master)
-    next = next_image(state, scaled, step.keep_image, step);
-  else if constexpr (rule == LoopRule::mirror)
-    next = mirror_step<power>(state, d, scaled, step);
-  else if constexpr (rule == LoopRule::steepest)
-    next = steepest_step<power>(state, d, scaled, step);
-  else
-    next = sign_step(state, d, step);
+  if constexpr (rule == LoopRule::mirror && !has_master && power != StepPower::two) {
+    for (int v = 0; v < count; ++v) y[v] = step_image<power>(weight_at(v), scaled_at(v), start[v], step);
+    for (int v = 0; v < count; ++v) start[v] = start_weight<power>(y[v], step);
+    for (int v = 0; v < count; ++v) {
+      const Floats w = weight_at(v);
+      Floats next = flip(finish_weight<power>(y[v], start[v]), sign_of(w));
+      if constexpr (power == StepPower::three || power == StepPower::general)
+        next = checked_range<power>(next, w, y[v], direction_at(v), scaled_at(v), step);
+      store_weight(v, next, times(step.keep, w));
+    }
+    return;
+  }
 
-  // Where d is 0 and nothing decays, nothing changes.
+  for (int v = 0; v < count; ++v) {
+    const Floats state = state_at(v);
+    if constexpr (rule == LoopRule::mirror)
+      y[v] = next_image(state, scaled_at(v), step.keep_image, step);
+    else if constexpr (rule == LoopRule::steepest)
+      y[v] = steepest_step<power>(state, direction_at(v), scaled_at(v), start[v], step);
+    else
+      y[v] = sign_step(state, direction_at(v), step);
+    if constexpr (has_master) {
+      const Floats stay = step.decays ? y[v] : state;
+      y[v] = scaled_at(v) == 0.0f ? stay : y[v];
+      store_floats(p.master + at(v), y[v]);
+      if constexpr (rule == LoopRule::mirror) start[v] = start_weight<power>(y[v], step);
+    } else {
+      store_weight(v, y[v], times(step.keep, state));
+    }
+  }
   if constexpr (has_master) {
-    const Floats stay = step.decays ? next : state;
-    next = still ? stay : next;
-    store_floats(p.master + i, next);
-    const Floats weight = rule == LoopRule::mirror ? weight_of<power>(next, step) : next;
-    store_floats(p.weights + i, still ? (step.decays ? weight : w) : weight);
-  } else {
-    const Floats stay = step.decays ? times(step.keep, w) : w;
-    store_floats(p.weights + i, still ? stay : next);
+    for (int v = 0; v < count; ++v) {
+      const Floats weight = rule == LoopRule::mirror ? finish_weight<power>(y[v], start[v]) : y[v];
+      store_weight(v, weight, weight);
+    }
   }
 }
 
-// Whole vectors in place, the rest in buffers.
-template <class T, class Body>
+constexpr std::ptrdiff_t prefetch_distance = 1024;
+
+// Whole batches and vectors in place, the rest in buffers.
+template <int batch, class T, class Body>
 [[gnu::always_inline]] inline void for_vectors(const Pointers<T>& p, std::ptrdiff_t size, Body body) {
   std::ptrdiff_t i = 0;
-  for (; i + float_lanes <= size; i += float_lanes) body(p, i);
+  for (; i + batch * float_lanes <= size; i += batch * float_lanes) {
+    if constexpr (batch > 1) {
+      // While a batch is computed the memory would have nothing to do; a processor does not look so far ahead.
+      for (int v = 0; v < batch; ++v) {
+        __builtin_prefetch(p.weights + i + prefetch_distance + v * float_lanes, 1);
+        __builtin_prefetch(p.gradient + i + prefetch_distance + v * float_lanes);
+      }
+    }
+    body(p, i, Count<batch>{});
+  }
+  if constexpr (batch > 1)
+    for (; i + float_lanes <= size; i += float_lanes) body(p, i, Count<1>{});
   if (i == size) return;
   T weights[float_lanes] = {}, gradient[float_lanes] = {};
   float master[float_lanes] = {}, momentum[float_lanes] = {};
@@ -108,7 +158,7 @@ template <class T, class Body>
   take(gradient, p.gradient);
   take(master, p.master);
   take(momentum, p.momentum);
-  body(Pointers<T>{weights, gradient, master, momentum}, std::ptrdiff_t{0});
+  body(Pointers<T>{weights, gradient, master, momentum}, std::ptrdiff_t{0}, Count<1>{});
   give(p.weights, weights);
   give(p.master, master);
   give(p.momentum, momentum);
@@ -122,9 +172,10 @@ Pointers<T> pointers(const StepArrays& arrays) {
 
 template <LoopRule rule, StepPower power, class T, bool has_master, bool has_momentum>
 void update_with(const FloatStep& step, const StepArrays& arrays) {
-  for_vectors(pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i) {
-    update_vector<rule, power, T, has_master, has_momentum>(p, i, step);
-  });
+  for_vectors<batch_of(rule, power)>(
+      pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
+        update_vectors<rule, power, has_master, has_momentum>(p, i, step, count);
+      });
 }
 
 template <LoopRule rule, StepPower power, class T>
@@ -149,9 +200,10 @@ void update(const StepPlan& plan, const StepFactors& factors, const StepArrays& 
 template <LoopRule rule, StepPower power, class T>
 void fill_master(const StepPlan& plan, const StepArrays& arrays) {
   const FloatStep step = float_step(plan, {}, rule, false);
-  for_vectors(pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i) {
+  for_vectors<1>(pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
     const Floats w = load_floats(p.weights + i);
-    store_floats(p.master + i, rule == LoopRule::mirror ? image_of<power>(w, step) : w);
+    store_floats(p.master + i,
+                 rule == LoopRule::mirror ? finish_image<power>(w, start_image<power>(w, step)) : w);
   });
 }
 
@@ -169,7 +221,7 @@ double largest(const StepPlan& plan, const StepArrays& arrays) {
   Ints top{};
   StepArrays reading = arrays;
   reading.weights = reading.master = nullptr;
-  for_vectors(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i) {
+  for_vectors<1>(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
     const Ints bits = bit_cast<Ints>(magnitude(direction_at(p, i, step)));
     top = bits > top ? bits : top;
   });
@@ -197,23 +249,31 @@ double sum_of_powers(const StepPlan& plan, double largest_magnitude, const StepA
   HalfDoubles low{}, high{};
   StepArrays reading = arrays;
   reading.weights = reading.master = nullptr;
-  for_vectors(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i) {
-    const Floats d = magnitude(direction_at(p, i, step));
-    const Floats u = (d * first) * second;
-    Floats term;
-    if constexpr (power == StepPower::two) {
-      term = u * u;
-    } else if constexpr (power == StepPower::three) {
-      term = u * square_root(u);
-    } else if constexpr (power == StepPower::three_halves) {
-      term = u * u * u;
-    } else if constexpr (power == StepPower::eleven_tenths) {
-      term = u * tenth_power(u);
-    } else {
-      term = raise_float<true>(d, q);
+  constexpr int batch = power == StepPower::general ? 8 : 1;
+  for_vectors<batch>(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
+    Floats d[count.value];
+    PowerStart start[count.value];
+    for (int v = 0; v < count.value; ++v) {
+      d[v] = magnitude(direction_at(p, i + v * float_lanes, step));
+      if constexpr (power == StepPower::general) start[v] = start_power<true>(d[v], q);
     }
-    low += lower_doubles(term);
-    high += upper_doubles(term);
+    for (int v = 0; v < count.value; ++v) {
+      const Floats u = (d[v] * first) * second;
+      Floats term;
+      if constexpr (power == StepPower::two) {
+        term = u * u;
+      } else if constexpr (power == StepPower::three) {
+        term = u * square_root(u);
+      } else if constexpr (power == StepPower::three_halves) {
+        term = u * u * u;
+      } else if constexpr (power == StepPower::eleven_tenths) {
+        term = u * tenth_power(u);
+      } else {
+        term = finish_float(d[v], start[v]);
+      }
+      low += lower_doubles(term);
+      high += upper_doubles(term);
+    }
   });
   const double sum = reduce_add(low + high);
   if constexpr (power == StepPower::general) return sum;
