@@ -1,4 +1,4 @@
-// Times the fused step on a GPU, beside a copy of as many bytes: cuda_step_bench [--parameters N] [--repeats N]
+// Times the fused step on a GPU, beside a copy of as many bytes: cuda_step_bench [--parameters N] [--repeats N] [--plain yes]
 //
 // Every row is the median over repeats, measured with events on the stream; "GB/s" counts what a step must read and write.
 #include "device/device_memory.hpp"
@@ -134,11 +134,14 @@ void row(const std::string& name, double ms, double bytes) {
 
 int main(int argc, char** argv) {
   std::size_t n = std::size_t{1} << 28;
+  bool only_plain = false;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--parameters") == 0)
       n = std::strtoull(argv[i + 1], nullptr, 10);
     else if (std::strcmp(argv[i], "--repeats") == 0)
       repeats = std::atoi(argv[i + 1]);
+    else if (std::strcmp(argv[i], "--plain") == 0)
+      only_plain = std::strcmp(argv[i + 1], "yes") == 0;
   }
   if (n < 1024 || repeats < 1) {
     std::fprintf(stderr,
@@ -165,12 +168,14 @@ int main(int argc, char** argv) {
     StepOptions options{.p = p, .rate = 1e-3};
     const double plain = time_step(memory, Element::float32, n, 1, options, false);
     row(named("float32", p, ""), plain, 12 * numbers);
+    if (only_plain) continue;
     options.normalized = true;
     const double normalized = time_step(memory, Element::float32, n, 1, options, false);
     row(named("float32", p, ", normalised"), normalized, 16 * numbers);
     std::printf("%44s %9.3f times plain\n", "", normalized / plain);
   }
   for (const double p : {1.1, 2.0}) {
+    if (only_plain) break;
     StepOptions options{.p = p, .rate = 1e-3};
     row(named("float32", p, ", dual state"), time_step(memory, Element::float32, n, 1, options, true),
         16 * numbers);

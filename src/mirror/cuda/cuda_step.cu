@@ -38,12 +38,15 @@ void require(cudaError_t status, const char* what) {
 
 bool on_vector(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
-// Rounds in a chunk: as many as leave every multiprocessor a few dozen blocks to choose from, eight at most.
+// Rounds in a chunk: as many as leave every multiprocessor a few dozen blocks to choose from, four at most.
 int rounds_for(std::span<const StepTensor> tensors, int round) {
   std::ptrdiff_t total = 0;
   for (const StepTensor& tensor : tensors) total += tensor.size;
-  constexpr std::ptrdiff_t blocks_wanted = 4096;
-  return static_cast<int>(std::clamp<std::ptrdiff_t>(total / round / blocks_wanted, 1, 8));
+#ifdef T_ROUNDS
+  return T_ROUNDS;
+#endif
+  constexpr std::ptrdiff_t blocks_wanted = 8192;
+  return static_cast<int>(std::clamp<std::ptrdiff_t>(total / round / blocks_wanted, 1, 4));
 }
 
 // Calls f with batches of those tensors for which `wanted` says yes; `round` numbers make a round.

@@ -73,7 +73,10 @@ __device__ __forceinline__ FloatPair tenth_root_pair(float x) {
 }
 
 // (hi + lo)^2, sqrt(hi + lo) and (hi + lo)^10, rounded once or twice at the end.
-__device__ __forceinline__ float square(FloatPair x) { return fmaf(x.hi, x.hi, 2.0f * x.hi * x.lo); }
+__device__ __forceinline__ float square(FloatPair x) {
+  // Beyond the largest float the error is not a number any more.
+  return fmaf(x.hi, x.hi, x.hi < 0x1p70f ? 2.0f * x.hi * x.lo : 0.0f);
+}
 
 __device__ __forceinline__ float square_root(FloatPair x) {
   const FloatPair root = sqrt_pair(x.hi);
@@ -115,13 +118,13 @@ __device__ __forceinline__ float log2_bend(float t) {
   return fmaf(fmaf(0x1.baa518p-2f, t2, 0x1.2744c0p-1f), t2, 0x1.ec70e6p-1f) * (t * t2);
 }
 
-// (2^x - 1 - c0 x)/x^2, minimax on |x| <= 1/2, error 2^-28.5 (scripts/fit_polynomials.py); c0 = log 2.
+// (2^x - 1 - c0 x)/x^2, minimax on |x| <= 1/2, error 2^-28.2 (scripts/fit_polynomials.py); c0 = log 2.
 inline constexpr float c0 = 0x1.62e430p-1f;
 __device__ __forceinline__ float exp2_bend(float x) {
-  float q = fmaf(0x1.471498p-13f, x, 0x1.5f769cp-10f);
-  q = fmaf(q, x, 0x1.3b26fep-7f);
-  q = fmaf(q, x, 0x1.c6ae6ap-5f);
-  return fmaf(q, x, 0x1.ebfbe2p-3f);
+  float q = fmaf(0x1.416f24p-13f, x, 0x1.5f0826p-10f);
+  q = fmaf(q, x, 0x1.3b2df6p-7f);
+  q = fmaf(q, x, 0x1.c6af82p-5f);
+  return fmaf(q, x, 0x1.ebfbdcp-3f);
 }
 
 // mantissa 2^exponent, mantissa in (0.7, 1.42).
@@ -134,14 +137,17 @@ __device__ __forceinline__ ScaledPair one_plus(float q, float shifted_exponent) 
   return {{hi, q - (hi - 1.0f)}, __float_as_int(shifted_exponent) - __float_as_int(whole_shifter)};
 }
 
-// x^r, x = m 2^k, for an exponent r = r.hi + r.lo, |r log2 x| < 2^22, with an error of 2^-24.4 in log2 x. This is enough where r <= 1, and
+// x^r, x = m 2^k, for an exponent r = r.hi + r.lo, |r log2 x| < 2^22, with an error of 2^-25 in log2 x. This is enough where r <= 1, and
 // also for |y|^{1/(p-1)}: its errors in log2 |y| are those of a y with half an ulp of error.
 //
 // With n = round(r log2 x), 2^(r log2 x - n) remains, whose exponent must be right to 2^-26; r times k has up to 32 bits.
-__device__ __forceinline__ ScaledPair power_of(const Parts& parts, FloatPair r) {
-  const float z = parts.m - 1.0f;
-  const float t = z * fast_reciprocal(2.0f + z);
-  const float f = fmaf(K, t, log2_bend(t));
+// `more` is added to log2 x.
+__device__ __forceinline__ ScaledPair power_of(const Parts& parts, FloatPair r, float more = 0.0f) {
+  const float z = parts.m - 1.0f, sum = 2.0f + z;
+  const float inverse = fast_reciprocal(sum);
+  const float t = z * inverse;
+  const float t_lo = inverse * fmaf(-t, sum, z);
+  const float f = fmaf(K, t, fmaf(K, t_lo, log2_bend(t) + more));
   const float whole = r.hi * parts.k;
   const float shifted = fmaf(r.hi, f, whole) + whole_shifter;
   const float difference = whole - (shifted - whole_shifter);  // exact
@@ -166,10 +172,11 @@ __device__ __forceinline__ ScaledPair precise_power_of(const Parts& parts, Float
   const float part = r.hi * f, part_lo = fmaf(r.hi, f, -part);
   const float shifted = (whole + part) + whole_shifter;
   const float difference = whole - (shifted - whole_shifter);  // exact
-  const float e = difference + part, back = e - difference;
-  const float e_lo = ((difference - (e - back)) + (part - back)) +
-                     fmaf(r.lo, parts.k, fmaf(r.hi, f_lo, fmaf(r.lo, f, whole_lo + part_lo)));
-  // d(2^e) = c0 2^e de, to first order.
+  const float sum_e = difference + part, back = sum_e - difference;
+  const float low = ((difference - (sum_e - back)) + (part - back)) +
+                    fmaf(r.lo, parts.k, fmaf(r.hi, f_lo, fmaf(r.lo, f, whole_lo + part_lo)));
+  const float e = sum_e + low, e_lo = low - (e - sum_e);
+  // d(2^e) = c0 2^e de, near enough c0 (1 + c0 e) de.
   return one_plus(fmaf(c0, e, fmaf(exp2_bend(e) * e, e, e_lo * fmaf(c0 * c0, e, c0))), shifted);
 }
 

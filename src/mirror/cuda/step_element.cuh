@@ -98,16 +98,18 @@ __device__ __forceinline__ float mirror_weight_general(float w, float d, const F
   const TwoFactors factors = two_factors(exponent);
   const FloatPair y{image.mantissa.hi * factors.first * factors.second,
                     image.mantissa.lo * factors.first * factors.second};
-  // Below 2^-126 it is far below an ulp of the image and of the step.
-  const float next = next_image(y, w, scaled, k).hi;
+  const FloatPair next_pair = next_image(y, w, scaled, k);
+  const float next = next_pair.hi;
+  // log2(1 + lo/hi), where there is a lo to speak of.
+  const float more = fabsf(next) > 0x1p-100f ? 0x1.715476p+0f * next_pair.lo * fast_reciprocal(next) : 0.0f;
   Parts parts = parts_of(fabsf(next));
   if constexpr (power == Power::above_two)
     parts.k += __int_as_float(__float_as_int(whole_shifter) + top) - whole_shifter;
-  const ScaledPair weight = power_of(parts, k.inverse);
+  const ScaledPair weight = power_of(parts, k.inverse, more);
   const float result = times_sign(scale(weight.mantissa.hi, weight.exponent), next);
   // Zero, and what is no number.
   if (next == 0.0f) return next;
-  return magnitude + fabsf(d) < HUGE_VALF ? result : w - d;
+  return (magnitude < HUGE_VALF) & (fabsf(d) < HUGE_VALF) ? result : w - d;
 }
 
 // The mirror step without a master, d != 0.
@@ -138,7 +140,7 @@ __device__ __forceinline__ float weight_of_master(float y, const FloatConstants&
   if constexpr (is_general<power>)
     return general_power(y, k.inverse);
   else
-    return weight_of<power>(y, 0.0f);
+    return fabsf(y) < HUGE_VALF ? weight_of<power>(y, 0.0f) : y;
 }
 
 // The master of a weight.
@@ -153,7 +155,7 @@ __device__ __forceinline__ float master_of_weight(float w, const FloatConstants&
 
 // The new master of the mirror rule.
 __device__ __forceinline__ float mirror_master(float y, float d, const FloatConstants& k) {
-  return fmaf(-k.rate.hi, d, y) + fmaf(-k.rate.lo, d, -y * k.lost_image);
+  return fmaf(-k.rate.hi, d, fmaf(-k.rate.lo, d, k.decays && fabsf(y) < HUGE_VALF ? fmaf(-y, k.lost_image, y) : y));
 }
 
 // w - rate sign(d) (|d|/||d||_q)^{1/(p-1)}, or w - rate sign(d), for d != 0.
@@ -161,15 +163,26 @@ template <StepRule rule, Power power>
 __device__ __forceinline__ float primal_step(float w, float d, const FloatConstants& k) {
   const float kept = fmaf(-w, k.lost, w);
   if constexpr (rule == StepRule::sign) return fmaf(-k.rate.hi, d > 0.0f ? 1.0f : d < 0.0f ? -1.0f : d, kept);
-  const float length = d * k.shrink.hi, length_lo = fmaf(d, k.shrink.lo, fmaf(d, k.shrink.hi, -length));
+  // Above p = 2 the power makes even denormal lengths matter: those are taken 2^64 times.
+  constexpr bool lengthens = power == Power::three || power == Power::above_two;
+  const bool small = lengthens && fabsf(d) < 0x1p-60f;
+  const float lifted = small ? d * 0x1p64f : d;
+  const float length = lifted * k.shrink.hi;
+  const float length_lo = fmaf(lifted, k.shrink.lo, fmaf(lifted, k.shrink.hi, -length));
+  float direction;
   if constexpr (is_general<power>) {
-    const float direction = general_power(length, k.inverse);
+    Parts parts = parts_of(fabsf(length));
+    if (small) parts.k -= 64.0f;
+    const ScaledPair x = precise_power_of(parts, k.inverse);
     // (1 + lo/hi)^r, to first order; where the length is that small, its direction is 0.
     const float more = fabsf(length) > 0x1p-100f ? k.inverse.hi * length_lo * fast_reciprocal(length) : 0.0f;
-    return fmaf(-k.rate.hi, fmaf(direction, more, direction), kept);
+    direction = times_sign(scale(fmaf(x.mantissa.hi, more, x.mantissa.hi), x.exponent), length);
+    if (!(fabsf(length) > 0.0f) || !(fabsf(length) < HUGE_VALF)) direction = length;
   } else {
-    return fmaf(-k.rate.hi, weight_of<power>(length, length_lo), kept);
+    direction = weight_of<power>(length, length_lo);
+    if (small) direction *= 0x1p-32f;
   }
+  return fmaf(-k.rate.hi, direction, kept);
 }
 
 // ---- doubles --------------------------------------------------------------------------------------------------------

@@ -9,8 +9,12 @@
 
 namespace attmirror::cuda {
 
-// Packets of 16 bytes of weights per thread and round. Two hide the memory's latency; four would cost registers.
-inline constexpr int packets_per_thread = 2;
+// Packets of 16 bytes of weights per thread and round. The many threads of a multiprocessor hide the memory's latency; more
+// packets, and their registers, make the threads fewer.
+#ifndef T_PACKETS
+#define T_PACKETS 1
+#endif
+inline constexpr int packets_per_thread = T_PACKETS;
 template <class T>
 inline constexpr int packet_size = 16 / sizeof(T);
 template <class T>
@@ -139,7 +143,7 @@ __global__ void __launch_bounds__(threads)
 
   if (arguments.found_nonfinite && *arguments.found_nonfinite != 0) return;
   // From the last block to the first: what a pass over the gradients before this one has left in the cache is its end.
-  const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
+    const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const int index = tensor_of_block(batch, block);
   const BatchTensor& tensor = batch.tensors[index];
   const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * round_size<T>;
