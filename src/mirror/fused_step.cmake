@@ -2,6 +2,9 @@
 # of the library.
 target_sources(attmirror PRIVATE
   "${CMAKE_CURRENT_LIST_DIR}/exact_step.cpp"
+  "${CMAKE_CURRENT_LIST_DIR}/fast_step.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/fused_step.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/make_step_plan.cpp")
-attmirror_add_kernels("${CMAKE_CURRENT_LIST_DIR}/power_kernels.cpp")
+foreach(kernels double_step_loops power_kernels step_loops)
+  attmirror_add_kernels("${CMAKE_CURRENT_LIST_DIR}/${kernels}.cpp")
+endforeach()

@@ -45,8 +45,11 @@ StepChunk arrays(Element element, const StepTensor& tensor, const ChunkOfTensor&
           offset(tensor.momentum, state_bytes), chunk.size};
 }
 
-StepKernels choose(Element element, const StepOptions& options) {
-  return exact_step_kernels(element, options.rule);
+StepKernels choose(Element element, const StepOptions& options, const StepPlan& plan) {
+  if (options.arithmetic == StepArithmetic::exact || !has_fast_step(element, plan))
+    return exact_step_kernels(element, options.rule);
+  return fast_step_kernels(element, options.rule,
+                           needs_norm(options) ? StepMeasure::norm : StepMeasure::largest);
 }
 
 }  // namespace
@@ -56,7 +59,7 @@ StepReport fused_step(Element element, std::span<const StepTensor> tensors, cons
   options.validate();
   validate_tensors(tensors, options);
   const StepPlan plan = make_step_plan(options);
-  const StepKernels kernels = choose(element, options);
+  const StepKernels kernels = choose(element, options, plan);
   const std::vector<ChunkOfTensor> chunks = cut(tensors);
   const auto count = static_cast<std::ptrdiff_t>(chunks.size());
   const auto chunk_arrays = [&](std::ptrdiff_t c) {
@@ -92,7 +95,7 @@ void fill_masters(Element element, std::span<const StepTensor> tensors, const St
   options.validate();
   validate_masters(tensors);
   const StepPlan plan = make_step_plan(options);
-  const StepKernels kernels = choose(element, options);
+  const StepKernels kernels = choose(element, options, plan);
   const std::vector<ChunkOfTensor> chunks = cut(tensors);
   share(pool, static_cast<std::ptrdiff_t>(chunks.size()), [&](std::ptrdiff_t c) {
     const ChunkOfTensor& chunk = chunks[static_cast<std::size_t>(c)];

@@ -28,4 +28,12 @@ struct StepKernels {
 
 StepKernels exact_step_kernels(Element element, StepRule rule);
 
+// What `measure` is asked for: the norm, or only whether all numbers are finite.
+enum class StepMeasure { norm, largest };
+
+// The fast kernels serve floats and less for p from 1.0079 to 17, and to 129 where p is a multiple of 1/64; doubles for
+// every p.
+bool has_fast_step(Element element, const kernels::StepPlan& plan);
+StepKernels fast_step_kernels(Element element, StepRule rule, StepMeasure what);
+
 }  // namespace attmirror

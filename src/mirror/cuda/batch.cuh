@@ -1,5 +1,5 @@
 // Many tensors in one launch. A batch travels to the GPU as a parameter of the kernel, so nothing is copied, allocated or
-// waited for beforehand; parameters may take 4 kilobytes, which is 80 tensors. Each block looks up the tensor that its
+// waited for beforehand; parameters may take 4 kilobytes, which is 64 tensors. Each block looks up the tensor that its
 // chunk belongs to.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace attmirror::cuda {
 
 inline constexpr int threads = 256;
-inline constexpr int tensors_per_batch = 80;
+inline constexpr int tensors_per_batch = 64;
 
 struct BatchTensor {
   void* weights;
@@ -23,14 +23,17 @@ struct BatchTensor {
   long long size;
 };
 
+// A chunk is the work of a block: some rounds, in each of which every thread has the same few numbers. What a thread does
+// once, like finding its tensor, is spread over the rounds.
 struct Batch {
   BatchTensor tensors[tensors_per_batch];
   int first_chunk[tensors_per_batch + 1];  // of each tensor among the blocks of the launch; the last is their number
   int count;
+  int rounds;          // of a chunk
   int first_tensor;    // among the tensors of the step
   bool vectors[tensors_per_batch];  // all arrays start on 16 bytes
 };
-static_assert(sizeof(Batch) < 4000, "with the other arguments, a kernel's parameters must stay below 4096 bytes");
+static_assert(sizeof(Batch) < 3500, "with the other arguments, a kernel's parameters must stay below 4096 bytes");
 
 // The tensor that a block works on.
 __device__ __forceinline__ int tensor_of_block(const Batch& batch, int block) {
@@ -44,14 +47,6 @@ __device__ __forceinline__ int tensor_of_block(const Batch& batch, int block) {
   }
   return low;
 }
-
-// What a step knows besides its tensors. Null pointers where there is nothing.
-struct StepArguments {
-  kernels::StepPlan plan;
-  const double* shrinks;         // per tensor of the step: 1/||d||_q
-  const float* gradient_scale;   // divides, besides the plan's
-  const float* found_nonfinite;  // not 0: do nothing
-};
 
 // ---- formats: 16 bytes at a time --------------------------------------------------------------------------------------
 

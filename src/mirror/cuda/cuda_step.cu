@@ -5,6 +5,7 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/cuda_step.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -37,10 +38,20 @@ void require(cudaError_t status, const char* what) {
 
 bool on_vector(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
-// Calls f with batches of those tensors for which `wanted` says yes.
+// Rounds in a chunk: as many as leave every multiprocessor a few dozen blocks to choose from, eight at most.
+int rounds_for(std::span<const StepTensor> tensors, int round) {
+  std::ptrdiff_t total = 0;
+  for (const StepTensor& tensor : tensors) total += tensor.size;
+  constexpr std::ptrdiff_t blocks_wanted = 4096;
+  return static_cast<int>(std::clamp<std::ptrdiff_t>(total / round / blocks_wanted, 1, 8));
+}
+
+// Calls f with batches of those tensors for which `wanted` says yes; `round` numbers make a round.
 template <class Wanted, class F>
-void for_each_batch(std::span<const StepTensor> tensors, bool has_momentum, int chunk, Wanted&& wanted, F&& f) {
+void for_each_batch(std::span<const StepTensor> tensors, bool has_momentum, int round, Wanted&& wanted, F&& f) {
   Batch batch{};
+  batch.rounds = rounds_for(tensors, round);
+  const std::ptrdiff_t chunk = static_cast<std::ptrdiff_t>(batch.rounds) * round;
   const auto flush = [&] {
     if (batch.count > 0) f(batch);
     batch.count = 0;
@@ -70,6 +81,13 @@ void for_each_batch(std::span<const StepTensor> tensors, bool has_momentum, int 
   flush();
 }
 
+StepArguments arguments_for(const StepOptions& options) {
+  const kernels::StepPlan plan = make_step_plan(options);
+  const double shrink = options.momentum > 0 ? 1 : plan.unscale;
+  return {plan, cuda::float_constants(plan, options.rule, shrink), cuda::double_constants(plan, options.rule, shrink),
+          nullptr, nullptr, nullptr};
+}
+
 // The workspace: a flag, the shrinks, the parts of the norms.
 constexpr std::size_t flag_bytes = 256;
 std::size_t shrinks_bytes(std::size_t tensors) { return (tensors * sizeof(double) + 255) / 256 * 256; }
@@ -78,10 +96,10 @@ std::size_t shrinks_bytes(std::size_t tensors) { return (tensors * sizeof(double
 
 std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const StepOptions& options) {
   if (!needs_measure(options)) return 0;
-  // The shortest chunks are those of doubles.
+  // The shortest chunks are those of doubles, of one round.
   std::size_t parts = 0;
   for (const StepTensor& tensor : tensors)
-    parts += static_cast<std::size_t>(tensor.size) / cuda::float64_launches().measure_chunk + 1;
+    parts += static_cast<std::size_t>(tensor.size) / cuda::float64_launches().measure_round + 1;
   return flag_bytes + shrinks_bytes(tensors.size()) + 2 * sizeof(double) * parts;
 }
 
@@ -94,7 +112,9 @@ void fused_step_on_device(Element element, std::span<const StepTensor> tensors, 
   const bool has_momentum = options.momentum > 0;
   const cuda::Launches& launches = launches_for(element);
 
-  StepArguments arguments{make_step_plan(options), nullptr, scaling.gradient_scale, scaling.found_nonfinite};
+  StepArguments arguments = arguments_for(options);
+  arguments.gradient_scale = scaling.gradient_scale;
+  arguments.found_nonfinite = scaling.found_nonfinite;
   if (needs_measure(options)) {
     if (workspace == nullptr) throw bad_input("workspace is null: this step needs cuda_workspace_bytes() of it");
     char* memory = static_cast<char*>(workspace);
@@ -106,7 +126,7 @@ void fused_step_on_device(Element element, std::span<const StepTensor> tensors, 
     }
     double* shrinks = with_norm ? reinterpret_cast<double*>(memory + flag_bytes) : nullptr;
     auto* parts = reinterpret_cast<double*>(memory + flag_bytes + shrinks_bytes(tensors.size()));
-    for_each_batch(tensors, has_momentum, launches.measure_chunk, [](const StepTensor&) { return true; },
+    for_each_batch(tensors, has_momentum, launches.measure_round, [](const StepTensor&) { return true; },
                    [&](const Batch& batch) {
                      require(is_exact ? cuda::exact_launches().measure(element, batch, arguments, with_norm, parts, shrinks,
                                                                        found, stream)
@@ -116,7 +136,7 @@ void fused_step_on_device(Element element, std::span<const StepTensor> tensors, 
     arguments.shrinks = shrinks;
   }
   for (const bool has_master : {false, true})
-    for_each_batch(tensors, has_momentum, launches.update_chunk,
+    for_each_batch(tensors, has_momentum, launches.update_round,
                    [&](const StepTensor& tensor) { return (tensor.master != nullptr) == has_master; },
                    [&](const Batch& batch) {
                      require(is_exact ? cuda::exact_launches().update(element, batch, arguments, options.rule, stream)
@@ -129,8 +149,8 @@ void fill_masters_on_device(Element element, std::span<const StepTensor> tensors
   options.validate();
   validate_masters(tensors);
   const cuda::Launches& launches = launches_for(element);
-  const StepArguments arguments{make_step_plan(options), nullptr, nullptr, nullptr};
-  for_each_batch(tensors, false, launches.update_chunk, [](const StepTensor&) { return true; }, [&](const Batch& batch) {
+  const StepArguments arguments = arguments_for(options);
+  for_each_batch(tensors, false, launches.update_round, [](const StepTensor&) { return true; }, [&](const Batch& batch) {
     require(launches.fill_masters(batch, arguments, options.rule, static_cast<cudaStream_t>(stream)), "fill masters");
   });
 }

@@ -36,9 +36,9 @@ __global__ void exact_kernel(const __grid_constant__ Batch batch, const __grid_c
   if (arguments.found_nonfinite && *arguments.found_nonfinite != 0) return;
   const int index = tensor_of_block(batch, static_cast<int>(blockIdx.x));
   const BatchTensor& tensor = batch.tensors[index];
-  const long long begin = static_cast<long long>(static_cast<int>(blockIdx.x) - batch.first_chunk[index]) * chunk_size<T>;
-  const long long left = tensor.size - begin;
-  const int end = static_cast<int>(left < chunk_size<T> ? left : chunk_size<T>);
+  const long long chunk = static_cast<long long>(batch.rounds) * round_size<T>;
+  const long long begin = (static_cast<int>(blockIdx.x) - batch.first_chunk[index]) * chunk;
+  const int end = static_cast<int>(min(tensor.size - begin, chunk));
   constexpr exact::Format weight_format = format_of<T>(), state_format = format_of<State<T>>();
 
   kernels::StepPlan plan = arguments.plan;
@@ -110,9 +110,9 @@ template <class T>
 void launch_measure(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts, cudaStream_t stream) {
   const int blocks = batch.first_chunk[batch.count];
   if (with_norm)
-    measure_kernel<T, double, StepPower::general, true><<<blocks, threads, 0, stream>>>(batch, arguments, parts);
+    measure_kernel<T, double, Power::below_two, true><<<blocks, threads, 0, stream>>>(batch, arguments, parts);
   else
-    measure_kernel<T, double, StepPower::general, false><<<blocks, threads, 0, stream>>>(batch, arguments, parts);
+    measure_kernel<T, double, Power::below_two, false><<<blocks, threads, 0, stream>>>(batch, arguments, parts);
 }
 
 cudaError_t measure(Element element, const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,

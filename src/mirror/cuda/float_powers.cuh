@@ -12,8 +12,6 @@
 
 namespace attmirror::cuda {
 
-using kernels::StepPower;
-
 // hi + lo, |lo| about an ulp of hi or less.
 struct FloatPair {
   float hi, lo;
@@ -71,8 +69,7 @@ __device__ __forceinline__ FloatPair tenth_root_pair(float x) {
   const float missing = fmaf(-5.0f * error2, r8, fmaf(-r8, r2, lifted.x));
   // missing / x, both made smaller first: the reciprocal of the largest floats would be denormal.
   const float rest = (0x1p-20f * missing) * (0.1f * root * fast_reciprocal(0x1p-20f * lifted.x));
-  if (x == 0.0f) return {0.0f, 0.0f};
-  return {root * lifted.back, rest * lifted.back};
+  return {root * lifted.back, x == 0.0f ? 0.0f : rest * lifted.back};
 }
 
 // (hi + lo)^2, sqrt(hi + lo) and (hi + lo)^10, rounded once or twice at the end.
@@ -98,31 +95,33 @@ __device__ __forceinline__ float tenth_power(FloatPair x) {
 // floats and integers are four times slower than sums.)
 inline constexpr float whole_shifter = 0x1.8p23f;
 
-// log2 x = exponent + hi + lo for finite x >= 2^-126; |hi + lo| <= 1/2, right to about 2^-31.
-//
-// With x = m 2^k, m in [sqrt(1/2), sqrt 2) and t = (m - 1)/(m + 1), log2 m = (2/log 2) atanh t = K (t + t^3/3 + ...). The
-// first term is kept as a pair: the quotient with its remainder, the product with K with its error.
-struct Logarithm {
-  float exponent, hi, lo;
+// x = m 2^k with m in [sqrt(1/2), sqrt 2), for finite x > 0, denormals included; k as a float.
+struct Parts {
+  float m, k;
 };
-__device__ __forceinline__ Logarithm log2_pair(float x) {
-  const int bits = __float_as_int(x);
+__device__ __forceinline__ Parts parts_of(float x) {
+  const bool small = x < 0x1p-126f;
+  const int bits = __float_as_int(small ? x * 0x1p24f : x);
   const int k = (bits - 0x3f3504f3) >> 23;
-  const float exponent = __int_as_float(__float_as_int(whole_shifter) + k) - whole_shifter;
-  const float m = __int_as_float(bits - (k << 23));
-  const float z = m - 1.0f;
-  const float sum = 2.0f + z, sum_lo = z - (sum - 2.0f);
-  const float inverse = fast_reciprocal(sum);
-  const float t = z * inverse;
-  const float t_lo = inverse * fmaf(-t, sum_lo, fmaf(-t, sum, z));
+  // k + shifter stands in the low bits of a float.
+  return {__int_as_float(bits - (k << 23)), __int_as_float(__float_as_int(whole_shifter) + k) - (small ? whole_shifter + 24.0f : whole_shifter)};
+}
+
+// log2 m for such an m is (2/log 2) atanh t = K (t + t^3/3 + ...), t = (m - 1)/(m + 1). All terms but the first: minimax on
+// t^2 <= 0.0295, error 2^-31.9 (scripts/fit_polynomials.py).
+inline constexpr float K = 0x1.715476p+1f, K_lo = 0x1.4ae0c0p-25f;
+__device__ __forceinline__ float log2_bend(float t) {
   const float t2 = t * t;
-  // Minimax on t^2 <= 0.0295, scripts/fit_polynomials.py.
-  const float bend = fmaf(fmaf(0x1.baa518p-2f, t2, 0x1.2744c0p-1f), t2, 0x1.ec70e6p-1f) * (t * t2);
-  constexpr float K = 0x1.715476p+1f, K_lo = 0x1.4ae0c0p-25f;
-  const float first = K * t;
-  const float rest = fmaf(K, t, -first) + fmaf(K_lo, t, fmaf(K, t_lo, bend));
-  const float hi = first + rest;
-  return {exponent, hi, rest - (hi - first)};
+  return fmaf(fmaf(0x1.baa518p-2f, t2, 0x1.2744c0p-1f), t2, 0x1.ec70e6p-1f) * (t * t2);
+}
+
+// (2^x - 1 - c0 x)/x^2, minimax on |x| <= 1/2, error 2^-28.5 (scripts/fit_polynomials.py); c0 = log 2.
+inline constexpr float c0 = 0x1.62e430p-1f;
+__device__ __forceinline__ float exp2_bend(float x) {
+  float q = fmaf(0x1.471498p-13f, x, 0x1.5f769cp-10f);
+  q = fmaf(q, x, 0x1.3b26fep-7f);
+  q = fmaf(q, x, 0x1.c6ae6ap-5f);
+  return fmaf(q, x, 0x1.ebfbe2p-3f);
 }
 
 // mantissa 2^exponent, mantissa in (0.7, 1.42).
@@ -130,41 +129,70 @@ struct ScaledPair {
   FloatPair mantissa;
   int exponent;
 };
+__device__ __forceinline__ ScaledPair one_plus(float q, float shifted_exponent) {
+  const float hi = 1.0f + q;
+  return {{hi, q - (hi - 1.0f)}, __float_as_int(shifted_exponent) - __float_as_int(whole_shifter)};
+}
 
-// 2^(r log2 x) for an exponent r = r.hi + r.lo; |r log2 x| < 2^22.
+// x^r, x = m 2^k, for an exponent r = r.hi + r.lo, |r log2 x| < 2^22, with an error of 2^-24.4 in log2 x. This is enough where r <= 1, and
+// also for |y|^{1/(p-1)}: its errors in log2 |y| are those of a y with half an ulp of error.
 //
-// n = round(r log2 x); what remains is summed from the largest down, each rounding kept: r times the exponent is a number
-// of up to 32 bits, and its part behind the point must be right to 2^-26.
-__device__ __forceinline__ ScaledPair power_of(const Logarithm& log, FloatPair r) {
-  const float whole = r.hi * log.exponent, whole_lo = fmaf(r.hi, log.exponent, -whole);
-  const float part = r.hi * log.hi, part_lo = fmaf(r.hi, log.hi, -part);
+// With n = round(r log2 x), 2^(r log2 x - n) remains, whose exponent must be right to 2^-26; r times k has up to 32 bits.
+__device__ __forceinline__ ScaledPair power_of(const Parts& parts, FloatPair r) {
+  const float z = parts.m - 1.0f;
+  const float t = z * fast_reciprocal(2.0f + z);
+  const float f = fmaf(K, t, log2_bend(t));
+  const float whole = r.hi * parts.k;
+  const float shifted = fmaf(r.hi, f, whole) + whole_shifter;
+  const float difference = whole - (shifted - whole_shifter);  // exact
+  const float low = fmaf(r.lo, parts.k, fmaf(r.hi, parts.k, -whole));
+  const float e = fmaf(r.hi, f, difference) + low;
+  return one_plus(fmaf(c0, e, exp2_bend(e) * (e * e)), shifted);
+}
+
+// The same with an error of 2^-31 in log2 x, for r > 1. The first term of the logarithm is kept as a pair: the quotient t
+// with its remainder, the product with K with its error; and so is the exponent that remains.
+__device__ __forceinline__ ScaledPair precise_power_of(const Parts& parts, FloatPair r) {
+  const float z = parts.m - 1.0f;
+  const float sum = 2.0f + z, sum_lo = z - (sum - 2.0f);
+  const float inverse = fast_reciprocal(sum);
+  const float t = z * inverse;
+  const float t_lo = inverse * fmaf(-t, sum_lo, fmaf(-t, sum, z));
+  const float first = K * t;
+  const float rest = fmaf(K, t, -first) + fmaf(K_lo, t, fmaf(K, t_lo, log2_bend(t)));
+  const float f = first + rest, f_lo = rest - (f - first);
+
+  const float whole = r.hi * parts.k, whole_lo = fmaf(r.hi, parts.k, -whole);
+  const float part = r.hi * f, part_lo = fmaf(r.hi, f, -part);
   const float shifted = (whole + part) + whole_shifter;
   const float difference = whole - (shifted - whole_shifter);  // exact
-  const float sum = difference + part;
-  const float back = sum - difference;
-  const float sum_lo = (difference - (sum - back)) + (part - back);
-  const float x_lo = sum_lo + fmaf(r.lo, log.exponent, fmaf(r.hi, log.lo, fmaf(r.lo, log.hi, whole_lo + part_lo)));
-  // 2^(sum + x_lo) = 1 + c0 sum + (c0 x_lo + sum^2 Q(sum)), minimax on |sum| <= 1/2, scripts/fit_polynomials.py.
-  constexpr float c0 = 0x1.62e430p-1f;
-  float q = fmaf(0x1.471498p-13f, sum, 0x1.5f769cp-10f);
-  q = fmaf(q, sum, 0x1.3b26fep-7f);
-  q = fmaf(q, sum, 0x1.c6ae6ap-5f);
-  q = fmaf(q, sum, 0x1.ebfbe2p-3f);
-  // d(2^x) = c0 2^x dx, to first order in sum.
-  q = fmaf(c0, sum, fmaf(q * sum, sum, x_lo * fmaf(c0 * c0, sum, c0)));
-  const float hi = 1.0f + q;
-  return {{hi, q - (hi - 1.0f)}, __float_as_int(shifted) - __float_as_int(whole_shifter)};
+  const float e = difference + part, back = e - difference;
+  const float e_lo = ((difference - (e - back)) + (part - back)) +
+                     fmaf(r.lo, parts.k, fmaf(r.hi, f_lo, fmaf(r.lo, f, whole_lo + part_lo)));
+  // d(2^e) = c0 2^e de, to first order.
+  return one_plus(fmaf(c0, e, fmaf(exp2_bend(e) * e, e, e_lo * fmaf(c0 * c0, e, c0))), shifted);
 }
 
 // 2^n, -126 <= n <= 127.
 __device__ __forceinline__ float power_of_two(int n) { return __int_as_float((n + 127) << 23); }
 
-// x 2^n for x in (0.7, 1.42), over- and underflowing as floats do.
-__device__ __forceinline__ float scale(float x, int n) {
-  if (static_cast<unsigned>(n + 125) < 252u) return __int_as_float(__float_as_int(x) + (n << 23));
-  // Two factors, since 2^n alone is out of range.
+// 2^n as two factors, for n from -252 to 252 and the nearest of these otherwise: x first second is x 2^n, rounded once, as
+// long as x second is normal.
+struct TwoFactors {
+  float first, second;
+};
+__device__ __forceinline__ TwoFactors two_factors(int n) {
   const int bounded = min(max(n, -252), 252), half = bounded >> 1;
-  return x * power_of_two(half) * power_of_two(bounded - half);
+  return {power_of_two(half), power_of_two(bounded - half)};
+}
+__device__ __forceinline__ float scale(float x, int n) {
+  const TwoFactors factors = two_factors(n);
+  return x * factors.first * factors.second;
+}
+
+// x with the sign of s, x >= 0; and x with its sign changed where s is negative.
+__device__ __forceinline__ float times_sign(float x, float s) {
+  return __int_as_float(__float_as_int(x) ^ (__float_as_int(s) & 0x80000000));
 }
 
 }  // namespace attmirror::cuda

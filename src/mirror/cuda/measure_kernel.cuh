@@ -10,10 +10,9 @@
 
 namespace attmirror::cuda {
 
-inline constexpr int measure_packets = 4;   // asked for at once by a thread
-inline constexpr int measure_rounds = 4;
+inline constexpr int measure_packets = 4;  // per thread and round
 template <class T>
-inline constexpr int measure_chunk = threads * measure_packets * measure_rounds * packet_size<T>;
+inline constexpr int measure_round_size = threads * measure_packets * packet_size<T>;
 
 // largest is infinite or NaN where a number is.
 template <class Number>
@@ -32,20 +31,20 @@ __device__ __forceinline__ double max_magnitude(double a, double b) {
 }
 
 // x^q for 0 <= x <= 1.
-template <StepPower power>
+template <Power power>
 __device__ __forceinline__ float dual_power(float x, float q) {
-  if constexpr (power == StepPower::two) return x * x;
-  if constexpr (power == StepPower::three) return x * __fsqrt_rn(x);
-  if constexpr (power == StepPower::three_halves) return x * x * x;
-  if constexpr (power == StepPower::eleven_tenths) {
+  if constexpr (power == Power::two) return x * x;
+  if constexpr (power == Power::three) return x * __fsqrt_rn(x);
+  if constexpr (power == Power::three_halves) return x * x * x;
+  if constexpr (power == Power::eleven_tenths) {
     const float x2 = x * x, x4 = x2 * x2;
     return x4 * x4 * (x2 * x);
   }
   return fast_exp2(q * fast_log2(x));
 }
-template <StepPower power>
+template <Power power>
 __device__ __forceinline__ double dual_power(double x, double q) {
-  return power == StepPower::two ? x * x : pow(x, q);
+  return power == Power::two ? x * x : pow(x, q);
 }
 
 template <class Number>
@@ -69,8 +68,8 @@ __device__ __forceinline__ Part<Number> merged(Part<Number> a, Part<Number> b, N
   const Number largest = max_magnitude(a.largest, b.largest);
   if (!is_finite(largest) || largest == Number(0)) return {largest, Number(0)};
   const Reciprocal<Number> ratio(largest);
-  return {largest, a.sum * dual_power<StepPower::general>(ratio(a.largest), q) +
-                       b.sum * dual_power<StepPower::general>(ratio(b.largest), q)};
+  return {largest, a.sum * dual_power<Power::below_two>(ratio(a.largest), q) +
+                       b.sum * dual_power<Power::below_two>(ratio(b.largest), q)};
 }
 
 // Over the threads of a block, in a fixed order; the result is that of thread 0.
@@ -94,19 +93,20 @@ __device__ Part<Number> merged_over_block(Part<Number> part, Number q) {
 }
 
 // Number is that of the arithmetic: double for the exact step.
-template <class T, class Number, StepPower power, bool with_norm>
+template <class T, class Number, Power power, bool with_norm>
 __global__ void __launch_bounds__(threads)
     measure_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments, double* parts) {
-  constexpr int width = packet_size<T>, chunk = measure_chunk<T>;
+  constexpr int width = packet_size<T>, per_round = measure_round_size<T>;
   const int block = static_cast<int>(blockIdx.x);
   const int index = tensor_of_block(batch, block);
   const BatchTensor& tensor = batch.tensors[index];
-  const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * chunk;
+  const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * per_round;
   const long long left = tensor.size - begin;
   const T* gradient = static_cast<const T*>(tensor.gradient) + begin;
   const bool has_momentum = tensor.momentum != nullptr;
   const State<T>* momentum = has_momentum ? static_cast<const State<T>*>(tensor.momentum) + begin : nullptr;
-  const auto direct = direction_constants<Number>(arguments);
+  DirectionConstants<Number> direct{};
+  if (has_momentum) direct = direction_constants<Number>(arguments);
   const Number q = static_cast<Number>(arguments.plan.dual.value);
 
   Part<Number> part{Number(0), Number(0)};
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(threads)
     if constexpr (with_norm) {
       if (largest == Number(0)) return;
       const Reciprocal<Number> ratio(largest);
-      if (part.largest != largest) part.sum *= dual_power<StepPower::general>(ratio(part.largest), q);
+      if (part.largest != largest) part.sum *= dual_power<Power::below_two>(ratio(part.largest), q);
 #pragma unroll
       for (int i = 0; i < count; ++i) part.sum += dual_power<power>(ratio(numbers[i]), q);
     }
@@ -128,8 +128,7 @@ __global__ void __launch_bounds__(threads)
 
   // A round at a time: each thread's numbers lie one block's width apart. The last round of a tensor, and all of an
   // unaligned one, goes number by number; what would be beyond the end counts as 0.
-  constexpr int per_round = threads * measure_packets * width;
-  for (int round = 0; round < measure_rounds && left > static_cast<long long>(round) * per_round; ++round) {
+  for (int round = 0; round < batch.rounds && left > static_cast<long long>(round) * per_round; ++round) {
     const int first = round * per_round;
     Number d[measure_packets * width];
     if (batch.vectors[index] && left >= first + per_round) {

@@ -8,9 +8,9 @@
 
 namespace attmirror::cuda {
 
-// The chunk sizes and launches of a format. Launches return what cudaGetLastError() says.
+// The launches of a format, and the numbers in a round of their chunks. Launches return what cudaGetLastError() says.
 struct Launches {
-  int update_chunk, measure_chunk;
+  int update_round, measure_round;
   cudaError_t (*update)(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master, cudaStream_t stream);
   cudaError_t (*measure)(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts, double* shrinks,
                          float* found, cudaStream_t stream);
@@ -33,27 +33,32 @@ const ExactLaunches& exact_launches();
 
 // Calls f with the power as a compile-time constant.
 template <class F>
-void with_power(StepPower power, F&& f) {
-  switch (power) {
+void with_power(const kernels::StepPlan& plan, F&& f) {
+  using kernels::StepPower;
+  switch (plan.power) {
     case StepPower::two:
-      return f(std::integral_constant<StepPower, StepPower::two>());
+      return f(std::integral_constant<Power, Power::two>());
     case StepPower::three:
-      return f(std::integral_constant<StepPower, StepPower::three>());
+      return f(std::integral_constant<Power, Power::three>());
     case StepPower::three_halves:
-      return f(std::integral_constant<StepPower, StepPower::three_halves>());
+      return f(std::integral_constant<Power, Power::three_halves>());
     case StepPower::eleven_tenths:
-      return f(std::integral_constant<StepPower, StepPower::eleven_tenths>());
+      return f(std::integral_constant<Power, Power::eleven_tenths>());
     case StepPower::general:
     case StepPower::count:
-      return f(std::integral_constant<StepPower, StepPower::general>());
+      break;
   }
+  if (plan.map.value <= 1)
+    f(std::integral_constant<Power, Power::below_two>());
+  else
+    f(std::integral_constant<Power, Power::above_two>());
 }
 
 template <class T>
 struct LaunchesOf {
   static int blocks(const Batch& batch) { return batch.first_chunk[batch.count]; }
 
-  template <StepRule rule, StepPower power>
+  template <StepRule rule, Power power>
   static void update_with(const Batch& batch, const StepArguments& arguments, bool has_master, cudaStream_t stream) {
     if (has_master)
       update_kernel<T, rule, power, true><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
@@ -64,9 +69,9 @@ struct LaunchesOf {
   static cudaError_t update(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master,
                             cudaStream_t stream) {
     if (rule == StepRule::sign) {
-      update_with<StepRule::sign, StepPower::two>(batch, arguments, has_master, stream);
+      update_with<StepRule::sign, Power::two>(batch, arguments, has_master, stream);
     } else {
-      with_power(arguments.plan.power, [&](auto power) {
+      with_power(arguments.plan, [&](auto power) {
         if (rule == StepRule::mirror)
           update_with<StepRule::mirror, power()>(batch, arguments, has_master, stream);
         else
@@ -79,26 +84,26 @@ struct LaunchesOf {
   static cudaError_t measure(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,
                              double* shrinks, float* found, cudaStream_t stream) {
     if (with_norm)
-      with_power(arguments.plan.power, [&](auto power) {
+      with_power(arguments.plan, [&](auto power) {
         measure_kernel<T, State<T>, power(), true><<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
       });
     else
-      measure_kernel<T, State<T>, StepPower::two, false><<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
+      measure_kernel<T, State<T>, Power::two, false><<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
     finish_norms_kernel<State<T>><<<batch.count, threads, 0, stream>>>(batch, arguments, parts, shrinks, found);
     return cudaGetLastError();
   }
 
   static cudaError_t fill_masters(const Batch& batch, const StepArguments& arguments, StepRule rule, cudaStream_t stream) {
     if (rule != StepRule::mirror)
-      fill_master_kernel<T, StepRule::sign, StepPower::two><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
+      fill_master_kernel<T, StepRule::sign, Power::two><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
     else
-      with_power(arguments.plan.power, [&](auto power) {
+      with_power(arguments.plan, [&](auto power) {
         fill_master_kernel<T, StepRule::mirror, power()><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
       });
     return cudaGetLastError();
   }
 
-  static constexpr Launches all{chunk_size<T>, attmirror::cuda::measure_chunk<T>, &update, &measure, &fill_masters};
+  static constexpr Launches all{round_size<T>, measure_round_size<T>, &update, &measure, &fill_masters};
 };
 
 }  // namespace attmirror::cuda

@@ -1,29 +1,99 @@
 // The step itself on the GPU: one pass, every number read once and written once, 16 bytes at a time. A thread asks for all
-// its numbers before it computes with the first.
+// its numbers of a round before it computes with the first.
 #pragma once
 
 #include "mirror/cuda/batch.cuh"
 #include "mirror/cuda/step_element.cuh"
 
+#include <type_traits>
+
 namespace attmirror::cuda {
 
-// Packets of 16 bytes of weights per thread. Two hide the memory's latency; four would cost registers.
-#ifndef PACKETS
-#define PACKETS 2
-#endif
-inline constexpr int packets_per_thread = PACKETS;
-
+// Packets of 16 bytes of weights per thread and round. Two hide the memory's latency; four would cost registers.
+inline constexpr int packets_per_thread = 2;
 template <class T>
 inline constexpr int packet_size = 16 / sizeof(T);
 template <class T>
-inline constexpr int chunk_size = threads * packets_per_thread * packet_size<T>;
+inline constexpr int round_size = threads * packets_per_thread * packet_size<T>;
 
-// d from a gradient and, where there is one, its momentum.
+// What a step knows besides its tensors. Null pointers where there is nothing. The constants are those of a tensor without
+// norm and device scale, worked out by the host: a thread that steps a few numbers should not divide doubles first.
+struct StepArguments {
+  kernels::StepPlan plan;
+  FloatConstants floats;
+  DoubleConstants doubles;
+  const double* shrinks;         // per tensor of the step: 1/||d||_q
+  const float* gradient_scale;   // divides, besides the plan's
+  const float* found_nonfinite;  // not 0: do nothing
+};
+
+template <class Number>
+using ConstantsOf = std::conditional_t<std::is_same_v<Number, float>, FloatConstants, DoubleConstants>;
+
+// floor(log2 x) of a double > 0; far below that of any float for 0.
+__host__ __device__ inline int exponent_of(double x) {
+  int exponent = 0;
+  frexp(x, &exponent);
+  return x > 0 ? exponent - 1 : -1000;
+}
+
+// `shrink` is 1/||d||_q and, without momentum, what unscales gradients: both go into the rate (of steepest directions, into
+// the norm).
+__host__ __device__ inline FloatConstants float_constants(const kernels::StepPlan& plan, StepRule rule, double shrink) {
+  const bool is_mirror = rule == StepRule::mirror;
+  const double rate = is_mirror ? plan.rate * shrink : plan.rate;
+  // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats.
+  const double factor = is_mirror ? rate : shrink;
+  const bool large = factor > 0x1p60, small = factor < 0x1p-60;
+  const float lift = large ? 0x1p64f : small ? 0x1p-64f : 1.0f;
+  const double lower = large ? 0x1p-64 : small ? 0x1p64 : 1.0;
+  return {lift,
+          to_pair(is_mirror ? rate * lower : rate),
+          exponent_of(is_mirror ? rate * lower : rate) - 127,
+          to_pair(plan.map.value),
+          to_pair(plan.inverse.value),
+          static_cast<float>(1 - plan.keep),
+          static_cast<float>(1 - plan.keep_image),
+          to_pair(shrink * lower),
+          plan.keep != 1};
+}
+__host__ __device__ inline DoubleConstants double_constants(const kernels::StepPlan& plan, StepRule rule, double shrink) {
+  return {rule == StepRule::mirror ? plan.rate * shrink : plan.rate,
+          plan.map,
+          plan.inverse,
+          1 - plan.keep,
+          1 - plan.keep_image,
+          shrink,
+          plan.keep != 1};
+}
+
+__device__ __forceinline__ double unscale_of(const StepArguments& arguments) {
+  return arguments.gradient_scale ? arguments.plan.unscale / *arguments.gradient_scale : arguments.plan.unscale;
+}
+
+// The constants of a tensor.
+template <StepRule rule, class Number>
+__device__ __forceinline__ ConstantsOf<Number> constants_of(const StepArguments& arguments, int tensor, bool has_momentum) {
+  const bool as_given = !arguments.shrinks && !arguments.gradient_scale;
+  const auto shrink = [&] {
+    return (arguments.shrinks ? arguments.shrinks[tensor] : 1.0) * (has_momentum ? 1.0 : unscale_of(arguments));
+  };
+  if constexpr (std::is_same_v<Number, float>)
+    return as_given ? arguments.floats : float_constants(arguments.plan, rule, shrink());
+  else
+    return as_given ? arguments.doubles : double_constants(arguments.plan, rule, shrink());
+}
+
+// d from a gradient and its momentum.
 template <class Number>
 struct DirectionConstants {
   Number unscale, momentum;
   bool nesterov;
 };
+template <class Number>
+__device__ __forceinline__ DirectionConstants<Number> direction_constants(const StepArguments& arguments) {
+  return {static_cast<Number>(unscale_of(arguments)), static_cast<Number>(arguments.plan.momentum), arguments.plan.nesterov};
+}
 template <class Number>
 __device__ __forceinline__ Number advance(Number gradient, Number& momentum, const DirectionConstants<Number>& k) {
   const Number d = gradient * k.unscale;
@@ -31,89 +101,48 @@ __device__ __forceinline__ Number advance(Number gradient, Number& momentum, con
   return k.nesterov ? fma(k.momentum, momentum, d) : momentum;
 }
 
-__device__ __forceinline__ double unscale_of(const StepArguments& arguments) {
-  return arguments.gradient_scale ? arguments.plan.unscale / *arguments.gradient_scale : arguments.plan.unscale;
-}
-
-template <class Number>
-__device__ __forceinline__ DirectionConstants<Number> direction_constants(const StepArguments& arguments) {
-  return {static_cast<Number>(unscale_of(arguments)), static_cast<Number>(arguments.plan.momentum), arguments.plan.nesterov};
-}
-
-// Without momentum the gradients' scale goes into the rate (or, for steepest directions, the norm).
-template <StepRule rule, class Constants>
-__device__ __forceinline__ Constants element_constants(const StepArguments& arguments, int tensor, bool has_momentum) {
-  const kernels::StepPlan& plan = arguments.plan;
-  const double shrink = (arguments.shrinks ? arguments.shrinks[tensor] : 1.0) * (has_momentum ? 1.0 : unscale_of(arguments));
-  const double rate = rule == StepRule::mirror ? plan.rate * shrink : plan.rate;
-  const double lost = 1 - plan.keep, lost_image = 1 - plan.keep_image;
-  if constexpr (std::is_same_v<Constants, FloatConstants>) {
-    // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats.
-    const double factor = rule == StepRule::mirror ? rate : shrink;
-    const float lift = factor > 0x1p60 ? 0x1p64f : factor < 0x1p-60 ? 0x1p-64f : 1.0f;
-    return {lift,
-            to_pair(rule == StepRule::mirror ? rate / lift : rate),
-            to_pair(plan.map.value),
-            to_pair(plan.inverse.value),
-            static_cast<float>(lost),
-            static_cast<float>(lost_image),
-            to_pair(shrink / lift),
-            plan.keep != 1};
-  } else {
-    return {rate, plan.map, plan.inverse, lost, lost_image, shrink, plan.keep != 1};
-  }
-}
-
 __device__ __forceinline__ float lifted(float d, const FloatConstants& k) { return d * k.lift; }
 __device__ __forceinline__ double lifted(double d, const DoubleConstants&) { return d; }
 __device__ __forceinline__ float kept(float w, const FloatConstants& k) { return fmaf(-w, k.lost, w); }
 __device__ __forceinline__ double kept(double w, const DoubleConstants& k) { return fma(-w, k.lost, w); }
 
-// What became of a number. `far` results are still to be found, by far_mirror_weight().
-struct Outcome {
-  bool changed, far;
-};
-
 // The new weight, and the new master where there is one.
-template <class T, StepRule rule, StepPower power, bool has_master, class Constants>
-__device__ __forceinline__ Outcome step_element(T& weight, State<T>& master, State<T> d, const Constants& k) {
-  if (d == State<T>(0)) {
-    if (!k.decays) return {false, false};
-    if constexpr (!has_master) {
-      weight = narrow<T>(kept(widen(weight), k));
-      return {true, false};
+template <class T, StepRule rule, Power power, bool has_master, class Constants>
+__device__ __forceinline__ void step_element(T& weight, State<T>& master, State<T> d, const Constants& k) {
+  const bool rests = d == State<T>(0);
+  if constexpr (has_master) {
+    if (rests && !k.decays) return;
+    if constexpr (rule == StepRule::mirror) {
+      master = mirror_master(master, lifted(d, k), k);
+      weight = narrow<T>(weight_of_master<power>(master, k));
+    } else {
+      master = rests ? kept(master, k) : primal_step<rule, power>(master, lifted(d, k), k);
+      weight = narrow<T>(master);
     }
-  }
-  bool far = false;
-  if constexpr (!has_master && rule == StepRule::mirror) {
-    weight = narrow<T>(mirror_weight<power>(widen(weight), lifted(d, k), k, far));
-  } else if constexpr (!has_master) {
-    weight = narrow<T>(primal_step<rule, power>(widen(weight), lifted(d, k), k));
-  } else if constexpr (rule == StepRule::mirror) {
-    master = mirror_master(master, lifted(d, k), k);
-    weight = narrow<T>(weight_of_master<power>(master, k));
   } else {
-    master = d == State<T>(0) ? kept(master, k) : primal_step<rule, power>(master, lifted(d, k), k);
-    weight = narrow<T>(master);
+    const State<T> w = widen(weight);
+    T next;
+    if constexpr (rule == StepRule::mirror)
+      next = narrow<T>(mirror_weight<power>(w, lifted(d, k), k));
+    else
+      next = narrow<T>(primal_step<rule, power>(w, lifted(d, k), k));
+    if (rests) next = k.decays ? narrow<T>(kept(w, k)) : weight;
+    weight = next;
   }
-  return {true, far};
 }
 
-template <class T, StepRule rule, StepPower power, bool has_master>
+template <class T, StepRule rule, Power power, bool has_master>
 __global__ void __launch_bounds__(threads)
     update_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments) {
   using Number = State<T>;
-  using Constants = std::conditional_t<std::is_same_v<Number, float>, FloatConstants, DoubleConstants>;
-  constexpr int width = packet_size<T>, chunk = chunk_size<T>;
-  constexpr bool may_be_far = rule == StepRule::mirror && !has_master &&
-                              (power == StepPower::three || power == StepPower::general || std::is_same_v<T, double>);
+  constexpr int width = packet_size<T>;
 
   if (arguments.found_nonfinite && *arguments.found_nonfinite != 0) return;
   // From the last block to the first: what a pass over the gradients before this one has left in the cache is its end.
   const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const int index = tensor_of_block(batch, block);
   const BatchTensor& tensor = batch.tensors[index];
-  const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * chunk;
+  const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * round_size<T>;
   const long long left = tensor.size - begin;
 
   T* weights = static_cast<T*>(tensor.weights) + begin;
@@ -121,15 +150,19 @@ __global__ void __launch_bounds__(threads)
   Number* master = has_master ? static_cast<Number*>(tensor.master) + begin : nullptr;
   const bool has_momentum = tensor.momentum != nullptr;
   Number* momentum = has_momentum ? static_cast<Number*>(tensor.momentum) + begin : nullptr;
-  const auto direct = direction_constants<Number>(arguments);
-  const auto k = element_constants<rule, Constants>(arguments, batch.first_tensor + index, has_momentum);
+  DirectionConstants<Number> direct{};
+  if (has_momentum) direct = direction_constants<Number>(arguments);
+  const auto k = constants_of<rule, Number>(arguments, batch.first_tensor + index, has_momentum);
 
-  if (batch.vectors[index] && left >= chunk) {
+  const int whole_rounds =
+      batch.vectors[index] ? static_cast<int>(min(static_cast<long long>(batch.rounds), left / round_size<T>)) : 0;
+  for (int round = 0; round < whole_rounds; ++round) {
     Packet<T, width> w[packets_per_thread], g[packets_per_thread];
     Packet<Number, width> y[packets_per_thread], m[packets_per_thread];
+    const int first = round * round_size<T> + static_cast<int>(threadIdx.x) * width;
 #pragma unroll
     for (int u = 0; u < packets_per_thread; ++u) {
-      const int at = (u * threads + static_cast<int>(threadIdx.x)) * width;
+      const int at = first + u * threads * width;
       g[u] = load<T, width>(gradient + at);
       if constexpr (has_master)
         y[u] = load<Number, width>(master + at);
@@ -139,79 +172,66 @@ __global__ void __launch_bounds__(threads)
     }
 #pragma unroll
     for (int u = 0; u < packets_per_thread; ++u) {
-      const int at = (u * threads + static_cast<int>(threadIdx.x)) * width;
-      bool changed[width], far[width], all = true, any_far = false;
-      Number d[width];
+      const int at = first + u * threads * width;
+      Packet<Number, width> d;
+      bool all_move = true;
 #pragma unroll
       for (int i = 0; i < width; ++i) {
-        d[i] = widen(g[u].value[i]);
-        if (has_momentum) d[i] = advance(d[i], m[u].value[i], direct);
-        const Outcome outcome = step_element<T, rule, power, has_master>(w[u].value[i], y[u].value[i], d[i], k);
-        changed[i] = outcome.changed;
-        far[i] = outcome.far;
-        all = all && changed[i];
-        any_far = any_far || far[i];
-      }
-      if constexpr (may_be_far) {
-        if (any_far) {
-#pragma unroll
-          for (int i = 0; i < width; ++i)  // the old weights are still in memory
-            if (far[i]) w[u].value[i] = narrow<T>(far_mirror_weight(widen(weights[at + i]), lifted(d[i], k), k));
-        }
+        d.value[i] = widen(g[u].value[i]);
+        if (has_momentum) d.value[i] = advance(d.value[i], m[u].value[i], direct);
+        step_element<T, rule, power, has_master>(w[u].value[i], y[u].value[i], d.value[i], k);
+        all_move = all_move && (d.value[i] != Number(0) || k.decays);
       }
       if (has_momentum) store(momentum + at, m[u]);
       if constexpr (has_master) {
         store(master + at, y[u]);
         // The weights have not been read: those that do not change must not be written.
-        if (all) {
+        if (all_move) {
           store(weights + at, w[u]);
         } else {
 #pragma unroll
           for (int i = 0; i < width; ++i)
-            if (changed[i]) weights[at + i] = w[u].value[i];
+            if (d.value[i] != Number(0)) weights[at + i] = w[u].value[i];
         }
       } else {
         store(weights + at, w[u]);
       }
     }
-  } else {
-    const int end = static_cast<int>(left < chunk ? left : chunk);
-    for (int i = static_cast<int>(threadIdx.x); i < end; i += threads) {
-      Number d = widen(gradient[i]);
-      if (has_momentum) {
-        Number m = momentum[i];
-        d = advance(d, m, direct);
-        momentum[i] = m;
-      }
-      T w = weights[i];
-      Number y = has_master ? master[i] : Number(0);
-      const Outcome outcome = step_element<T, rule, power, has_master>(w, y, d, k);
-      if constexpr (may_be_far)
-        if (outcome.far) w = narrow<T>(far_mirror_weight(widen(weights[i]), lifted(d, k), k));
-      if (outcome.changed) {
-        weights[i] = w;
-        if constexpr (has_master) master[i] = y;
-      }
+  }
+
+  // The end of a tensor, and all of an unaligned one.
+  const long long chunk = static_cast<long long>(batch.rounds) * round_size<T>;
+  const int end = static_cast<int>(min(left, chunk));
+  for (int i = whole_rounds * round_size<T> + static_cast<int>(threadIdx.x); i < end; i += threads) {
+    Number d = widen(gradient[i]);
+    if (has_momentum) {
+      Number m = momentum[i];
+      d = advance(d, m, direct);
+      momentum[i] = m;
     }
+    if (d == Number(0) && !k.decays) continue;
+    T w = weights[i];
+    Number y = has_master ? master[i] : Number(0);
+    step_element<T, rule, power, has_master>(w, y, d, k);
+    weights[i] = w;
+    if constexpr (has_master) master[i] = y;
   }
 }
 
 // master = image of the weights (mirror rule) or the weights themselves.
-template <class T, StepRule rule, StepPower power>
+template <class T, StepRule rule, Power power>
 __global__ void __launch_bounds__(threads)
     fill_master_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments) {
   using Number = State<T>;
-  using Constants = std::conditional_t<std::is_same_v<Number, float>, FloatConstants, DoubleConstants>;
   const int index = tensor_of_block(batch, static_cast<int>(blockIdx.x));
   const BatchTensor& tensor = batch.tensors[index];
-  const long long begin = static_cast<long long>(static_cast<int>(blockIdx.x) - batch.first_chunk[index]) * chunk_size<T>;
-  const long long left = tensor.size - begin;
-  const int end = static_cast<int>(left < chunk_size<T> ? left : chunk_size<T>);
-  const auto k = element_constants<rule, Constants>(arguments, 0, true);
+  const long long chunk = static_cast<long long>(batch.rounds) * round_size<T>;
+  const long long begin = (static_cast<int>(blockIdx.x) - batch.first_chunk[index]) * chunk;
+  const int end = static_cast<int>(min(tensor.size - begin, chunk));
+  const auto k = constants_of<rule, Number>(arguments, 0, true);
   for (int i = static_cast<int>(threadIdx.x); i < end; i += threads) {
     const Number w = widen(static_cast<const T*>(tensor.weights)[begin + i]);
-    Number* to = static_cast<Number*>(tensor.master) + begin + i;
-    *to = rule == StepRule::mirror ? master_of_weight<power>(w, k) : w;
+    static_cast<Number*>(tensor.master)[begin + i] = rule == StepRule::mirror ? master_of_weight<power>(w, k) : w;
   }
 }
 

@@ -1,0 +1,137 @@
+// Powers of vectors of floats, |x|^s for 0 < s <= 128: 0.53 ulp, for kernels.
+//
+// x = 2^e m, and log2 m = t + log2(1 + f) by a table of 32 entries: t is a short number, f is small and exact. Then
+//
+//   s log2 x = n + h,   h = (s (e + t) - n) + s log2(1 + f),   n the nearest multiple of 1/16
+//   x^s      = 2^floor(n) 2^(n mod 1) 2^h
+//
+// where 2^(n mod 1) comes from a table of 16 and 2^h from a cubic. What decides the accuracy: each term of h is
+// rounded when it is already below 1/16, so no rounding counts more than 2^-29; and s is applied to the coefficients of the
+// series, in double, before they become floats. So h needs no second float, and powers like x^9 are as good as roots. AVX-512
+// has the tables in registers.
+//
+// A power is left as a sum (head + tail) 2^n, so that what a caller adds to it is not rounded twice.
+#pragma once
+
+#include "base/float_power_tables.hpp"
+#include "base/float_simd.hpp"
+
+namespace attmirror::ATTMIRROR_ISA {
+namespace {
+
+// Adding this to |x| < 2^18 rounds x to a multiple of 1/16, which then stands in the low bits of the sum.
+inline constexpr float sixteenth_shifter = 0x1.8p19f;
+
+// x^s 2^bias, for s = value + rest.
+struct FloatExponent {
+  float head, tail;              // s
+  float shifter;                 // with the bias to the nearest sixteenth
+  float bias_rest;               // and what is left of it
+  float series_tail, series[4];  // s log2(1 + f) / f; the tail belongs to series[0]
+};
+
+[[gnu::always_inline]] inline FloatExponent float_exponent(double value, double rest, double bias) {
+  FloatExponent s;
+  s.head = static_cast<float>(value);
+  s.tail = static_cast<float>((value - s.head) + rest);
+  s.shifter = static_cast<float>(double{sixteenth_shifter} + bias);
+  s.bias_rest = static_cast<float>(bias - (double{s.shifter} - double{sixteenth_shifter}));
+  for (int i = 0; i < 4; ++i) s.series[i] = static_cast<float>(log2_series[i] * value);
+  s.series_tail = static_cast<float>(log2_series[0] * value - s.series[0] + log2_series[0] * rest);
+  return s;
+}
+
+// x = m 2^e with m in [1, 2), for finite x > 0, denormal or not.
+struct FloatParts {
+  Floats mantissa, exponent;
+};
+[[gnu::always_inline]] inline FloatParts float_parts(Floats x) {
+#if defined(ATTMIRROR_ISA_avx512)
+  return {Floats(_mm512_maskz_getmant_ps(0xffff, x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero)),
+          Floats(_mm512_maskz_getexp_ps(0xffff, x))};
+#else
+  const auto tiny = x < 0x1p-126f;
+  const Words bits = bit_cast<Words>(tiny ? x * 0x1p32f : x);
+  const Floats exponent = __builtin_convertvector(bit_cast<Ints>(bits >> 23), Floats);
+  return {bit_cast<Floats>((bits & 0x7fffffu) | 0x3f800000u),
+          exponent - (tiny ? spread(127.0f + 32.0f) : spread(127.0f))};
+#endif
+}
+
+// x 2^floor(shifted - sixteenth_shifter), rounded once where it is denormal.
+[[gnu::always_inline]] inline Floats scale_by_sixteenths(Floats x, Floats shifted) {
+#if defined(ATTMIRROR_ISA_avx512)
+  return Floats(_mm512_maskz_scalef_ps(0xffff, x, shifted - sixteenth_shifter));
+#else
+  // By half of the exponent at a time; the first product is exact.
+  const std::int32_t origin = bit_cast<std::int32_t>(sixteenth_shifter);
+  Ints n = (bit_cast<Ints>(shifted) - origin) >> 4;
+  n = n > 250 ? Ints{} + 250 : n;
+  n = n < -250 ? Ints{} - 250 : n;
+  const Ints half = n >> 1;
+  const auto power = [](Ints k) { return bit_cast<Floats>((k + 127) << 23); };
+  return x * power(half) * power(n - half);
+#endif
+}
+
+// A power on its way: s log2 x = n + h, with n in the low bits of `shifted`. It is two functions, so that a loop over
+// several vectors can do the first for all of them before the second: a processor looks ahead by about a hundred
+// instructions, and in one power nearly every one waits for the one before.
+struct PowerStart {
+  Floats h, shifted;
+};
+
+// Of finite x > 0; anything for other x. `biased` says whether the exponent has a bias.
+template <bool biased>
+[[gnu::always_inline]] inline PowerStart start_power(Floats x, const FloatExponent& s) {
+  const FloatParts parts = float_parts(x);
+  const Words row = bit_cast<Words>(parts.mantissa) >> 18;
+  const Floats f = fused(parts.mantissa, look_up(log2_inverse, row), spread(-1.0f));
+  const Floats whole = parts.exponent + look_up(log2_offset, row);  // exact
+
+  const Floats log2_x = rough_fused(f, spread(static_cast<float>(log2_series[0])), whole);
+  const Floats shifted = rough_fused(spread(s.head), log2_x, spread(biased ? s.shifter : sixteenth_shifter));
+  const Floats n = shifted - (biased ? s.shifter : sixteenth_shifter);
+  Floats start = fused(spread(s.head), whole, -n);
+  if constexpr (biased) start = start + s.bias_rest;
+  start = fused(f, spread(s.series[0]), rough_fused(spread(s.tail), whole, start));
+  Floats rest = rough_fused(f, spread(s.series[3]), spread(s.series[2]));
+  rest = rough_fused(f, rest, spread(s.series[1]));
+  rest = rough_fused(f, rest, spread(s.series_tail));
+  return {rough_fused(f, rest, start), shifted};
+}
+
+// (head + tail) 2^floor(shifted - sixteenth_shifter)
+struct FloatPower {
+  Floats head, tail, shifted;
+};
+[[gnu::always_inline]] inline FloatPower finish_power(const PowerStart& start) {
+  const Words sixteenths = bit_cast<Words>(start.shifted);
+  const Floats head = look_up(exp2_table, sixteenths);
+  Floats slope = rough_fused(start.h, spread(exp2_series[2]), spread(exp2_series[1]));
+  slope = rough_fused(start.h, slope, spread(exp2_series[0]));
+  return {head, rough_fused(head, start.h * slope, look_up(exp2_rest, sixteenths)), start.shifted};
+}
+
+// x^s 2^bias for the x >= 0 that was started with; x itself where it is 0, infinite or NaN.
+[[gnu::always_inline]] inline Floats finish_float(Floats x, const PowerStart& start) {
+  const FloatPower power = finish_power(start);
+  return unless_special(x, scale_by_sixteenths(power.head + power.tail, power.shifted));
+}
+
+// x^10 for x >= 0: 0.51 ulp where x^10 is normal. Each square takes the rounding error of the one before along.
+[[gnu::always_inline]] inline Floats tenth_power(Floats x) {
+  const Floats x2 = x * x;
+  const Floats x2_rest = fused(x, x, -x2);
+  const Floats x4 = x2 * x2;
+  const Floats x4_rest = rough_fused(x2 + x2, x2_rest, fused(x2, x2, -x4));
+  const Floats x8 = x4 * x4;
+  const Floats x8_rest = rough_fused(x4 + x4, x4_rest, fused(x4, x4, -x8));
+  const Floats small = rough_fused(x8, x2_rest, x8_rest * x2);
+  // Where the product overflows, what the rests make of it may be of any sign.
+  const Floats product = x8 * x2;
+  return product < float_infinity ? fused(x8, x2, small) : product;
+}
+
+}  // namespace
+}  // namespace attmirror::ATTMIRROR_ISA

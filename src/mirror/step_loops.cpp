@@ -1,0 +1,314 @@
+// The loops of the fast step over weights in floats, bfloat16 or half, with floats for state and arithmetic. Compiled once
+// per instruction set.
+//
+// Every number is read and written once. What is left of an array after whole vectors goes through a buffer of one vector,
+// with zeros behind, so that a number's result does not depend on where in the array it stands.
+#include "mirror/step_loops.hpp"
+
+#include "mirror/float_step_inline.hpp"
+
+namespace attmirror::ATTMIRROR_ISA {
+
+using namespace kernels;
+
+namespace {
+
+FloatStep float_step(const StepPlan& plan, const StepFactors& factors, LoopRule rule, bool has_momentum) {
+  FloatStep step;
+  step.factor = float_factor(factors.factor);
+  step.keep = float_sum(plan.keep);
+  step.keep_image = float_sum(plan.keep_image);
+  step.decays = plan.keep != 1;
+  step.leaves_range = plan.map.value > 1;
+  step.map = float_exponent(plan.map.value, plan.map.rest, 0);
+  step.inverse = float_exponent(plan.inverse.value, plan.inverse.rest,
+                                rule == LoopRule::steepest ? factors.log2_step : 0);
+  step.unscale = has_momentum ? static_cast<float>(plan.unscale) : 1;
+  step.momentum = static_cast<float>(plan.momentum);
+  step.nesterov = plan.nesterov;
+  step.root_scale = 1;
+  step.whole_factor = factors.factor;
+  step.whole_keep_image = plan.keep_image;
+  step.map_exponent = plan.map;
+  step.inverse_exponent = plan.inverse;
+  return step;
+}
+
+// d of one vector, and the momentum after it. Without momentum d is the gradient: the factor has the scale.
+struct Direction {
+  Floats d, momentum;
+};
+[[gnu::always_inline]] inline Direction direction(Floats gradient, Floats momentum, const FloatStep& step) {
+  const Floats d = gradient * step.unscale;
+  const Floats m = fused(spread(step.momentum), momentum, d);
+  return {step.nesterov ? fused(spread(step.momentum), m, d) : m, m};
+}
+
+template <class T>
+struct Pointers {
+  T* weights;
+  const T* gradient;
+  float* master;
+  float* momentum;
+};
+
+// Several vectors at a time where powers come in two halves, one elsewhere.
+template <int count>
+struct Count {
+  static constexpr int value = count;
+};
+constexpr int batch_of(LoopRule rule, StepPower power) {
+  const bool halves = rule == LoopRule::mirror ? has_general_map(power) : has_general_inverse(power);
+  return halves ? 8 : 1;
+}
+
+// The step of `count` vectors from i on. Where d is 0 and nothing decays, nothing changes.
+template <LoopRule rule, StepPower power, bool has_master, bool has_momentum, class T, int count>
+[[gnu::always_inline]] inline void update_vectors(const Pointers<T>& p, std::ptrdiff_t i, const FloatStep& step,
+                                                  Count<count>) {
+  PowerStart start[count];
+  Floats y[count], along[count];
+  const auto at = [=](int v) { return i + v * float_lanes; };
+  const auto weight_at = [&](int v) { return load_floats(p.weights + at(v)); };
+  const auto state_at = [&](int v) { return has_master ? load_floats(p.master + at(v)) : weight_at(v); };
+  const auto direction_at = [&](int v) { return has_momentum ? along[v] : load_floats(p.gradient + at(v)); };
+  const auto scaled_at = [&](int v) { return direction_at(v) * step.factor.prescale; };
+  const auto store_weight = [&](int v, Floats next, Floats decayed) {
+    const Floats stay = step.decays ? decayed : weight_at(v);
+    store_floats(p.weights + at(v), scaled_at(v) == 0.0f ? stay : next);
+  };
+
+  for (int v = 0; v < count; ++v) {
+    if constexpr (has_momentum) {
+      const Direction next = direction(load_floats(p.gradient + at(v)), load_floats(p.momentum + at(v)), step);
+      store_floats(p.momentum + at(v), next.momentum);
+      along[v] = next.d;
+    }
+    if constexpr (rule == LoopRule::mirror && !has_master) start[v] = start_image<power>(weight_at(v), step);
+    if constexpr (rule == LoopRule::steepest) start[v] = start_length<power>(direction_at(v), step);
+  }
+
+  if constexpr (rule == LoopRule::mirror && !has_master && power != StepPower::two) {
+    for (int v = 0; v < count; ++v) y[v] = step_image<power>(weight_at(v), scaled_at(v), start[v], step);
+    for (int v = 0; v < count; ++v) start[v] = start_weight<power>(y[v], step);
+    for (int v = 0; v < count; ++v) {
+      const Floats w = weight_at(v);
+      Floats next = flip(finish_weight<power>(y[v], start[v]), sign_of(w));
+      if constexpr (power == StepPower::three || power == StepPower::general)
+        next = checked_range<power>(next, w, y[v], direction_at(v), scaled_at(v), step);
+      store_weight(v, next, times(step.keep, w));
+    }
+    return;
+  }
+
+  for (int v = 0; v < count; ++v) {
+    const Floats state = state_at(v);
+    if constexpr (rule == LoopRule::mirror)
+      y[v] = next_image(state, scaled_at(v), step.keep_image, step);
+    else if constexpr (rule == LoopRule::steepest)
+      y[v] = steepest_step<power>(state, direction_at(v), scaled_at(v), start[v], step);
+    else
+      y[v] = sign_step(state, direction_at(v), step);
+    if constexpr (has_master) {
+      const Floats stay = step.decays ? y[v] : state;
+      y[v] = scaled_at(v) == 0.0f ? stay : y[v];
+      store_floats(p.master + at(v), y[v]);
+      if constexpr (rule == LoopRule::mirror) start[v] = start_weight<power>(y[v], step);
+    } else {
+      store_weight(v, y[v], times(step.keep, state));
+    }
+  }
+  if constexpr (has_master) {
+    for (int v = 0; v < count; ++v) {
+      const Floats weight = rule == LoopRule::mirror ? finish_weight<power>(y[v], start[v]) : y[v];
+      store_weight(v, weight, weight);
+    }
+  }
+}
+
+constexpr std::ptrdiff_t prefetch_distance = 1024;
+
+// Whole batches and vectors in place, the rest in buffers.
+template <int batch, class T, class Body>
+[[gnu::always_inline]] inline void for_vectors(const Pointers<T>& p, std::ptrdiff_t size, Body body) {
+  std::ptrdiff_t i = 0;
+  for (; i + batch * float_lanes <= size; i += batch * float_lanes) {
+    if constexpr (batch > 1) {
+      // While a batch is computed the memory would have nothing to do; a processor does not look so far ahead.
+      for (int v = 0; v < batch; ++v) {
+        __builtin_prefetch(p.weights + i + prefetch_distance + v * float_lanes, 1);
+        __builtin_prefetch(p.gradient + i + prefetch_distance + v * float_lanes);
+      }
+    }
+    body(p, i, Count<batch>{});
+  }
+  if constexpr (batch > 1)
+    for (; i + float_lanes <= size; i += float_lanes) body(p, i, Count<1>{});
+  if (i == size) return;
+  T weights[float_lanes] = {}, gradient[float_lanes] = {};
+  float master[float_lanes] = {}, momentum[float_lanes] = {};
+  const auto left = static_cast<std::size_t>(size - i);
+  const auto take = [&](auto* buffer, const auto* array) {
+    if (array) __builtin_memcpy(buffer, array + i, left * sizeof *buffer);
+  };
+  const auto give = [&](auto* array, const auto* buffer) {
+    if (array) __builtin_memcpy(array + i, buffer, left * sizeof *buffer);
+  };
+  take(weights, p.weights);
+  take(gradient, p.gradient);
+  take(master, p.master);
+  take(momentum, p.momentum);
+  body(Pointers<T>{weights, gradient, master, momentum}, std::ptrdiff_t{0}, Count<1>{});
+  give(p.weights, weights);
+  give(p.master, master);
+  give(p.momentum, momentum);
+}
+
+template <class T>
+Pointers<T> pointers(const StepArrays& arrays) {
+  return {static_cast<T*>(arrays.weights), static_cast<const T*>(arrays.gradient),
+          static_cast<float*>(arrays.master), static_cast<float*>(arrays.momentum)};
+}
+
+template <LoopRule rule, StepPower power, class T, bool has_master, bool has_momentum>
+void update_with(const FloatStep& step, const StepArrays& arrays) {
+  for_vectors<batch_of(rule, power)>(
+      pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
+        update_vectors<rule, power, has_master, has_momentum>(p, i, step, count);
+      });
+}
+
+template <LoopRule rule, StepPower power, class T>
+void update(const StepPlan& plan, const StepFactors& factors, const StepArrays& arrays) {
+  const bool has_momentum = arrays.momentum != nullptr;
+  FloatStep step = float_step(plan, factors, rule, has_momentum);
+  if (rule == LoopRule::steepest && power == StepPower::three) {
+    // The radicand, at most rate^2, is brought to the upper end of the range of floats.
+    const double exponent = parts_from_one(max(plan.rate, 0x1p-500)).exponent;
+    const double lift = max(-500.0, min(500.0, 50.0 - exponent));
+    step.factor = float_factor(factors.factor * scale(1.0, lift) * scale(1.0, lift));
+    step.root_scale = static_cast<float>(scale(1.0, -lift));
+  }
+  if (arrays.master)
+    has_momentum ? update_with<rule, power, T, true, true>(step, arrays)
+                 : update_with<rule, power, T, true, false>(step, arrays);
+  else
+    has_momentum ? update_with<rule, power, T, false, true>(step, arrays)
+                 : update_with<rule, power, T, false, false>(step, arrays);
+}
+
+template <LoopRule rule, StepPower power, class T>
+void fill_master(const StepPlan& plan, const StepArrays& arrays) {
+  const FloatStep step = float_step(plan, {}, rule, false);
+  for_vectors<1>(pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
+    const Floats w = load_floats(p.weights + i);
+    store_floats(p.master + i,
+                 rule == LoopRule::mirror ? finish_image<power>(w, start_image<power>(w, step)) : w);
+  });
+}
+
+template <class T>
+[[gnu::always_inline]] inline Floats direction_at(const Pointers<T>& p, std::ptrdiff_t i,
+                                                  const FloatStep& step) {
+  const Floats gradient = load_floats(p.gradient + i);
+  return p.momentum ? direction(gradient, load_floats(p.momentum + i), step).d : gradient;
+}
+
+// Magnitudes of floats are ordered as their bits are; infinities and NaN come last.
+template <class T>
+double largest(const StepPlan& plan, const StepArrays& arrays) {
+  const FloatStep step = float_step(plan, {}, LoopRule::mirror, arrays.momentum != nullptr);
+  Ints top{};
+  StepArrays reading = arrays;
+  reading.weights = reading.master = nullptr;
+  for_vectors<1>(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
+    const Ints bits = bit_cast<Ints>(magnitude(direction_at(p, i, step)));
+    top = bits > top ? bits : top;
+  });
+  std::int32_t result = 0;
+  for (int lane = 0; lane < float_lanes; ++lane) result = top[lane] > result ? top[lane] : result;
+  const auto magnitude_of_largest = static_cast<double>(bit_cast<float>(result));
+  return arrays.momentum ? magnitude_of_largest : magnitude_of_largest * plan.unscale;
+}
+
+template <StepPower power, class T>
+double sum_of_powers(const StepPlan& plan, double largest_magnitude, const StepArrays& arrays) {
+  const FloatStep step = float_step(plan, {}, LoopRule::mirror, arrays.momentum != nullptr);
+  // Where q is small enough for 2^-q to be a float, the numbers are scaled by a power of two, exactly; what that
+  // lacks of the largest is a factor of the sum. General powers take the logarithm of the scale as a bias.
+  const double unit = arrays.momentum ? largest_magnitude : largest_magnitude / plan.unscale;
+  const Parts<double> parts = parts_from_one(unit);
+  const double log2_unit = parts.exponent + log(parts.mantissa) * log2_e;
+  const FloatExponent q =
+      float_exponent(plan.dual.value, plan.dual.rest, -(plan.dual.value + plan.dual.rest) * log2_unit);
+  // Of denormals 1/2^e is not a float: in two steps.
+  const double half = max(-74.0, min(63.0, parts.exponent));
+  const auto first = static_cast<float>(scale(1.0, -half));
+  const auto second = static_cast<float>(scale(1.0, half - parts.exponent));
+
+  HalfDoubles low{}, high{};
+  StepArrays reading = arrays;
+  reading.weights = reading.master = nullptr;
+  constexpr int batch = power == StepPower::general ? 8 : 1;
+  for_vectors<batch>(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
+    Floats d[count.value];
+    PowerStart start[count.value];
+    for (int v = 0; v < count.value; ++v) {
+      d[v] = magnitude(direction_at(p, i + v * float_lanes, step));
+      if constexpr (power == StepPower::general) start[v] = start_power<true>(d[v], q);
+    }
+    for (int v = 0; v < count.value; ++v) {
+      const Floats u = (d[v] * first) * second;
+      Floats term;
+      if constexpr (power == StepPower::two) {
+        term = u * u;
+      } else if constexpr (power == StepPower::three) {
+        term = u * square_root(u);
+      } else if constexpr (power == StepPower::three_halves) {
+        term = u * u * u;
+      } else if constexpr (power == StepPower::eleven_tenths) {
+        term = u * tenth_power(u);
+      } else {
+        term = finish_float(d[v], start[v]);
+      }
+      low += lower_doubles(term);
+      high += upper_doubles(term);
+    }
+  });
+  const double sum = reduce_add(low + high);
+  if constexpr (power == StepPower::general) return sum;
+  return sum * pow_abs(parts.mantissa, -(plan.dual.value + plan.dual.rest));
+}
+
+template <LoopRule rule, StepPower power, class T>
+constexpr StepLoops loops_of() {
+  return {update<rule, power, T>, fill_master<rule, power, T>};
+}
+
+template <class T>
+constexpr StepLoopTable table_of() {
+  return {
+      {{loops_of<LoopRule::mirror, StepPower::two, T>(), loops_of<LoopRule::mirror, StepPower::three, T>(),
+        loops_of<LoopRule::mirror, StepPower::three_halves, T>(),
+        loops_of<LoopRule::mirror, StepPower::eleven_tenths, T>(),
+        loops_of<LoopRule::mirror, StepPower::general, T>()},
+       {loops_of<LoopRule::steepest, StepPower::two, T>(),
+        loops_of<LoopRule::steepest, StepPower::three, T>(),
+        loops_of<LoopRule::steepest, StepPower::three_halves, T>(),
+        loops_of<LoopRule::steepest, StepPower::general, T>(),
+        loops_of<LoopRule::steepest, StepPower::general, T>()},
+       // p plays no part.
+       {loops_of<LoopRule::sign, StepPower::two, T>(), loops_of<LoopRule::sign, StepPower::two, T>(),
+        loops_of<LoopRule::sign, StepPower::two, T>(), loops_of<LoopRule::sign, StepPower::two, T>(),
+        loops_of<LoopRule::sign, StepPower::two, T>()}},
+      largest<T>,
+      {sum_of_powers<StepPower::two, T>, sum_of_powers<StepPower::three, T>,
+       sum_of_powers<StepPower::three_halves, T>, sum_of_powers<StepPower::eleven_tenths, T>,
+       sum_of_powers<StepPower::general, T>}};
+}
+
+}  // namespace
+
+const StepLoopTable step_loop_tables[] = {table_of<float>(), table_of<Brain>(), table_of<HalfFloat>()};
+
+}  // namespace attmirror::ATTMIRROR_ISA
