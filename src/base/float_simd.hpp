@@ -72,9 +72,7 @@ inline constexpr float float_infinity = __builtin_inff();
 
 // Square root, correctly rounded. (Full masks: see simd.hpp.)
 #if defined(ATTMIRROR_ISA_avx512)
-[[gnu::always_inline]] inline Floats square_root(Floats x) {
-  return Floats(_mm512_maskz_sqrt_ps(0xffff, x));
-}
+[[gnu::always_inline]] inline Floats square_root(Floats x) { return Floats(_mm512_maskz_sqrt_ps(0xffff, x)); }
 // The larger of two; b when either is NaN.
 [[gnu::always_inline]] inline Floats larger(Floats a, Floats b) {
   return Floats(_mm512_maskz_max_ps(0xffff, a, b));

@@ -120,7 +120,8 @@ template <StepPower power>
 
 // The mirror step of weights without a master: the image of w minus c d, with the sign that makes w positive.
 template <StepPower power>
-[[gnu::always_inline]] inline Floats step_image(Floats w, Floats direction, [[maybe_unused]] const PowerStart& start,
+[[gnu::always_inline]] inline Floats step_image(Floats w, Floats direction,
+                                                [[maybe_unused]] const PowerStart& start,
                                                 const FloatStep& step) {
   const Floats a = magnitude(w);
   const Floats d = flip(direction, sign_of(w));
@@ -157,8 +158,8 @@ template <StepPower power>
 
 // Of a result of that step, where the image may be no float: computed again. `d` is direction times the prescale.
 template <StepPower power>
-[[gnu::always_inline]] inline Floats checked_range(Floats next, Floats w, Floats y, Floats direction, Floats d,
-                                                   const FloatStep& step) {
+[[gnu::always_inline]] inline Floats checked_range(Floats next, Floats w, Floats y, Floats direction,
+                                                   Floats d, const FloatStep& step) {
   if (power == StepPower::general && !step.leaves_range) return next;
   // The larger term of the difference, by the difference itself and the step: |y| <= |y - t| + |t|.
   const Floats size = larger(magnitude(step.factor.c.head * d), magnitude(y));
@@ -194,8 +195,8 @@ template <StepPower power>
 }
 
 template <StepPower power>
-[[gnu::always_inline]] inline Floats steepest_step(Floats w, Floats direction, Floats d, const PowerStart& start,
-                                                   const FloatStep& step) {
+[[gnu::always_inline]] inline Floats steepest_step(Floats w, Floats direction, Floats d,
+                                                   const PowerStart& start, const FloatStep& step) {
   if constexpr (power == StepPower::two) {
     return next_image(w, d, step.keep, step);
   } else {

@@ -64,8 +64,8 @@ constexpr int batch_of(LoopRule rule, StepPower power) {
 
 // The step of `count` vectors from i on. Where d is 0 and nothing decays, nothing changes.
 template <LoopRule rule, StepPower power, bool has_master, bool has_momentum, class T, int count>
-[[gnu::always_inline]] inline void update_vectors(const Pointers<T>& p, std::ptrdiff_t i, const FloatStep& step,
-                                                  Count<count>) {
+[[gnu::always_inline]] inline void update_vectors(const Pointers<T>& p, std::ptrdiff_t i,
+                                                  const FloatStep& step, Count<count>) {
   PowerStart start[count];
   Floats y[count], along[count];
   const auto at = [=](int v) { return i + v * float_lanes; };
@@ -80,7 +80,8 @@ template <LoopRule rule, StepPower power, bool has_master, bool has_momentum, cl
 
   for (int v = 0; v < count; ++v) {
     if constexpr (has_momentum) {
-      const Direction next = direction(load_floats(p.gradient + at(v)), load_floats(p.momentum + at(v)), step);
+      const Direction next =
+          direction(load_floats(p.gradient + at(v)), load_floats(p.momentum + at(v)), step);
       store_floats(p.momentum + at(v), next.momentum);
       along[v] = next.d;
     }
@@ -250,31 +251,32 @@ double sum_of_powers(const StepPlan& plan, double largest_magnitude, const StepA
   StepArrays reading = arrays;
   reading.weights = reading.master = nullptr;
   constexpr int batch = power == StepPower::general ? 8 : 1;
-  for_vectors<batch>(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
-    Floats d[count.value];
-    PowerStart start[count.value];
-    for (int v = 0; v < count.value; ++v) {
-      d[v] = magnitude(direction_at(p, i + v * float_lanes, step));
-      if constexpr (power == StepPower::general) start[v] = start_power<true>(d[v], q);
-    }
-    for (int v = 0; v < count.value; ++v) {
-      const Floats u = (d[v] * first) * second;
-      Floats term;
-      if constexpr (power == StepPower::two) {
-        term = u * u;
-      } else if constexpr (power == StepPower::three) {
-        term = u * square_root(u);
-      } else if constexpr (power == StepPower::three_halves) {
-        term = u * u * u;
-      } else if constexpr (power == StepPower::eleven_tenths) {
-        term = u * tenth_power(u);
-      } else {
-        term = finish_float(d[v], start[v]);
-      }
-      low += lower_doubles(term);
-      high += upper_doubles(term);
-    }
-  });
+  for_vectors<batch>(pointers<T>(reading), arrays.size,
+                     [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
+                       Floats d[count.value];
+                       PowerStart start[count.value];
+                       for (int v = 0; v < count.value; ++v) {
+                         d[v] = magnitude(direction_at(p, i + v * float_lanes, step));
+                         if constexpr (power == StepPower::general) start[v] = start_power<true>(d[v], q);
+                       }
+                       for (int v = 0; v < count.value; ++v) {
+                         const Floats u = (d[v] * first) * second;
+                         Floats term;
+                         if constexpr (power == StepPower::two) {
+                           term = u * u;
+                         } else if constexpr (power == StepPower::three) {
+                           term = u * square_root(u);
+                         } else if constexpr (power == StepPower::three_halves) {
+                           term = u * u * u;
+                         } else if constexpr (power == StepPower::eleven_tenths) {
+                           term = u * tenth_power(u);
+                         } else {
+                           term = finish_float(d[v], start[v]);
+                         }
+                         low += lower_doubles(term);
+                         high += upper_doubles(term);
+                       }
+                     });
   const double sum = reduce_add(low + high);
   if constexpr (power == StepPower::general) return sum;
   return sum * pow_abs(parts.mantissa, -(plan.dual.value + plan.dual.rest));
