@@ -193,11 +193,12 @@ void run(const Settings& settings) {
         cases[c].seconds.push_back(seconds_of(settings, cases[c], steps[c]));
 
   const double sgd = median(cases.front().seconds);
-  std::printf("%-44s %10s %10s %8s %8s\n", "", "ms", "ns/param", "GB/s", "to SGD");
+  std::printf("%-44s %10s %10s %8s %8s %10s\n", "", "ms", "ns/param", "GB/s", "to SGD", "least ms");
   for (const Case& entry : cases) {
     const double seconds = median(entry.seconds), size = static_cast<double>(settings.parameters);
-    std::printf("%-44s %10.3f %10.3f %8.1f %8.2f\n", entry.name.c_str(), 1e3 * seconds, 1e9 * seconds / size,
-                entry.bytes * size / seconds / 1e9, seconds / sgd);
+    std::printf("%-44s %10.3f %10.3f %8.1f %8.2f %10.3f\n", entry.name.c_str(), 1e3 * seconds,
+                1e9 * seconds / size, entry.bytes * size / seconds / 1e9, seconds / sgd,
+                1e3 * *std::min_element(entry.seconds.begin(), entry.seconds.end()));
   }
 }
 

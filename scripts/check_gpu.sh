@@ -33,6 +33,7 @@ run() {
 if [[ $what != bench ]]; then
   run cuda_step_check build/device/bin/cuda_step_check
   run cuda_options_check build/device/bin/cuda_options_check
+  if [[ -x build/device/bin/optimizer_check ]]; then run optimizer_check build/device/bin/optimizer_check; fi
 fi
 if [[ $what != check ]]; then
   run cuda_step_bench build/device/bin/cuda_step_bench

@@ -34,9 +34,6 @@ struct StepBatch {
   std::vector<StepParameter> parameters;
 };
 
-// The number type of a parameter; throws Error (bad input) naming `where` for one that is none of ours.
-Element element_of(const ::at::Tensor& parameter, const std::string& where);
-
 // The type of masters and momentum for parameters of that type.
 ::at::ScalarType state_type(Element element);
 

@@ -145,7 +145,8 @@ TEST(MirrorDescent, FusedAndTensorStepsAgreeForAllTypes) {
           one.step();
           other.step();
         }
-        const double bound = 20 * t.unit * std::max(1.0, 1 / (p - 1));
+        const bool is_brief = t.type == at::kBFloat16 || t.type == at::kHalf;
+        const double bound = is_brief ? t.unit : 10 * t.unit * std::max(1.0, 1 / (p - 1));
         for (std::size_t i = 0; i < fused.size(); ++i)
           EXPECT_LT(distance(fused[i], plain[i]), bound) << t.type << " p " << p << " variant " << variant;
       }

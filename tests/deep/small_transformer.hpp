@@ -10,7 +10,7 @@ namespace attmirror::deep_tests {
 
 // The word after next follows from a word: one of two, at even odds. Predicting it takes a look at the word before.
 struct MadeUpLanguage {
-  static constexpr std::int64_t words = 16, length = 16, batch = 16;
+  static constexpr std::int64_t words = 16, length = 12, batch = 8;
   at::Generator generator = at::detail::createCPUGenerator(5);
   at::Tensor followers = at::randint(words, {words, 2}, generator, at::TensorOptions().dtype(at::kLong));
 

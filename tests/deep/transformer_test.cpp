@@ -31,7 +31,7 @@ TEST(SmallTransformer, InBfloat16TrainsAsInFloat32WithADualStateOnly) {
   struct Case {
     double p, lr;
   };
-  for (const Case& c : {Case{1.1, 0.03}, Case{2, 0.1}, Case{3, 0.01}}) {
+  for (const Case& c : {Case{1.1, 0.03}, Case{3, 0.01}}) {
     const double reference = trained_loss(c.p, c.lr, at::kFloat, am::MasterState::automatic);
     const double dual = trained_loss(c.p, c.lr, at::kBFloat16, am::MasterState::automatic);
     const double naive = trained_loss(c.p, c.lr, at::kBFloat16, am::MasterState::off);
