@@ -105,9 +105,10 @@ f_min = min((1 + mpf(j) / 32) * table[j][1] - 1 for j in range(32))
 f_max = max((1 + (mpf(j) + 1) / 32) * table[j][1] - 1 for j in range(32))
 print(f"  f from {float(f_min)} to {float(f_max)}")
 mp.prec = 400
-show("log2 of floats: log2(1 + f) / f",
-     *remez(lambda f: log(1 + f, 2) / f if abs(f) > small else (1 - f / 2) / log(mpf(2)), lambda f: abs(f) + mpf("1e-9"),
-            f_min, f_max, 3))
+for degree in (3, 2):
+    show(f"log2 of floats: log2(1 + f) / f, degree {degree}",
+         *remez(lambda f: log(1 + f, 2) / f if abs(f) > small else (1 - f / 2) / log(mpf(2)),
+                lambda f: abs(f) + mpf("1e-9"), f_min, f_max, degree))
 show("exp2 of floats: (2^h - 1) / h",
      *remez(lambda h: (mpf(2)**h - 1) / h if abs(h) > small else log(mpf(2)), lambda h: abs(h) + mpf("1e-9"),
             -mpf("1.003") / 32, mpf("1.003") / 32, 2))

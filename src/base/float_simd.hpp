@@ -106,22 +106,12 @@ inline constexpr float float_infinity = __builtin_inff();
 #endif
 }
 
-// x, or the largest finite number where x is infinite: a small factor may be 0, and 0 times infinity is not a number.
-[[gnu::always_inline]] inline Floats not_infinite(Floats x) {
-#if defined(ATTMIRROR_ISA_avx512)
-  constexpr int smaller_magnitude_sign_of_first = 0x2;
-  return Floats(_mm512_maskz_range_ps(0xffff, x, spread(__FLT_MAX__), smaller_magnitude_sign_of_first));
-#else
-  const Floats largest = bit_cast<Floats>(bit_cast<Words>(spread(__FLT_MAX__)) | sign_of(x));
-  return magnitude(x) == float_infinity ? largest : x;
-#endif
-}
-
 // Of x >= 0: x itself where it is 0, infinite or NaN, `other` elsewhere.
 [[gnu::always_inline]] inline Floats unless_special(Floats x, Floats other) {
 #if defined(ATTMIRROR_ISA_avx512)
-  constexpr int zero_infinite_or_nan = 0x9f;
-  return Floats(_mm512_mask_blend_ps(_mm512_fpclass_ps_mask(x, zero_infinite_or_nan), other, x));
+  // By the class of x, four bits each: NaNs become quiet, zero and the infinities are copied.
+  constexpr int nan_zero_or_infinite = 0x00110122;
+  return Floats(_mm512_fixupimm_ps(other, x, _mm512_set1_epi32(nan_zero_or_infinite), 0));
 #else
   return ((x > 0.0f) & (x < float_infinity)) ? other : x;
 #endif

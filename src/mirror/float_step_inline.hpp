@@ -26,18 +26,22 @@ struct FloatSum {
   return {head, static_cast<float>((value - head) + rest)};
 }
 
-// factor = prescale c with c near 1 and prescale a power of two: 1/||d|| of tiny gradients is not a float, d/||d|| is.
+// factor = prescale c with c near 1 and prescale a power of two: 1/||d|| of tiny gradients is not a float, d/||d|| is. The
+// two parts of c are positive, so that where d is infinite both their products are, of one sign, and no NaN comes of them.
 struct FloatFactor {
   float prescale;
+  float nearest;  // c as one float
   FloatSum c;
 };
 [[gnu::always_inline]] inline FloatFactor float_factor(double factor) {
-  if (!(factor > 0) || factor == infinity) return {static_cast<float>(factor), {1, 0}};  // 0 or NaN
-  if (factor > 0x1p-60 && factor < 0x1p60) return {1, float_sum(factor)};
-  double exponent = parts_from_one(factor).exponent;
-  exponent = exponent > 127 ? 127 : exponent < -126 ? -126 : exponent;
-  const double power = scale(1.0, exponent);
-  return {static_cast<float>(power), float_sum(factor / power)};
+  if (!(factor > 0) || factor == infinity) return {static_cast<float>(factor), 1, {1, 0x1p-60f}};  // 0 or NaN
+  double power = 1;
+  if (factor <= 0x1p-60 || factor >= 0x1p60)
+    power = scale(1.0, max(-126.0, min(127.0, parts_from_one(factor).exponent)));
+  const double c = factor / power;
+  const auto nearest = static_cast<float>(c);
+  const float below = nearest >= c ? bit_cast<float>(bit_cast<std::int32_t>(nearest) - 1) : nearest;
+  return {static_cast<float>(power), nearest, {below, static_cast<float>(c - below)}};
 }
 
 struct FloatStep {
@@ -113,8 +117,8 @@ template <StepPower power>
 [[gnu::always_inline]] inline Floats next_image(Floats y, Floats d, const FloatSum& keep,
                                                 const FloatStep& step) {
   const FloatSum& c = step.factor.c;
-  if (!step.decays) return minus_fused(spread(c.head), d, y);
-  const Floats small = minus_fused(spread(c.tail), not_infinite(d), keep.tail * y);
+  if (!step.decays) return minus_fused(spread(step.factor.nearest), d, y);
+  const Floats small = minus_fused(spread(c.tail), d, keep.tail * y);
   return fused(spread(keep.head), y, minus_fused(spread(c.head), d, small));
 }
 
@@ -127,7 +131,7 @@ template <StepPower power>
   const Floats d = flip(direction, sign_of(w));
   const FloatSum& c = step.factor.c;
   const FloatSum& keep = step.keep_image;
-  const Floats tail_of_step = c.tail * not_infinite(d);
+  const Floats tail_of_step = c.tail * d;
   if constexpr (power == StepPower::three) {
     const Floats minus_step = minus_fused(spread(c.head), d, -tail_of_step);
     if (!step.decays) return fused(a, a, minus_step);
@@ -135,21 +139,27 @@ template <StepPower power>
     const Floats rest = rough_fused(spread(keep.tail), y, keep.head * fused(a, a, -y));
     return fused(spread(keep.head), y, minus_fused(spread(c.head), d, rest - tail_of_step));
   } else {
-    Floats head, tail;
+    // y = head unit + (tail unit - the tail of the step); the first product is exact.
+    Floats head, tail, unit;
     if constexpr (power == StepPower::three_halves) {
       head = square_root(a);
       tail = Floats{};
+      unit = spread(1.0f);
     } else {
       const FloatPower image = finish_power(start);
-      head = scale_by_sixteenths(image.head, image.shifted);
-      tail = scale_by_sixteenths(image.tail, image.shifted);
+      head = image.head;
+      tail = image.tail;
+      unit = scale_by_sixteenths(spread(1.0f), image.shifted);
     }
     Floats y;
     if (step.decays) {
-      const Floats rest = rough_fused(spread(keep.tail), head, keep.head * tail);
-      y = fused(spread(keep.head), head, rest - tail_of_step);
+      const Floats whole = head * unit;
+      const Floats rest = rough_fused(spread(keep.tail), whole, keep.head * (tail * unit));
+      y = fused(spread(keep.head), whole, rest - tail_of_step);
+    } else if constexpr (power == StepPower::three_halves) {
+      y = head - tail_of_step;
     } else {
-      y = head + (tail - tail_of_step);
+      y = rough_fused(head, unit, rough_fused(tail, unit, -tail_of_step));
     }
     if constexpr (power != StepPower::three_halves) y = unless_special(a, y);
     return minus_fused(spread(c.head), d, y);
@@ -182,7 +192,7 @@ template <StepPower power>
   const FloatSum& c = step.factor.c;
   if constexpr (power == StepPower::three) {
     const Floats a = magnitude(d);
-    return step.root_scale * square_root(fused(spread(c.head), a, c.tail * not_infinite(a)));
+    return step.root_scale * square_root(fused(spread(c.head), a, c.tail * a));
   } else if constexpr (power == StepPower::three_halves) {
     const Floats a = magnitude(d);
     const Floats root = c.head * a;
@@ -207,7 +217,7 @@ template <StepPower power>
 }
 
 [[gnu::always_inline]] inline Floats sign_step(Floats w, Floats direction, const FloatStep& step) {
-  const Floats length = flip(spread(step.factor.c.head * step.factor.prescale), sign_of(direction));
+  const Floats length = flip(spread(step.factor.nearest * step.factor.prescale), sign_of(direction));
   const Floats t = direction == 0.0f ? Floats{} : direction == direction ? length : direction;
   if (!step.decays) return w - t;
   return fused(spread(step.keep.head), w, step.keep.tail * w - t);

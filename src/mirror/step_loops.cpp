@@ -13,16 +13,22 @@ using namespace kernels;
 
 namespace {
 
-FloatStep float_step(const StepPlan& plan, const StepFactors& factors, LoopRule rule, bool has_momentum) {
+// The last power of a step without a master is followed by nothing: its error is one of the image.
+FloatStep float_step(const StepPlan& plan, const StepFactors& factors, LoopRule rule,
+                     const StepArrays& arrays) {
+  const bool has_momentum = arrays.momentum != nullptr;
+  const auto length = [](double exponent) { return exponent <= 1 ? LogSeries::brief : LogSeries::full; };
+  const bool is_last = rule == LoopRule::mirror && arrays.master == nullptr;
   FloatStep step;
   step.factor = float_factor(factors.factor);
   step.keep = float_sum(plan.keep);
   step.keep_image = float_sum(plan.keep_image);
   step.decays = plan.keep != 1;
   step.leaves_range = plan.map.value > 1;
-  step.map = float_exponent(plan.map.value, plan.map.rest, 0);
+  step.map = float_exponent(plan.map.value, plan.map.rest, 0, length(plan.map.value));
   step.inverse = float_exponent(plan.inverse.value, plan.inverse.rest,
-                                rule == LoopRule::steepest ? factors.log2_step : 0);
+                                rule == LoopRule::steepest ? factors.log2_step : 0,
+                                is_last ? LogSeries::brief : length(plan.inverse.value));
   step.unscale = has_momentum ? static_cast<float>(plan.unscale) : 1;
   step.momentum = static_cast<float>(plan.momentum);
   step.nesterov = plan.nesterov;
@@ -57,6 +63,26 @@ template <int count>
 struct Count {
   static constexpr int value = count;
 };
+// Room for one T per vector, in a way that compilers do not know how much: they would unroll the loops over it, and eight
+// copies of a power have no room for their constants in registers.
+template <class T, int count>
+class Batch {
+ public:
+  [[gnu::always_inline]] Batch() : items_(room_) {
+    if constexpr (count > 1) asm("" : "+r"(items_));
+  }
+  [[gnu::always_inline]] T& operator[](int i) { return items_[i]; }
+
+ private:
+  T room_[count];
+  T* items_;
+};
+template <int count>
+[[gnu::always_inline]] inline int loop_count() {
+  int result = count;
+  if constexpr (count > 1) asm("" : "+r"(result));
+  return result;
+}
 constexpr int batch_of(LoopRule rule, StepPower power) {
   const bool halves = rule == LoopRule::mirror ? has_general_map(power) : has_general_inverse(power);
   return halves ? 8 : 1;
@@ -66,53 +92,55 @@ constexpr int batch_of(LoopRule rule, StepPower power) {
 template <LoopRule rule, StepPower power, bool has_master, bool has_momentum, class T, int count>
 [[gnu::always_inline]] inline void update_vectors(const Pointers<T>& p, std::ptrdiff_t i,
                                                   const FloatStep& step, Count<count>) {
-  PowerStart start[count];
-  Floats y[count], along[count];
+  Batch<PowerStart, count> start;
+  Batch<Floats, count> y, along, scaled;
   const auto at = [=](int v) { return i + v * float_lanes; };
   const auto weight_at = [&](int v) { return load_floats(p.weights + at(v)); };
   const auto state_at = [&](int v) { return has_master ? load_floats(p.master + at(v)) : weight_at(v); };
   const auto direction_at = [&](int v) { return has_momentum ? along[v] : load_floats(p.gradient + at(v)); };
-  const auto scaled_at = [&](int v) { return direction_at(v) * step.factor.prescale; };
   const auto store_weight = [&](int v, Floats next, Floats decayed) {
     const Floats stay = step.decays ? decayed : weight_at(v);
-    store_floats(p.weights + at(v), scaled_at(v) == 0.0f ? stay : next);
+    store_floats(p.weights + at(v), scaled[v] == 0.0f ? stay : next);
   };
 
-  for (int v = 0; v < count; ++v) {
+  for (int v = 0; v < loop_count<count>(); ++v) {
     if constexpr (has_momentum) {
       const Direction next =
           direction(load_floats(p.gradient + at(v)), load_floats(p.momentum + at(v)), step);
       store_floats(p.momentum + at(v), next.momentum);
       along[v] = next.d;
     }
+    scaled[v] = direction_at(v);
+    if (step.factor.prescale != 1) scaled[v] *= step.factor.prescale;
     if constexpr (rule == LoopRule::mirror && !has_master) start[v] = start_image<power>(weight_at(v), step);
     if constexpr (rule == LoopRule::steepest) start[v] = start_length<power>(direction_at(v), step);
   }
 
   if constexpr (rule == LoopRule::mirror && !has_master && power != StepPower::two) {
-    for (int v = 0; v < count; ++v) y[v] = step_image<power>(weight_at(v), scaled_at(v), start[v], step);
-    for (int v = 0; v < count; ++v) start[v] = start_weight<power>(y[v], step);
-    for (int v = 0; v < count; ++v) {
+    for (int v = 0; v < loop_count<count>(); ++v)
+      y[v] = step_image<power>(weight_at(v), scaled[v], start[v], step);
+    for (int v = 0; v < loop_count<count>(); ++v) start[v] = start_weight<power>(y[v], step);
+    for (int v = 0; v < loop_count<count>(); ++v) {
       const Floats w = weight_at(v);
       Floats next = flip(finish_weight<power>(y[v], start[v]), sign_of(w));
       if constexpr (power == StepPower::three || power == StepPower::general)
-        next = checked_range<power>(next, w, y[v], direction_at(v), scaled_at(v), step);
+        next = checked_range<power>(next, w, y[v], direction_at(v), scaled[v], step);
       store_weight(v, next, times(step.keep, w));
     }
     return;
   }
 
-  for (int v = 0; v < count; ++v) {
+  for (int v = 0; v < loop_count<count>(); ++v) {
     const Floats state = state_at(v);
     if constexpr (rule == LoopRule::mirror)
-      y[v] = next_image(state, scaled_at(v), step.keep_image, step);
+      y[v] = next_image(state, scaled[v], step.keep_image, step);
     else if constexpr (rule == LoopRule::steepest)
-      y[v] = steepest_step<power>(state, direction_at(v), scaled_at(v), start[v], step);
+      y[v] = steepest_step<power>(state, direction_at(v), scaled[v], start[v], step);
     else
       y[v] = sign_step(state, direction_at(v), step);
     if constexpr (has_master) {
       const Floats stay = step.decays ? y[v] : state;
-      y[v] = scaled_at(v) == 0.0f ? stay : y[v];
+      y[v] = scaled[v] == 0.0f ? stay : y[v];
       store_floats(p.master + at(v), y[v]);
       if constexpr (rule == LoopRule::mirror) start[v] = start_weight<power>(y[v], step);
     } else {
@@ -120,7 +148,7 @@ template <LoopRule rule, StepPower power, bool has_master, bool has_momentum, cl
     }
   }
   if constexpr (has_master) {
-    for (int v = 0; v < count; ++v) {
+    for (int v = 0; v < loop_count<count>(); ++v) {
       const Floats weight = rule == LoopRule::mirror ? finish_weight<power>(y[v], start[v]) : y[v];
       store_weight(v, weight, weight);
     }
@@ -182,7 +210,7 @@ void update_with(const FloatStep& step, const StepArrays& arrays) {
 template <LoopRule rule, StepPower power, class T>
 void update(const StepPlan& plan, const StepFactors& factors, const StepArrays& arrays) {
   const bool has_momentum = arrays.momentum != nullptr;
-  FloatStep step = float_step(plan, factors, rule, has_momentum);
+  FloatStep step = float_step(plan, factors, rule, arrays);
   if (rule == LoopRule::steepest && power == StepPower::three) {
     // The radicand, at most rate^2, is brought to the upper end of the range of floats.
     const double exponent = parts_from_one(max(plan.rate, 0x1p-500)).exponent;
@@ -200,7 +228,7 @@ void update(const StepPlan& plan, const StepFactors& factors, const StepArrays& 
 
 template <LoopRule rule, StepPower power, class T>
 void fill_master(const StepPlan& plan, const StepArrays& arrays) {
-  const FloatStep step = float_step(plan, {}, rule, false);
+  const FloatStep step = float_step(plan, {}, rule, arrays);
   for_vectors<1>(pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
     const Floats w = load_floats(p.weights + i);
     store_floats(p.master + i,
@@ -218,7 +246,7 @@ template <class T>
 // Magnitudes of floats are ordered as their bits are; infinities and NaN come last.
 template <class T>
 double largest(const StepPlan& plan, const StepArrays& arrays) {
-  const FloatStep step = float_step(plan, {}, LoopRule::mirror, arrays.momentum != nullptr);
+  const FloatStep step = float_step(plan, {}, LoopRule::mirror, arrays);
   Ints top{};
   StepArrays reading = arrays;
   reading.weights = reading.master = nullptr;
@@ -234,14 +262,14 @@ double largest(const StepPlan& plan, const StepArrays& arrays) {
 
 template <StepPower power, class T>
 double sum_of_powers(const StepPlan& plan, double largest_magnitude, const StepArrays& arrays) {
-  const FloatStep step = float_step(plan, {}, LoopRule::mirror, arrays.momentum != nullptr);
+  const FloatStep step = float_step(plan, {}, LoopRule::mirror, arrays);
   // Where q is small enough for 2^-q to be a float, the numbers are scaled by a power of two, exactly; what that
   // lacks of the largest is a factor of the sum. General powers take the logarithm of the scale as a bias.
   const double unit = arrays.momentum ? largest_magnitude : largest_magnitude / plan.unscale;
   const Parts<double> parts = parts_from_one(unit);
   const double log2_unit = parts.exponent + log(parts.mantissa) * log2_e;
-  const FloatExponent q =
-      float_exponent(plan.dual.value, plan.dual.rest, -(plan.dual.value + plan.dual.rest) * log2_unit);
+  const FloatExponent q = float_exponent(plan.dual.value, plan.dual.rest,
+                                         -(plan.dual.value + plan.dual.rest) * log2_unit, LogSeries::full);
   // Of denormals 1/2^e is not a float: in two steps.
   const double half = max(-74.0, min(63.0, parts.exponent));
   const auto first = static_cast<float>(scale(1.0, -half));
@@ -253,13 +281,13 @@ double sum_of_powers(const StepPlan& plan, double largest_magnitude, const StepA
   constexpr int batch = power == StepPower::general ? 8 : 1;
   for_vectors<batch>(pointers<T>(reading), arrays.size,
                      [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
-                       Floats d[count.value];
-                       PowerStart start[count.value];
-                       for (int v = 0; v < count.value; ++v) {
+                       Batch<Floats, count.value> d;
+                       Batch<PowerStart, count.value> start;
+                       for (int v = 0; v < loop_count<count.value>(); ++v) {
                          d[v] = magnitude(direction_at(p, i + v * float_lanes, step));
                          if constexpr (power == StepPower::general) start[v] = start_power<true>(d[v], q);
                        }
-                       for (int v = 0; v < count.value; ++v) {
+                       for (int v = 0; v < loop_count<count.value>(); ++v) {
                          const Floats u = (d[v] * first) * second;
                          Floats term;
                          if constexpr (power == StepPower::two) {
