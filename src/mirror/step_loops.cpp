@@ -52,8 +52,9 @@ struct Direction {
 }
 
 // How many vectors are done at a time: many where there are general powers, whose halves take turns, one elsewhere.
-constexpr int batch_of(LoopRule rule, StepPower power) {
-  const bool halves = rule == LoopRule::mirror ? has_general_map(power) : has_general_inverse(power);
+constexpr int batch_of(LoopRule rule, StepPower power, bool has_master) {
+  const bool maps = rule == LoopRule::mirror && !has_master;
+  const bool halves = maps ? has_general_map(power) : has_general_inverse(power);
   return halves ? 16 : 1;
 }
 
@@ -165,7 +166,7 @@ void update_with(const FloatStep& step, const StepArrays& arrays) {
     in_buffers(all, done, part, body);
     done += part;
   }
-  for_vectors<batch_of(rule, power)>(all, i, arrays.size, body);
+  for_vectors<batch_of(rule, power, has_master)>(all, i, arrays.size, body);
 }
 
 template <LoopRule rule, StepPower power, class T>
