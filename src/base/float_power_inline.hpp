@@ -82,32 +82,46 @@ struct FloatParts {
 #endif
 }
 
-// A power on its way: s log2 x = n + h, with n in the low bits of `shifted`. It is two functions, so that a loop over
-// several vectors can do the first for all of them before the second: a processor looks ahead by about a hundred
-// instructions, and in one power nearly every one waits for the one before.
+// A power on its way: s log2 |x| = n + h, with n in the low bits of `shifted`.
 struct PowerStart {
   Floats h, shifted;
 };
 
-// Of finite x > 0; anything for other x. `biased` says whether the exponent has a bias.
-template <bool biased>
-[[gnu::always_inline]] inline PowerStart start_power(Floats x, const FloatExponent& s) {
-  const FloatParts parts = float_parts(x);
-  const Words row = bit_cast<Words>(parts.mantissa) >> 18;
-  const Floats f = fused(parts.mantissa, look_up(log2_inverse, row), spread(-1.0f));
-  const Floats whole = parts.exponent + look_up(log2_offset, row);  // exact
-
-  const Floats log2_x = rough_fused(f, spread(static_cast<float>(log2_series[0])), whole);
-  const Floats shifted = rough_fused(spread(s.head), log2_x, spread(biased ? s.shifter : sixteenth_shifter));
-  const Floats n = shifted - (biased ? s.shifter : sixteenth_shifter);
-  Floats start = fused(spread(s.head), whole, -n);
-  if constexpr (biased) start = start + s.bias_rest;
-  start = fused(f, spread(s.series[0]), rough_fused(spread(s.tail), whole, start));
-  Floats rest = spread(s.series[2]);
-  if (s.length == LogSeries::full) rest = rough_fused(f, spread(s.series[3]), rest);
-  rest = rough_fused(f, rest, spread(s.series[1]));
-  rest = rough_fused(f, rest, spread(s.series_tail));
-  return {rough_fused(f, rest, start), shifted};
+// Of several x at once, finite and not 0 (anything for others). In one power nearly every instruction waits for the one
+// before; so each is done for all x before the next. `biased` says whether the exponent has a bias.
+template <bool biased, int count>
+[[gnu::always_inline]] inline void start_powers(const Floats (&x)[count], const FloatExponent& s,
+                                                PowerStart (&start)[count]) {
+  Floats f[count], whole[count], rest[count];
+  for (int k = 0; k < count; ++k) {
+    const FloatParts parts = float_parts(magnitude(x[k]));
+    f[k] = parts.mantissa;
+    whole[k] = parts.exponent;
+  }
+  for (int k = 0; k < count; ++k) {
+    const Words row = bit_cast<Words>(f[k]) >> 18;
+    f[k] = fused(f[k], look_up(log2_inverse, row), spread(-1.0f));
+    whole[k] = whole[k] + look_up(log2_offset, row);  // exact
+  }
+  for (int k = 0; k < count; ++k)
+    start[k].shifted = rough_fused(f[k], spread(static_cast<float>(log2_series[0])), whole[k]);
+  for (int k = 0; k < count; ++k)
+    start[k].shifted =
+        rough_fused(spread(s.head), start[k].shifted, spread(biased ? s.shifter : sixteenth_shifter));
+  for (int k = 0; k < count; ++k) {
+    rest[k] = spread(s.series[2]);
+    if (s.length == LogSeries::full) rest[k] = rough_fused(f[k], spread(s.series[3]), rest[k]);
+  }
+  for (int k = 0; k < count; ++k) start[k].h = start[k].shifted - (biased ? s.shifter : sixteenth_shifter);
+  for (int k = 0; k < count; ++k) rest[k] = rough_fused(f[k], rest[k], spread(s.series[1]));
+  for (int k = 0; k < count; ++k) start[k].h = fused(spread(s.head), whole[k], -start[k].h);
+  for (int k = 0; k < count; ++k) rest[k] = rough_fused(f[k], rest[k], spread(s.series_tail));
+  for (int k = 0; k < count; ++k) {
+    if constexpr (biased) start[k].h = start[k].h + s.bias_rest;
+    start[k].h = rough_fused(spread(s.tail), whole[k], start[k].h);
+  }
+  for (int k = 0; k < count; ++k) start[k].h = fused(f[k], spread(s.series[0]), start[k].h);
+  for (int k = 0; k < count; ++k) start[k].h = rough_fused(f[k], rest[k], start[k].h);
 }
 
 // (head + tail) 2^floor(shifted - sixteenth_shifter)

@@ -11,7 +11,8 @@ using namespace kernels;
 namespace {
 
 struct DoubleStep {
-  double factor, keep, keep_image;
+  double factor, moving;  // moving: 1, or 0 where the factor is
+  double keep, keep_image;
   bool decays;
   double unscale, momentum;
   bool nesterov;
@@ -23,6 +24,7 @@ struct DoubleStep {
 
 DoubleStep double_step(const StepPlan& plan, const StepFactors& factors, bool has_momentum) {
   return {factors.factor,
+          factors.factor > 0 ? 1.0 : factors.factor,
           plan.keep,
           plan.keep_image,
           plan.keep != 1,
@@ -120,7 +122,7 @@ template <LoopRule rule, StepPower power, bool has_master, bool has_momentum>
     store(p.momentum + i, next.momentum);
     d = next.d;
   }
-  const auto still = d * step.factor == 0.0;
+  const auto still = d * step.moving == 0.0;
   const Wide w = load<Wide>(p.weights + i);
   const Wide state = has_master ? load<Wide>(p.master + i) : w;
 

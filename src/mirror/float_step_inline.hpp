@@ -17,17 +17,19 @@ using kernels::StepPower;
 
 namespace {
 
-// A number as a sum of two floats.
+// A number as a sum of two positive floats: where they multiply an infinity both products are infinite, of one sign, and
+// no NaN comes of them.
 struct FloatSum {
   float head, tail;
 };
-[[gnu::always_inline]] inline FloatSum float_sum(double value, double rest = 0) {
-  const auto head = static_cast<float>(value);
-  return {head, static_cast<float>((value - head) + rest)};
+[[gnu::always_inline]] inline FloatSum float_sum(double x) {
+  const auto nearest = static_cast<float>(x);
+  if (!(nearest > 0x1p-100f)) return {nearest, 0};
+  const float below = nearest >= x ? bit_cast<float>(bit_cast<std::int32_t>(nearest) - 1) : nearest;
+  return {below, static_cast<float>(x - below)};
 }
 
-// factor = prescale c with c near 1 and prescale a power of two: 1/||d|| of tiny gradients is not a float, d/||d|| is. The
-// two parts of c are positive, so that where d is infinite both their products are, of one sign, and no NaN comes of them.
+// factor = prescale c with c near 1 and prescale a power of two: 1/||d|| of tiny gradients is not a float, d/||d|| is.
 struct FloatFactor {
   float prescale;
   float nearest;  // c as one float
@@ -39,9 +41,7 @@ struct FloatFactor {
   if (factor <= 0x1p-60 || factor >= 0x1p60)
     power = scale(1.0, max(-126.0, min(127.0, parts_from_one(factor).exponent)));
   const double c = factor / power;
-  const auto nearest = static_cast<float>(c);
-  const float below = nearest >= c ? bit_cast<float>(bit_cast<std::int32_t>(nearest) - 1) : nearest;
-  return {static_cast<float>(power), nearest, {below, static_cast<float>(c - below)}};
+  return {static_cast<float>(power), static_cast<float>(c), float_sum(c)};
 }
 
 struct FloatStep {
@@ -85,10 +85,10 @@ constexpr bool has_general_map(StepPower power) {
 constexpr bool has_general_inverse(StepPower power) { return power == StepPower::general; }
 
 // The halves of |w|^{p-1} and |y|^{1/(p-1)} with the sign of w or y.
-template <StepPower power>
-[[gnu::always_inline]] inline PowerStart start_image(Floats w, const FloatStep& step) {
-  if constexpr (has_general_map(power)) return start_power<false>(magnitude(w), step.map);
-  return {Floats{}, Floats{}};
+template <StepPower power, int count>
+[[gnu::always_inline]] inline void start_images(const Floats (&w)[count], const FloatStep& step,
+                                                PowerStart (&start)[count]) {
+  if constexpr (has_general_map(power)) start_powers<false>(w, step.map, start);
 }
 template <StepPower power>
 [[gnu::always_inline]] inline Floats finish_image(Floats w, [[maybe_unused]] const PowerStart& start) {
@@ -98,10 +98,10 @@ template <StepPower power>
   if constexpr (power == StepPower::three_halves) return flip(square_root(a), sign_of(w));
   return flip(finish_float(a, start), sign_of(w));
 }
-template <StepPower power>
-[[gnu::always_inline]] inline PowerStart start_weight(Floats y, const FloatStep& step) {
-  if constexpr (has_general_inverse(power)) return start_power<false>(magnitude(y), step.inverse);
-  return {Floats{}, Floats{}};
+template <StepPower power, int count>
+[[gnu::always_inline]] inline void start_weights(const Floats (&y)[count], const FloatStep& step,
+                                                 PowerStart (&start)[count]) {
+  if constexpr (has_general_inverse(power)) start_powers<false>(y, step.inverse, start);
 }
 template <StepPower power>
 [[gnu::always_inline]] inline Floats finish_weight(Floats y, [[maybe_unused]] const PowerStart& start) {
@@ -180,10 +180,10 @@ template <StepPower power>
 }
 
 // The steepest step: c |d|^r with all constants inside the power, and the sign of d.
-template <StepPower power>
-[[gnu::always_inline]] inline PowerStart start_length(Floats direction, const FloatStep& step) {
-  if constexpr (has_general_inverse(power)) return start_power<true>(magnitude(direction), step.inverse);
-  return {Floats{}, Floats{}};
+template <StepPower power, int count>
+[[gnu::always_inline]] inline void start_lengths(const Floats (&direction)[count], const FloatStep& step,
+                                                 PowerStart (&start)[count]) {
+  if constexpr (has_general_inverse(power)) start_powers<true>(direction, step.inverse, start);
 }
 template <StepPower power>
 [[gnu::always_inline]] inline Floats finish_length(Floats direction, Floats d,

@@ -6,6 +6,7 @@
 #include "mirror/step_loops.hpp"
 
 #include "mirror/float_step_inline.hpp"
+#include "mirror/step_vectors_inline.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 
@@ -50,161 +51,122 @@ struct Direction {
   return {step.nesterov ? fused(spread(step.momentum), m, d) : m, m};
 }
 
-template <class T>
-struct Pointers {
-  T* weights;
-  const T* gradient;
-  float* master;
-  float* momentum;
-};
-
-// Several vectors at a time where powers come in two halves, one elsewhere.
-template <int count>
-struct Count {
-  static constexpr int value = count;
-};
-// Room for one T per vector, in a way that compilers do not know how much: they would unroll the loops over it, and eight
-// copies of a power have no room for their constants in registers.
-template <class T, int count>
-class Batch {
- public:
-  [[gnu::always_inline]] Batch() : items_(room_) {
-    if constexpr (count > 1) asm("" : "+r"(items_));
-  }
-  [[gnu::always_inline]] T& operator[](int i) { return items_[i]; }
-
- private:
-  T room_[count];
-  T* items_;
-};
-template <int count>
-[[gnu::always_inline]] inline int loop_count() {
-  int result = count;
-  if constexpr (count > 1) asm("" : "+r"(result));
-  return result;
-}
-constexpr int batch_of(LoopRule rule, StepPower power) {
-  const bool halves = rule == LoopRule::mirror ? has_general_map(power) : has_general_inverse(power);
-  return halves ? 8 : 1;
+// How many vectors are done at a time: many where there are general powers, whose halves take turns, one elsewhere.
+constexpr int batch_of(LoopRule rule, StepPower power, bool has_master) {
+  const bool maps = rule == LoopRule::mirror && !has_master;
+  const bool halves = maps ? has_general_map(power) : has_general_inverse(power);
+  return halves ? 16 : 1;
 }
 
 // The step of `count` vectors from i on. Where d is 0 and nothing decays, nothing changes.
 template <LoopRule rule, StepPower power, bool has_master, bool has_momentum, class T, int count>
 [[gnu::always_inline]] inline void update_vectors(const Pointers<T>& p, std::ptrdiff_t i,
                                                   const FloatStep& step, Count<count>) {
-  Batch<PowerStart, count> start;
-  Batch<Floats, count> y, along, scaled;
+  constexpr int n = group<count>;
+  Batch<PowerStart, count> starts;
+  Batch<Floats, count> ys, directions;
   const auto at = [=](int v) { return i + v * float_lanes; };
   const auto weight_at = [&](int v) { return load_floats(p.weights + at(v)); };
   const auto state_at = [&](int v) { return has_master ? load_floats(p.master + at(v)) : weight_at(v); };
-  const auto direction_at = [&](int v) { return has_momentum ? along[v] : load_floats(p.gradient + at(v)); };
+  const auto direction_at = [&](int v) {
+    return has_momentum ? directions[v] : load_floats(p.gradient + at(v));
+  };
+  const auto scaled_at = [&](int v) {
+    const Floats d = direction_at(v);
+    return step.factor.prescale == 1 ? d : d * step.factor.prescale;
+  };
   const auto store_weight = [&](int v, Floats next, Floats decayed) {
     const Floats stay = step.decays ? decayed : weight_at(v);
-    store_floats(p.weights + at(v), scaled[v] == 0.0f ? stay : next);
+    store_floats(p.weights + at(v), scaled_at(v) == 0.0f ? stay : next);
   };
 
-  for (int v = 0; v < loop_count<count>(); ++v) {
-    if constexpr (has_momentum) {
-      const Direction next =
-          direction(load_floats(p.gradient + at(v)), load_floats(p.momentum + at(v)), step);
-      store_floats(p.momentum + at(v), next.momentum);
-      along[v] = next.d;
+  for_groups<count>([&](int first) {
+    Floats argument[n];
+    PowerStart start[n];
+    for (int k = 0; k < n; ++k) {
+      const int v = first + k;
+      if constexpr (has_momentum) {
+        const Direction next =
+            direction(load_floats(p.gradient + at(v)), load_floats(p.momentum + at(v)), step);
+        store_floats(p.momentum + at(v), next.momentum);
+        directions[v] = next.d;
+      }
+      argument[k] = rule == LoopRule::steepest ? direction_at(v) : weight_at(v);
     }
-    scaled[v] = direction_at(v);
-    if (step.factor.prescale != 1) scaled[v] *= step.factor.prescale;
-    if constexpr (rule == LoopRule::mirror && !has_master) start[v] = start_image<power>(weight_at(v), step);
-    if constexpr (rule == LoopRule::steepest) start[v] = start_length<power>(direction_at(v), step);
-  }
+    if constexpr (rule == LoopRule::mirror && !has_master) start_images<power>(argument, step, start);
+    if constexpr (rule == LoopRule::steepest) start_lengths<power>(argument, step, start);
+    for (int k = 0; k < n; ++k) starts[first + k] = start[k];
+  });
 
-  if constexpr (rule == LoopRule::mirror && !has_master && power != StepPower::two) {
-    for (int v = 0; v < loop_count<count>(); ++v)
-      y[v] = step_image<power>(weight_at(v), scaled[v], start[v], step);
-    for (int v = 0; v < loop_count<count>(); ++v) start[v] = start_weight<power>(y[v], step);
-    for (int v = 0; v < loop_count<count>(); ++v) {
-      const Floats w = weight_at(v);
-      Floats next = flip(finish_weight<power>(y[v], start[v]), sign_of(w));
-      if constexpr (power == StepPower::three || power == StepPower::general)
-        next = checked_range<power>(next, w, y[v], direction_at(v), scaled[v], step);
-      store_weight(v, next, times(step.keep, w));
-    }
-    return;
-  }
-
-  for (int v = 0; v < loop_count<count>(); ++v) {
-    const Floats state = state_at(v);
-    if constexpr (rule == LoopRule::mirror)
-      y[v] = next_image(state, scaled[v], step.keep_image, step);
-    else if constexpr (rule == LoopRule::steepest)
-      y[v] = steepest_step<power>(state, direction_at(v), scaled[v], start[v], step);
-    else
-      y[v] = sign_step(state, direction_at(v), step);
-    if constexpr (has_master) {
-      const Floats stay = step.decays ? y[v] : state;
-      y[v] = scaled[v] == 0.0f ? stay : y[v];
-      store_floats(p.master + at(v), y[v]);
-      if constexpr (rule == LoopRule::mirror) start[v] = start_weight<power>(y[v], step);
-    } else {
-      store_weight(v, y[v], times(step.keep, state));
-    }
-  }
-  if constexpr (has_master) {
-    for (int v = 0; v < loop_count<count>(); ++v) {
-      const Floats weight = rule == LoopRule::mirror ? finish_weight<power>(y[v], start[v]) : y[v];
-      store_weight(v, weight, weight);
-    }
-  }
-}
-
-constexpr std::ptrdiff_t prefetch_distance = 1024;
-
-// Whole batches and vectors in place, the rest in buffers.
-template <int batch, class T, class Body>
-[[gnu::always_inline]] inline void for_vectors(const Pointers<T>& p, std::ptrdiff_t size, Body body) {
-  std::ptrdiff_t i = 0;
-  for (; i + batch * float_lanes <= size; i += batch * float_lanes) {
-    if constexpr (batch > 1) {
-      // While a batch is computed the memory would have nothing to do; a processor does not look so far ahead.
-      for (int v = 0; v < batch; ++v) {
-        __builtin_prefetch(p.weights + i + prefetch_distance + v * float_lanes, 1);
-        __builtin_prefetch(p.gradient + i + prefetch_distance + v * float_lanes);
+  for_groups<count>([&](int first) {
+    for (int k = 0; k < n; ++k) {
+      const int v = first + k;
+      const Floats state = state_at(v);
+      if constexpr (rule == LoopRule::mirror && !has_master && power != StepPower::two)
+        ys[v] = step_image<power>(state, scaled_at(v), starts[v], step);
+      else if constexpr (rule == LoopRule::mirror)
+        ys[v] = next_image(state, scaled_at(v), step.keep_image, step);
+      else if constexpr (rule == LoopRule::steepest)
+        ys[v] = steepest_step<power>(state, direction_at(v), scaled_at(v), starts[v], step);
+      else
+        ys[v] = sign_step(state, direction_at(v), step);
+      if constexpr (has_master) {
+        const Floats stay = step.decays ? ys[v] : state;
+        ys[v] = scaled_at(v) == 0.0f ? stay : ys[v];
+        store_floats(p.master + at(v), ys[v]);
       }
     }
-    body(p, i, Count<batch>{});
-  }
-  if constexpr (batch > 1)
-    for (; i + float_lanes <= size; i += float_lanes) body(p, i, Count<1>{});
-  if (i == size) return;
-  T weights[float_lanes] = {}, gradient[float_lanes] = {};
-  float master[float_lanes] = {}, momentum[float_lanes] = {};
-  const auto left = static_cast<std::size_t>(size - i);
-  const auto take = [&](auto* buffer, const auto* array) {
-    if (array) __builtin_memcpy(buffer, array + i, left * sizeof *buffer);
-  };
-  const auto give = [&](auto* array, const auto* buffer) {
-    if (array) __builtin_memcpy(array + i, buffer, left * sizeof *buffer);
-  };
-  take(weights, p.weights);
-  take(gradient, p.gradient);
-  take(master, p.master);
-  take(momentum, p.momentum);
-  body(Pointers<T>{weights, gradient, master, momentum}, std::ptrdiff_t{0}, Count<1>{});
-  give(p.weights, weights);
-  give(p.master, master);
-  give(p.momentum, momentum);
-}
+  });
 
-template <class T>
-Pointers<T> pointers(const StepArrays& arrays) {
-  return {static_cast<T*>(arrays.weights), static_cast<const T*>(arrays.gradient),
-          static_cast<float*>(arrays.master), static_cast<float*>(arrays.momentum)};
+  if constexpr (rule == LoopRule::mirror && has_general_inverse(power)) {
+    for_groups<count>([&](int first) {
+      Floats argument[n];
+      PowerStart start[n];
+      for (int k = 0; k < n; ++k) argument[k] = ys[first + k];
+      start_weights<power>(argument, step, start);
+      for (int k = 0; k < n; ++k) starts[first + k] = start[k];
+    });
+  }
+
+  for_groups<count>([&](int first) {
+    for (int k = 0; k < n; ++k) {
+      const int v = first + k;
+      Floats next = ys[v];
+      if constexpr (rule == LoopRule::mirror) next = finish_weight<power>(next, starts[v]);
+      if constexpr (has_master) {
+        store_weight(v, next, next);
+      } else {
+        const Floats w = weight_at(v);
+        if constexpr (rule == LoopRule::mirror && power != StepPower::two) next = flip(next, sign_of(w));
+        if constexpr (rule == LoopRule::mirror && (power == StepPower::three || power == StepPower::general))
+          next = checked_range<power>(next, w, ys[v], direction_at(v), scaled_at(v), step);
+        store_weight(v, next, times(step.keep, w));
+      }
+    }
+  });
 }
 
 template <LoopRule rule, StepPower power, class T, bool has_master, bool has_momentum>
 void update_with(const FloatStep& step, const StepArrays& arrays) {
-  for_vectors<batch_of(rule, power)>(
-      pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
-        update_vectors<rule, power, has_master, has_momentum>(p, i, step, count);
-      });
+  const Pointers<T> all = pointers<T>(arrays);
+  const auto body = [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
+    // While a batch is computed the memory would have nothing to do; a processor does not look so far ahead.
+    if constexpr (decltype(count)::value > 1) {
+      constexpr int ahead = 512;
+      for (int v = 0; v < decltype(count)::value; ++v) {
+        __builtin_prefetch(p.weights + i + ahead + v * float_lanes, 1);
+        __builtin_prefetch(p.gradient + i + ahead + v * float_lanes);
+      }
+    }
+    update_vectors<rule, power, has_master, has_momentum>(p, i, step, count);
+  };
+  std::ptrdiff_t i = before_line(all.weights, arrays.size);
+  for (std::ptrdiff_t done = 0; done < i;) {
+    const std::ptrdiff_t part = i - done < float_lanes ? i - done : float_lanes;
+    in_buffers(all, done, part, body);
+    done += part;
+  }
+  for_vectors<batch_of(rule, power, has_master)>(all, i, arrays.size, body);
 }
 
 template <LoopRule rule, StepPower power, class T>
@@ -229,10 +191,12 @@ void update(const StepPlan& plan, const StepFactors& factors, const StepArrays& 
 template <LoopRule rule, StepPower power, class T>
 void fill_master(const StepPlan& plan, const StepArrays& arrays) {
   const FloatStep step = float_step(plan, {}, rule, arrays);
-  for_vectors<1>(pointers<T>(arrays), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
+  for_vectors<1>(pointers<T>(arrays), 0, arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
     const Floats w = load_floats(p.weights + i);
-    store_floats(p.master + i,
-                 rule == LoopRule::mirror ? finish_image<power>(w, start_image<power>(w, step)) : w);
+    PowerStart start[1];
+    const Floats weights[1] = {w};
+    start_images<power>(weights, step, start);
+    store_floats(p.master + i, rule == LoopRule::mirror ? finish_image<power>(w, start[0]) : w);
   });
 }
 
@@ -250,7 +214,7 @@ double largest(const StepPlan& plan, const StepArrays& arrays) {
   Ints top{};
   StepArrays reading = arrays;
   reading.weights = reading.master = nullptr;
-  for_vectors<1>(pointers<T>(reading), arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
+  for_vectors<1>(pointers<T>(reading), 0, arrays.size, [&](const Pointers<T>& p, std::ptrdiff_t i, auto) {
     const Ints bits = bit_cast<Ints>(magnitude(direction_at(p, i, step)));
     top = bits > top ? bits : top;
   });
@@ -279,15 +243,15 @@ double sum_of_powers(const StepPlan& plan, double largest_magnitude, const StepA
   StepArrays reading = arrays;
   reading.weights = reading.master = nullptr;
   constexpr int batch = power == StepPower::general ? 8 : 1;
-  for_vectors<batch>(pointers<T>(reading), arrays.size,
+  for_vectors<batch>(pointers<T>(reading), 0, arrays.size,
                      [&](const Pointers<T>& p, std::ptrdiff_t i, auto count) {
-                       Batch<Floats, count.value> d;
-                       Batch<PowerStart, count.value> start;
-                       for (int v = 0; v < loop_count<count.value>(); ++v) {
+                       constexpr int batch_size = decltype(count)::value;
+                       Floats d[batch_size];
+                       PowerStart start[batch_size];
+                       for (int v = 0; v < batch_size; ++v)
                          d[v] = magnitude(direction_at(p, i + v * float_lanes, step));
-                         if constexpr (power == StepPower::general) start[v] = start_power<true>(d[v], q);
-                       }
-                       for (int v = 0; v < loop_count<count.value>(); ++v) {
+                       if constexpr (power == StepPower::general) start_powers<true>(d, q, start);
+                       for (int v = 0; v < batch_size; ++v) {
                          const Floats u = (d[v] * first) * second;
                          Floats term;
                          if constexpr (power == StepPower::two) {

@@ -170,9 +170,9 @@ TEST(FusedStepDriver, NormsAreRightForTinyAndHugeNumbers) {
           if (g[i] == 0) continue;
           // In the image, and where that is an ordinary float.
           const long double image = -0.5L * g[i] / norm;
-          const long double got = std::copysign(std::pow(std::abs(static_cast<long double>(w[i])),
-                                                         static_cast<long double>(p) - 1),
-                                                static_cast<long double>(w[i]));
+          const long double got = std::copysign(
+              std::pow(std::abs(static_cast<long double>(w[i])), static_cast<long double>(p) - 1),
+              static_cast<long double>(w[i]));
           if (w[i] == 0 || std::abs(w[i]) < 1e-37) continue;
           // w is rounded, and got is its power.
           EXPECT_NEAR(static_cast<double>(got / image), 1, (3 + p) * tolerance) << scale << " p " << p;
@@ -253,8 +253,10 @@ TEST(FusedStepDriver, SixteenBitFormatsAreReadAndRoundedLikeTheirScalars) {
     // Midpoints, their neighbours, and numbers beyond the largest.
     for (const int above : {-1, 0, 1}) {
       for (std::size_t i = 0; i < bits.size(); ++i) {
-        const float x = widened(static_cast<std::uint16_t>(i)), next = widened(static_cast<std::uint16_t>(i + 1));
-        const float middle = std::isfinite(x) && std::isfinite(next) && (x < 0) == (next < 0) ? 0.5f * (x + next) : x;
+        const float x = widened(static_cast<std::uint16_t>(i)),
+                    next = widened(static_cast<std::uint16_t>(i + 1));
+        const float middle =
+            std::isfinite(x) && std::isfinite(next) && (x < 0) == (next < 0) ? 0.5f * (x + next) : x;
         master[i] = above == 0 ? middle : std::nextafter(middle, above < 0 ? -1e38f : 1e38f);
       }
       const std::vector<float> before = master;
@@ -298,10 +300,12 @@ TEST(FusedStepDriver, ErrorsNameWhatIsWrong) {
   EXPECT_PRED2(has, options_message({.rule = StepRule::sign, .normalized = true}), "the rule is sign");
   EXPECT_PRED2(has, options_message({.gradient_scale = 0}), "gradient_scale is 0");
   EXPECT_PRED2(has, options_message({.momentum = 0.9}), "tensors[1].momentum is null");
-  EXPECT_PRED2(has, message_of(Element::float32, {nullptr, &g, nullptr, nullptr, 1}, {}), "tensors[1].weights is null");
+  EXPECT_PRED2(has, message_of(Element::float32, {nullptr, &g, nullptr, nullptr, 1}, {}),
+               "tensors[1].weights is null");
   EXPECT_PRED2(has, message_of(Element::float32, {&w, nullptr, nullptr, nullptr, 1}, {}),
                "tensors[1].gradient is null");
-  EXPECT_PRED2(has, message_of(Element::float32, {&w, &g, nullptr, nullptr, -3}, {}), "tensors[1].size is -3");
+  EXPECT_PRED2(has, message_of(Element::float32, {&w, &g, nullptr, nullptr, -3}, {}),
+               "tensors[1].size is -3");
   EXPECT_EQ(w, 1) << "nothing is written before the checks";
   EXPECT_EQ(options_message({.rate = 0.5}), "no error");
   EXPECT_EQ(w, 0.5f);
