@@ -11,18 +11,23 @@
 
 namespace attmirror::torch {
 
+namespace {
+
+// The allocator hands memory of a stream on to later work of the same stream only, so it may be freed while a step waits.
+::at::Tensor workspace_for(std::span<const StepTensor> tensors, const StepOptions& options, ::at::Device device) {
+  return ::at::empty({static_cast<std::int64_t>(cuda_workspace_bytes(tensors, options))},
+                     ::at::TensorOptions().dtype(::at::kByte).device(device));
+}
+
+}  // namespace
+
 void step_on_gpu(const StepBatch& batch, std::span<const StepTensor> tensors, const StepOptions& options,
                  const ::at::Tensor& found_nonfinite) {
   const c10::cuda::CUDAGuard guard(batch.device);
-  // The allocator hands memory of a stream on to later work of the same stream only, so it may be freed on return.
-  const std::size_t bytes = cuda_workspace_bytes(tensors, options);
-  ::at::Tensor workspace;
-  if (bytes > 0)
-    workspace = ::at::empty({static_cast<std::int64_t>(bytes)},
-                            ::at::TensorOptions().dtype(::at::kByte).device(batch.device));
+  const ::at::Tensor workspace = workspace_for(tensors, options, batch.device);
   DeviceScaling scaling;
   if (found_nonfinite.defined()) scaling.found_nonfinite = found_nonfinite.data_ptr<float>();
-  fused_step_on_device(batch.element, tensors, options, bytes > 0 ? workspace.data_ptr() : nullptr,
+  fused_step_on_device(batch.element, tensors, options, workspace.data_ptr(),
                        c10::cuda::getCurrentCUDAStream(batch.device.index()).stream(), scaling);
 }
 
@@ -35,13 +40,14 @@ void fill_masters_on_gpu(const StepBatch& batch, std::span<const StepTensor> ten
 ::at::Tensor found_nonfinite_on_gpu(std::span<const StepBatch> batches) {
   const ::at::Device device = batches.front().device;
   const c10::cuda::CUDAGuard guard(device);
-  const ::at::Tensor one = ::at::ones({1}, ::at::TensorOptions().dtype(::at::kFloat).device(device));
-  ::at::Tensor found = ::at::zeros_like(one);
-  // LibTorch's own check of many tensors at once, which would multiply them by the number it is given.
+  ::at::Tensor found = ::at::zeros({1}, ::at::TensorOptions().dtype(::at::kFloat).device(device));
   for (const StepBatch& batch : batches) {
-    std::vector<::at::Tensor> gradients;
-    for (const StepParameter& entry : batch.parameters) gradients.push_back(entry.gradient);
-    ::at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, one);
+    std::vector<StepTensor> tensors;
+    for (const StepParameter& entry : batch.parameters)
+      tensors.push_back({.gradient = entry.gradient.data_ptr(), .size = entry.gradient.numel()});
+    const ::at::Tensor workspace = workspace_for(tensors, {.skip_nonfinite = true}, device);
+    find_nonfinite_on_device(batch.element, tensors, found.data_ptr<float>(), workspace.data_ptr(),
+                             c10::cuda::getCurrentCUDAStream(device.index()).stream());
   }
   return found;
 }

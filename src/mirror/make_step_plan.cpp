@@ -101,29 +101,42 @@ StepPlan make_step_plan(const StepOptions& options) {
   return plan;
 }
 
-void validate_tensors(std::span<const StepTensor> tensors, const StepOptions& options) {
+namespace {
+
+// Calls check(tensor, index) for all that are not empty.
+template <class Check>
+void for_each_tensor(std::span<const StepTensor> tensors, Check&& check) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const StepTensor& tensor = tensors[i];
-    if (tensor.size < 0)
-      throw bad_input(fmt::format("tensors[{}].size is {}: expected 0 or more", i, tensor.size));
-    if (tensor.size == 0) continue;
-    if (tensor.weights == nullptr) throw bad_input(fmt::format("tensors[{}].weights is null", i));
-    if (tensor.gradient == nullptr) throw bad_input(fmt::format("tensors[{}].gradient is null", i));
-    if (options.momentum > 0 && tensor.momentum == nullptr)
-      throw bad_input(
-          fmt::format("tensors[{}].momentum is null, and options.momentum is {}", i, options.momentum));
+    if (tensors[i].size < 0)
+      throw bad_input(fmt::format("tensors[{}].size is {}: expected 0 or more", i, tensors[i].size));
+    if (tensors[i].size > 0) check(tensors[i], i);
   }
 }
 
+void require_pointer(const void* pointer, std::size_t tensor, std::string_view field) {
+  if (pointer == nullptr) throw bad_input(fmt::format("tensors[{}].{} is null", tensor, field));
+}
+
+}  // namespace
+
+void validate_tensors(std::span<const StepTensor> tensors, const StepOptions& options) {
+  for_each_tensor(tensors, [&](const StepTensor& tensor, std::size_t i) {
+    require_pointer(tensor.weights, i, "weights");
+    require_pointer(tensor.gradient, i, "gradient");
+    if (options.momentum > 0 && tensor.momentum == nullptr)
+      throw bad_input(fmt::format("tensors[{}].momentum is null, and options.momentum is {}", i, options.momentum));
+  });
+}
+
+void validate_gradients(std::span<const StepTensor> tensors) {
+  for_each_tensor(tensors, [](const StepTensor& tensor, std::size_t i) { require_pointer(tensor.gradient, i, "gradient"); });
+}
+
 void validate_masters(std::span<const StepTensor> tensors) {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const StepTensor& tensor = tensors[i];
-    if (tensor.size < 0)
-      throw bad_input(fmt::format("tensors[{}].size is {}: expected 0 or more", i, tensor.size));
-    if (tensor.size == 0) continue;
-    if (tensor.weights == nullptr) throw bad_input(fmt::format("tensors[{}].weights is null", i));
-    if (tensor.master == nullptr) throw bad_input(fmt::format("tensors[{}].master is null", i));
-  }
+  for_each_tensor(tensors, [](const StepTensor& tensor, std::size_t i) {
+    require_pointer(tensor.weights, i, "weights");
+    require_pointer(tensor.master, i, "master");
+  });
 }
 
 void DualNorm::add(const kernels::NormPart& part) {

@@ -11,6 +11,7 @@ kernels::StepPlan make_step_plan(const StepOptions& options);
 // Throws Error (bad input) naming the tensor and what is wrong with it.
 void validate_tensors(std::span<const StepTensor> tensors, const StepOptions& options);
 
+void validate_gradients(std::span<const StepTensor> tensors);
 void validate_masters(std::span<const StepTensor> tensors);
 
 // Does a step need to see all gradients before it changes anything?

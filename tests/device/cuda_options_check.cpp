@@ -215,6 +215,25 @@ void check_large() {
   expect(unmoved < after.size() / 100, std::to_string(unmoved) + " numbers were not written");
 }
 
+void check_finding() {
+  Twin twin(many_sizes());
+  const std::vector<float> zero{0.0f};
+  DeviceArray<float> found{std::span<const float>(zero)};
+  const auto find = [&] {
+    std::vector<float> result(1);
+    find_nonfinite_on_device(Element::float32, twin.device, found.data(), twin.workspace.data(), nullptr);
+    found.copy_to(result);
+    return result[0];
+  };
+  expect(find() == 0.0f, "finite gradients are found to be so");
+  twin.g[5] = -std::numeric_limits<float>::infinity();
+  twin.device_g.copy_from(twin.g);
+  expect(find() == 1.0f, "an infinite gradient is found");
+  twin.g[5] = 0.0f;
+  twin.device_g.copy_from(twin.g);
+  expect(find() == 1.0f, "what has been found before stays");
+}
+
 void check_graph() {
   Twin twin(many_sizes());
   const std::vector<float> start = twin.w;
@@ -272,6 +291,7 @@ int main() {
   check_scaling();
   check_hundred_double_steps();
   check_large();
+  check_finding();
   check_graph();
   std::printf("%s: %d failed\n", failures == 0 ? "all is well" : "NOT WELL", failures);
   return failures == 0 ? 0 : 1;

@@ -148,6 +148,23 @@ void fused_step_on_device(Element element, std::span<const StepTensor> tensors, 
                    });
 }
 
+void find_nonfinite_on_device(Element element, std::span<const StepTensor> tensors, float* found, void* workspace,
+                              void* stream) {
+  const StepOptions options{.skip_nonfinite = true};
+  validate_gradients(tensors);
+  if (found == nullptr) throw bad_input("found is null");
+  if (workspace == nullptr) throw bad_input("workspace is null: this check needs cuda_workspace_bytes() of it");
+  const cuda::Launches& launches = launches_for(element);
+  auto* parts = reinterpret_cast<double*>(static_cast<char*>(workspace) + flag_bytes + shrinks_bytes(tensors.size()));
+  const StepArguments arguments = arguments_for(options);
+  for_each_batch(
+      tensors, false, launches.measure_round, [](const StepTensor&) { return true; },
+      [&](const Batch& batch) {
+        require(launches.measure(batch, arguments, false, parts, nullptr, found, static_cast<cudaStream_t>(stream)),
+                "check gradients");
+      });
+}
+
 void fill_masters_on_device(Element element, std::span<const StepTensor> tensors, const StepOptions& options, void* stream) {
   options.validate();
   validate_masters(tensors);
