@@ -47,7 +47,7 @@ configure() {
   local preset=$1 folder=$2 launcher=()
   shift 2
   if [[ ! -f $folder/CMakeCache.txt ]] && command -v ccache >/dev/null; then
-    launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
   fi
   attempt "configuring $folder" cmake --preset "$preset" -B "$folder" "${launcher[@]}" "$@"
 }
@@ -102,8 +102,8 @@ stage_tsan() {
   if configure tsan build/test-tsan "${sanitizer_options[@]}" &&
     attempt "building build/test-tsan" "${wrapper[@]}" cmake --build build/test-tsan \
       --target attmirror_test_base attmirror_test_attention attmirror_test_descent attmirror_test_margin \
-      attmirror_test_next_token attmirror_test_sweep; then
-    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|descent|margin|next_token|sweep' -LE 'isa|slow'
+      attmirror_test_mirror attmirror_test_next_token attmirror_test_sweep; then
+    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|descent|margin|mirror|next_token|sweep' -LE 'isa|slow'
   fi
   wrapper=()
 }
