@@ -42,9 +42,6 @@ bool on_vector(const void* pointer) { return reinterpret_cast<std::uintptr_t>(po
 int rounds_for(std::span<const StepTensor> tensors, int round) {
   std::ptrdiff_t total = 0;
   for (const StepTensor& tensor : tensors) total += tensor.size;
-#ifdef T_ROUNDS
-  return T_ROUNDS;
-#endif
   constexpr std::ptrdiff_t blocks_wanted = 8192;
   return static_cast<int>(std::clamp<std::ptrdiff_t>(total / round / blocks_wanted, 1, 4));
 }

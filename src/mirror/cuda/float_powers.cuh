@@ -8,6 +8,7 @@
 // Arguments are finite and >= 0; results for infinities and NaN are infinite or NaN.
 #pragma once
 
+#include "mirror/cuda/approximations.cuh"
 #include "mirror/step_plan.hpp"
 
 namespace attmirror::cuda {
@@ -16,27 +17,6 @@ namespace attmirror::cuda {
 struct FloatPair {
   float hi, lo;
 };
-
-__device__ __forceinline__ float fast_reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float fast_rsqrt(float x) {
-  float y;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float fast_log2(float x) {
-  float y;
-  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float fast_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 
 // The approximations read denormals as 0. x times 2^60 is normal; `back` undoes it after the root of the given order.
 struct Lifted {

@@ -4,39 +4,18 @@
 #pragma once
 
 #include "mirror/cuda/float_powers.cuh"
+#include "mirror/cuda/step_constants.cuh"
 #include "mirror/exact_arithmetic.hpp"
 #include "mirror/step_plan.hpp"
 #include <attmirror/mirror/fused_step.hpp>
 
 namespace attmirror::cuda {
 
-// The ways to raise to p - 1 and 1/(p - 1). Above p = 2 the first general power has an exponent > 1 and must be precise.
-enum class Power { two, three, three_halves, eleven_tenths, below_two, above_two };
-
-// What an element's step uses, in registers. The rate has the tensor's norm and the gradients' scale in it.
-struct FloatConstants {
-  float lift;              // a power of 2 that brings d and the rate into range: the rate has been divided by it
-  FloatPair rate;
-  int rate_exponent;       // floor(log2 rate), less the bias of a float's exponent
-  FloatPair map, inverse;  // p - 1 and 1/(p - 1)
-  float lost, lost_image;  // 1 - keep and 1 - keep_image: more digits than keep itself has
-  FloatPair shrink;        // of the steepest rule; divided by lift, too
-  bool decays;             // lost != 0
-};
-struct DoubleConstants {
-  double rate;
-  kernels::Sum map, inverse;
-  double lost, lost_image, shrink;
-  bool decays;
-};
-
-__host__ __device__ inline FloatPair to_pair(double x) {
-  const float hi = static_cast<float>(x);
-  return {hi, static_cast<float>(x - hi)};
-}
-__device__ __forceinline__ double together(FloatPair x) { return static_cast<double>(x.hi) + x.lo; }
-
 // ---- floats ---------------------------------------------------------------------------------------------------------
+
+// A direction in the range of its constants, and what decay leaves of a weight whose direction is 0.
+__device__ __forceinline__ float lifted(float d, const FloatConstants& k) { return d * k.lift; }
+__device__ __forceinline__ float kept(float w, const FloatConstants& k) { return fmaf(-w, k.lost, w); }
 
 template <Power power>
 inline constexpr bool is_general = power == Power::below_two || power == Power::above_two;
@@ -186,6 +165,9 @@ __device__ __forceinline__ float primal_step(float w, float d, const FloatConsta
 }
 
 // ---- doubles --------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ double lifted(double d, const DoubleConstants&) { return d; }
+__device__ __forceinline__ double kept(double w, const DoubleConstants& k) { return fma(-w, k.lost, w); }
 
 // x^r. What the double nearest to r lacks counts, too: |log x| is up to 700.
 __device__ __forceinline__ double power_of(double x, const kernels::Sum& r) {

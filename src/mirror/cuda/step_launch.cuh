@@ -4,8 +4,6 @@
 #include "mirror/cuda/measure_kernel.cuh"
 #include "mirror/cuda/update_kernel.cuh"
 
-#include <type_traits>
-
 namespace attmirror::cuda {
 
 // The launches of a format, and the numbers in a round of their chunks. Launches return what cudaGetLastError() says.
@@ -30,29 +28,6 @@ struct ExactLaunches {
                          double* parts, double* shrinks, float* found, cudaStream_t stream);
 };
 const ExactLaunches& exact_launches();
-
-// Calls f with the power as a compile-time constant.
-template <class F>
-void with_power(const kernels::StepPlan& plan, F&& f) {
-  using kernels::StepPower;
-  switch (plan.power) {
-    case StepPower::two:
-      return f(std::integral_constant<Power, Power::two>());
-    case StepPower::three:
-      return f(std::integral_constant<Power, Power::three>());
-    case StepPower::three_halves:
-      return f(std::integral_constant<Power, Power::three_halves>());
-    case StepPower::eleven_tenths:
-      return f(std::integral_constant<Power, Power::eleven_tenths>());
-    case StepPower::general:
-    case StepPower::count:
-      break;
-  }
-  if (plan.map.value <= 1)
-    f(std::integral_constant<Power, Power::below_two>());
-  else
-    f(std::integral_constant<Power, Power::above_two>());
-}
 
 template <class T>
 struct LaunchesOf {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "mirror/cuda/batch.cuh"
+#include "mirror/cuda/step_constants.cuh"
 #include "mirror/cuda/step_element.cuh"
 
 #include <type_traits>
@@ -11,10 +12,7 @@ namespace attmirror::cuda {
 
 // Packets of 16 bytes of weights per thread and round. The many threads of a multiprocessor hide the memory's latency; more
 // packets, and their registers, make the threads fewer.
-#ifndef T_PACKETS
-#define T_PACKETS 1
-#endif
-inline constexpr int packets_per_thread = T_PACKETS;
+inline constexpr int packets_per_thread = 1;
 template <class T>
 inline constexpr int packet_size = 16 / sizeof(T);
 template <class T>
@@ -33,43 +31,6 @@ struct StepArguments {
 
 template <class Number>
 using ConstantsOf = std::conditional_t<std::is_same_v<Number, float>, FloatConstants, DoubleConstants>;
-
-// floor(log2 x) of a double > 0; far below that of any float for 0.
-__host__ __device__ inline int exponent_of(double x) {
-  int exponent = 0;
-  frexp(x, &exponent);
-  return x > 0 ? exponent - 1 : -1000;
-}
-
-// `shrink` is 1/||d||_q and, without momentum, what unscales gradients: both go into the rate (of steepest directions, into
-// the norm).
-__host__ __device__ inline FloatConstants float_constants(const kernels::StepPlan& plan, StepRule rule, double shrink) {
-  const bool is_mirror = rule == StepRule::mirror;
-  const double rate = is_mirror ? plan.rate * shrink : plan.rate;
-  // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats.
-  const double factor = is_mirror ? rate : shrink;
-  const bool large = factor > 0x1p60, small = factor < 0x1p-60;
-  const float lift = large ? 0x1p64f : small ? 0x1p-64f : 1.0f;
-  const double lower = large ? 0x1p-64 : small ? 0x1p64 : 1.0;
-  return {lift,
-          to_pair(is_mirror ? rate * lower : rate),
-          exponent_of(is_mirror ? rate * lower : rate) - 127,
-          to_pair(plan.map.value),
-          to_pair(plan.inverse.value),
-          static_cast<float>(1 - plan.keep),
-          static_cast<float>(1 - plan.keep_image),
-          to_pair(shrink * lower),
-          plan.keep != 1};
-}
-__host__ __device__ inline DoubleConstants double_constants(const kernels::StepPlan& plan, StepRule rule, double shrink) {
-  return {rule == StepRule::mirror ? plan.rate * shrink : plan.rate,
-          plan.map,
-          plan.inverse,
-          1 - plan.keep,
-          1 - plan.keep_image,
-          shrink,
-          plan.keep != 1};
-}
 
 __device__ __forceinline__ double unscale_of(const StepArguments& arguments) {
   return arguments.gradient_scale ? arguments.plan.unscale / *arguments.gradient_scale : arguments.plan.unscale;
@@ -105,11 +66,6 @@ __device__ __forceinline__ Number advance(Number gradient, Number& momentum, con
   return k.nesterov ? fma(k.momentum, momentum, d) : momentum;
 }
 
-__device__ __forceinline__ float lifted(float d, const FloatConstants& k) { return d * k.lift; }
-__device__ __forceinline__ double lifted(double d, const DoubleConstants&) { return d; }
-__device__ __forceinline__ float kept(float w, const FloatConstants& k) { return fmaf(-w, k.lost, w); }
-__device__ __forceinline__ double kept(double w, const DoubleConstants& k) { return fma(-w, k.lost, w); }
-
 // The new weight, and the new master where there is one.
 template <class T, StepRule rule, Power power, bool has_master, class Constants>
 __device__ __forceinline__ void step_element(T& weight, State<T>& master, State<T> d, const Constants& k) {
@@ -143,7 +99,7 @@ __global__ void __launch_bounds__(threads)
 
   if (arguments.found_nonfinite && *arguments.found_nonfinite != 0) return;
   // From the last block to the first: what a pass over the gradients before this one has left in the cache is its end.
-    const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
+  const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const int index = tensor_of_block(batch, block);
   const BatchTensor& tensor = batch.tensors[index];
   const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * round_size<T>;
