@@ -128,7 +128,10 @@ int main(int argc, char** argv) {
                            (options.momentum > 0 ? (twice ? 3 : 2) * state_unit : 0);
       show(fmt::format("{} {} p = {}{}{}{}{}", to_string(element), to_string(options.rule), options.p,
                        with_master ? ", master" : "", options.normalized ? ", normalized" : "",
-                       options.momentum > 0 ? ", momentum" : "", options.weight_decay > 0 ? ", decay" : ""),
+                       options.momentum > 0 ? ", momentum" : "",
+                       options.weight_decay > 0 ? ", decay"
+                       : options.skip_nonfinite ? ", skips Inf and NaN"
+                                                : ""),
            seconds, size, bytes, plain);
     };
     const double rate = 1e-6;

@@ -14,7 +14,8 @@ namespace attmirror::torch {
 namespace {
 
 // The allocator hands memory of a stream on to later work of the same stream only, so it may be freed while a step waits.
-::at::Tensor workspace_for(std::span<const StepTensor> tensors, const StepOptions& options, ::at::Device device) {
+::at::Tensor workspace_for(std::span<const StepTensor> tensors, const StepOptions& options,
+                           ::at::Device device) {
   return ::at::empty({static_cast<std::int64_t>(cuda_workspace_bytes(tensors, options))},
                      ::at::TensorOptions().dtype(::at::kByte).device(device));
 }

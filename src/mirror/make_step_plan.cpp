@@ -124,12 +124,15 @@ void validate_tensors(std::span<const StepTensor> tensors, const StepOptions& op
     require_pointer(tensor.weights, i, "weights");
     require_pointer(tensor.gradient, i, "gradient");
     if (options.momentum > 0 && tensor.momentum == nullptr)
-      throw bad_input(fmt::format("tensors[{}].momentum is null, and options.momentum is {}", i, options.momentum));
+      throw bad_input(
+          fmt::format("tensors[{}].momentum is null, and options.momentum is {}", i, options.momentum));
   });
 }
 
 void validate_gradients(std::span<const StepTensor> tensors) {
-  for_each_tensor(tensors, [](const StepTensor& tensor, std::size_t i) { require_pointer(tensor.gradient, i, "gradient"); });
+  for_each_tensor(tensors, [](const StepTensor& tensor, std::size_t i) {
+    require_pointer(tensor.gradient, i, "gradient");
+  });
 }
 
 void validate_masters(std::span<const StepTensor> tensors) {

@@ -31,8 +31,8 @@ void fused_step_on_device(Element element, std::span<const StepTensor> tensors, 
 // Sets `found` (a float in device memory) to 1 where a gradient is infinite or NaN, and leaves it alone otherwise: for those
 // who step several lists of tensors, and none if one of them is not fit. The workspace is that of a step with
 // skip_nonfinite; of the tensors, gradient and size are used.
-void find_nonfinite_on_device(Element element, std::span<const StepTensor> tensors, float* found, void* workspace,
-                              void* stream);
+void find_nonfinite_on_device(Element element, std::span<const StepTensor> tensors, float* found,
+                              void* workspace, void* stream);
 
 void fill_masters_on_device(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
                             void* stream);
