@@ -5,10 +5,10 @@
 // `shrink` is 1, or 1/||d||_q in a normalised or steepest step; d is the gradient times plan.unscale, or the momentum
 // as stored, or what Nesterov makes of both):
 //
-//   mirror_error(w, d, w_new, plan, shrink, element).image_ulps <= 2   without a master (4 for Element::float64)
-//   master_error(y, d, y_new, plan, shrink, element).ulps_of_largest <= 1   the master of a mirror step
-//   weight_error(y_new, w_new, plan, element).ulps <= 1                 ... and the weight that belongs to it
-//   fill_error(w, y_new, plan, element).ulps <= 1                       a master as filled
+//   mirror_error(w, d, w_new, plan, shrink, element).image_ulps <= 2   without a master
+//   master_error(y, d, y_new, plan, shrink, element).ulps_of_largest <= 2   the master of a mirror step
+//   weight_error(y_new, w_new, plan, element).ulps                      ... and the weight that belongs to it
+//   fill_error(w, y_new, plan, element).ulps                            a master as filled
 //   steepest_error(w, d, w_new, plan, shrink, element).ulps_of_largest <= 2   also for masters: w, w_new are those
 //   sign_error(w, d, w_new, plan, element).ulps_of_largest <= 2
 //   rounding_error(master, w_new, element).ulps <= 0.5                  a 16-bit weight beside a steepest or sign master

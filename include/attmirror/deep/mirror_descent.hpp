@@ -34,7 +34,7 @@ struct MirrorDescentOptions : public ::torch::optim::OptimizerCloneableOptions<M
   // y kept in 32 bits (64 for float64). Costs 4 bytes a parameter and saves one power a step; without it bfloat16 weights
   // lose small steps.
   TORCH_ARG(MasterState, dual_state) = MasterState::automatic;
-  TORCH_ARG(bool, exact) = false;  // correctly rounded steps, about a hundred times slower: to check against
+  TORCH_ARG(bool, exact) = false;  // correctly rounded steps, a microsecond or two a number: to check against
   TORCH_ARG(bool, fused) = true;   // off: tensor operations, to check against
 
  public:

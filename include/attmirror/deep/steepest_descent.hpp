@@ -42,7 +42,7 @@ struct SteepestDescentOptions : public ::torch::optim::OptimizerCloneableOptions
   TORCH_ARG(std::int64_t, iterations) = 5;                     // turns of newton_schulz
   // The weights kept in 32 bits (64 for float64) beside brief ones, which lose small steps.
   TORCH_ARG(MasterState, master_weights) = MasterState::automatic;
-  TORCH_ARG(bool, exact) = false;  // correctly rounded steps of l_p norms, about a hundred times slower
+  TORCH_ARG(bool, exact) = false;  // correctly rounded steps of l_p norms, a microsecond or two a number
   TORCH_ARG(bool, fused) = true;   // off: tensor operations, to check against
 
  public:
