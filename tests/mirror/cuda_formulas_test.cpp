@@ -38,9 +38,10 @@ StepPlan plan_of(double p, double decay, StepRule rule = StepRule::mirror) {
 std::vector<StepCase> cases_of(StepPlan plan, double shrink = 1, Element element = Element::float32) {
   plan.rate *= shrink;
   const int per_kind = shrink > 1 ? 500 : element == Element::float64 ? 20 : 60;
-  std::vector<StepCase> cases =
-      test::step_cases(plan, element, {.per_kind = per_kind, .seed = static_cast<std::uint64_t>(100 * plan.map.value)});
-  std::erase_if(cases, [&](const StepCase& c) { return c.d == 0 || (shrink > 1 && std::abs(c.d) * shrink > 1); });
+  std::vector<StepCase> cases = test::step_cases(
+      plan, element, {.per_kind = per_kind, .seed = static_cast<std::uint64_t>(100 * plan.map.value)});
+  std::erase_if(cases,
+                [&](const StepCase& c) { return c.d == 0 || (shrink > 1 && std::abs(c.d) * shrink > 1); });
   return cases;
 }
 
@@ -52,7 +53,8 @@ class Worst {
     if (error <= error_) return;
     error_ = error;
     std::ostringstream text;
-    text << std::hexfloat << c.kind << ": w " << c.w << ", d " << c.d << ", got " << got << ", expected " << expected;
+    text << std::hexfloat << c.kind << ": w " << c.w << ", d " << c.d << ", got " << got << ", expected "
+         << expected;
     where_ = text.str();
   }
   double error() const { return error_; }
@@ -110,7 +112,11 @@ void expect_mirror_steps(double p, double decay, double shrink) {
       worst.see(error.image_ulps, c, got, error.expected);
     }
   });
-  EXPECT_LE(worst.error(), 2) << "p = " << p << ", decay " << decay << ", shrink " << shrink << ", " << worst.where();
+  // The bound lets the weight err by 1 ulp of its own. The last power errs by up to 1.05, which is (p - 1)/20 ulps of the
+  // image, more or less: nothing but where p is large.
+  const double bound = p > 10 ? 2 + 0.05 * (p - 1) : 2;
+  EXPECT_LE(worst.error(), bound) << "p = " << p << ", decay " << decay << ", shrink " << shrink << ", "
+                                  << worst.where();
   EXPECT_GT(worst.count(), 50) << "p = " << p << ", shrink " << shrink;
 }
 
@@ -138,7 +144,8 @@ void expect_masters(double p, double decay, double shrink) {
     }
   });
   EXPECT_LE(fill.error(), 2.5) << "p = " << p << ", " << fill.where();
-  EXPECT_LE(step.error(), 2) << "p = " << p << ", decay " << decay << ", shrink " << shrink << ", " << step.where();
+  EXPECT_LE(step.error(), 2) << "p = " << p << ", decay " << decay << ", shrink " << shrink << ", "
+                             << step.where();
   // An error in log2 |y| becomes 1/(p - 1) of it in that of the weight.
   EXPECT_LE(weight.error(), 1.5 + 0.02 * std::max(1.0, 1 / (p - 1))) << "p = " << p << ", " << weight.where();
   EXPECT_GT(weight.count(), 50) << "p = " << p << ", shrink " << shrink;
@@ -168,7 +175,9 @@ void expect_steepest_steps(double p, double decay, double shrink) {
       worst.see(error.ulps_of_largest, c, got, error.expected);
     }
   });
-  EXPECT_LE(worst.error(), 2.5) << "p = " << p << ", decay " << decay << ", shrink " << shrink << ", " << worst.where();
+  // Of the larger term's ulps, one is that of rounding a sum up to twice as large; the direction has the other two.
+  EXPECT_LE(worst.error(), 3) << "p = " << p << ", decay " << decay << ", shrink " << shrink << ", "
+                              << worst.where();
   EXPECT_GT(worst.count(), 50) << "p = " << p << ", shrink " << shrink;
 }
 
@@ -184,8 +193,8 @@ TEST(CudaFormulas, SignStepsAreWithinTheirBound) {
     const FloatConstants k = cuda::float_constants(plan, StepRule::sign, 1);
     Worst worst;
     for (const StepCase& c : cases_of(plan)) {
-      const float got =
-          cuda::primal_step<StepRule::sign, cuda::Power::two>(static_cast<float>(c.w), static_cast<float>(c.d), k);
+      const float got = cuda::primal_step<StepRule::sign, cuda::Power::two>(static_cast<float>(c.w),
+                                                                            static_cast<float>(c.d), k);
       const test::StateError error = test::sign_error(c.w, c.d, got, plan);
       worst.see(error.ulps_of_largest, c, got, error.expected);
     }
@@ -198,10 +207,10 @@ TEST(CudaFormulas, SignStepsAreWithinTheirBound) {
 
 // The norms of gradients of denormals, or of many huge ones: 1/norm is no float.
 TEST(CudaFormulas, ShrinksBeyondTheRangeOfFloatsAreLifted) {
-  for (const double shrink : {1e40, 1e-40}) {
+  for (const double shrink : {1e40, 1e-20, 1e-40}) {
     for (const StepRule rule : {StepRule::mirror, StepRule::steepest}) {
       const FloatConstants k = cuda::float_constants(plan_of(3, 0, rule), rule, shrink);
-      EXPECT_EQ(k.lift, shrink > 1 ? 0x1p64f : 0x1p-64f);
+      EXPECT_EQ(k.lift, shrink > 1 ? 0x1p64f : shrink < 1e-30 ? 0x1p-120f : 0x1p-60f);
     }
     for (const double p : all_p) {
       expect_mirror_steps(p, 0, shrink);
@@ -215,8 +224,9 @@ TEST(CudaFormulas, WhatIsNotFiniteStaysSo) {
   struct Pair {
     float w, d;
   };
-  const Pair pairs[] = {{inf, 0.5f}, {-inf, 0.5f}, {nan, 0.5f}, {0.5f, inf}, {0.5f, -inf}, {0.5f, nan}, {0.0f, inf},
-                        {0.0f, nan}, {inf, inf},   {inf, -inf}, {-inf, nan}, {nan, inf},  {nan, nan}};
+  const Pair pairs[] = {{inf, 0.5f}, {-inf, 0.5f}, {nan, 0.5f}, {0.5f, inf}, {0.5f, -inf},
+                        {0.5f, nan}, {0.0f, inf},  {0.0f, nan}, {inf, inf},  {inf, -inf},
+                        {-inf, nan}, {nan, inf},   {nan, nan}};
   for (const double p : all_p)
     for (const double decay : decays) {
       const StepPlan plan = plan_of(p, decay), steepest = plan_of(p, decay, StepRule::steepest);
@@ -225,7 +235,8 @@ TEST(CudaFormulas, WhatIsNotFiniteStaysSo) {
       cuda::with_power(plan, [&](auto power) {
         constexpr cuda::Power P = decltype(power)::value;
         for (const auto& [w, d] : pairs) {
-          SCOPED_TRACE(testing::Message() << "p = " << p << ", decay " << decay << ", w " << w << ", d " << d);
+          SCOPED_TRACE(testing::Message()
+                       << "p = " << p << ", decay " << decay << ", w " << w << ", d " << d);
           EXPECT_FALSE(std::isfinite(cuda::mirror_weight<P>(w, d, k)));
           const float master = cuda::mirror_master(cuda::master_of_weight<P>(w, k), d, k);
           EXPECT_FALSE(std::isfinite(master));
