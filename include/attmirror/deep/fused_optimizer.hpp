@@ -7,7 +7,8 @@
 // An optimizer says by a GroupRule what the step of a group is.
 //
 // Where no kernel is built for a device, the same step is made of tensor operations; it is many times slower, and a warning
-// says so once. `fused` off asks for that, without a warning. CPU steps run on at::get_num_threads() threads and have the same bits for any number.
+// says so once. `fused` off asks for that, without a warning. CPU steps run on at::get_num_threads() threads and have the
+// same bits for any number.
 //
 // In this namespace, and after `using namespace attmirror`, the name torch means attmirror::torch: write ::torch for LibTorch.
 #pragma once

@@ -72,11 +72,12 @@ __host__ __device__ inline int exponent_of(double x) {
 __host__ __device__ inline FloatConstants float_constants(const kernels::StepPlan& plan, StepRule rule, double shrink) {
   const bool is_mirror = rule == StepRule::mirror;
   const double rate = is_mirror ? plan.rate * shrink : plan.rate;
-  // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats.
+  // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats. A small one
+  // is brought to between 2^-60 and 1: so the digits that a lowered d loses are below the smallest float in the product.
   const double factor = is_mirror ? rate : shrink;
-  const bool large = factor > 0x1p60, small = factor < 0x1p-60;
-  const float lift = large ? 0x1p64f : small ? 0x1p-64f : 1.0f;
-  const double lower = large ? 0x1p-64 : small ? 0x1p64 : 1.0;
+  const bool large = factor > 0x1p60, small = factor < 0x1p-60, tiny = factor < 0x1p-120;
+  const float lift = large ? 0x1p64f : tiny ? 0x1p-120f : small ? 0x1p-60f : 1.0f;
+  const double lower = large ? 0x1p-64 : tiny ? 0x1p120 : small ? 0x1p60 : 1.0;
   return {lift,
           to_pair(is_mirror ? rate * lower : rate),
           exponent_of(is_mirror ? rate * lower : rate) - 127,

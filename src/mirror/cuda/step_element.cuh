@@ -88,7 +88,8 @@ __device__ __forceinline__ float mirror_weight_general(float w, float d, const F
   const float result = times_sign(scale(weight.mantissa.hi, weight.exponent), next);
   // Zero, and what is no number.
   if (next == 0.0f) return next;
-  return (magnitude < HUGE_VALF) & (fabsf(d) < HUGE_VALF) ? result : w - d;
+  const bool finite = (magnitude < HUGE_VALF) & (fabsf(d) < HUGE_VALF);
+  return finite ? result : w - d;
 }
 
 // The mirror step without a master, d != 0.
