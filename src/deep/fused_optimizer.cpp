@@ -6,6 +6,7 @@
 #include <attmirror/deep/fused_optimizer.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <type_traits>
@@ -14,6 +15,7 @@
 #include <ATen/Parallel.h>
 #include <c10/util/C++17.h>
 #include <c10/util/StringUtil.h>
+#include <unistd.h>
 #if ATTMIRROR_HAS_CUDA
 #include "deep/cuda_bridge.hpp"
 #endif
@@ -41,6 +43,13 @@ std::shared_ptr<ThreadPool> shared_pool() {
   const int threads = std::clamp(::at::get_num_threads(), 1, ThreadPool::max_threads);
   const std::lock_guard lock(mutex);
   if (threads == 1) return nullptr;
+  // A forked process has the pool but not its threads: it is left as it is, since ending it would wait for them.
+  static pid_t owner = ::getpid();
+  if (owner != ::getpid()) {
+    new std::shared_ptr<ThreadPool>(std::move(pool));
+    pool = nullptr;
+    owner = ::getpid();
+  }
   if (pool == nullptr || pool->threads() != threads) pool = std::make_shared<ThreadPool>(threads);
   return pool;
 }
@@ -72,7 +81,7 @@ bool is_current(const StepParameter& entry, const StepBatch& batch) {
   if (state.seen_version != FusedParamState::unknown)
     return state.seen_version == static_cast<std::int64_t>(entry.parameter._version()) &&
            state.seen_data == entry.parameter.data_ptr();
-  if (master_rounds_to(entry.weights, state.master(), batch.rule.step)) return true;
+  if (is_master_of(entry.weights, state.master(), batch.rule.step)) return true;
   TORCH_WARN_ONCE(
       "the master weights that attmirror's optimizer loaded are not those of its parameters: "
       "they are made anew from the parameters");
@@ -129,6 +138,12 @@ void prepare_states(const StepBatch& batch) {
       if (state.momentum().defined() && state.momentum().sizes() == fresh.sizes())
         fresh.copy_(state.momentum());
       state.momentum(fresh);
+    }
+    if (with_masters && state.master().defined() && state.master().sizes() == entry.weights.sizes() &&
+        !fits(state.master(), entry, batch.element)) {
+      ::at::Tensor moved = new_state(entry, batch.element);
+      moved.copy_(state.master());
+      state.master(moved);
     }
     if (!with_masters) {
       state.master(::at::Tensor());
@@ -261,6 +276,8 @@ bool FusedOptimizer::last_step_skipped() const {
 GroupRule FusedOptimizer::group_rule(std::size_t group) const {
   try {
     GroupRule result = rule(param_groups()[group].options());
+    if (!(result.step.rate >= 0) || !std::isfinite(result.step.rate))
+      throw bad_input(c10::str("lr is ", result.step.rate, ": expected a finite number, 0 or more"));
     result.step.validate();
     return result;
   } catch (const Error& error) {
@@ -279,9 +296,12 @@ void FusedOptimizer::check_distinct() {
   if (now == checked_) return;
   std::vector<std::pair<const void*, std::string>> places;
   for (std::size_t g = 0; g < param_groups().size(); ++g)
-    for (std::size_t i = 0; i < param_groups()[g].params().size(); ++i)
+    for (std::size_t i = 0; i < param_groups()[g].params().size(); ++i) {
+      if (!param_groups()[g].params()[i].defined())
+        throw bad_input(c10::str("parameter ", i, " of group ", g, " is an undefined tensor"));
       places.emplace_back(param_groups()[g].params()[i].unsafeGetTensorImpl(),
                           c10::str("parameter ", i, " of group ", g));
+    }
   std::stable_sort(places.begin(), places.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (std::size_t i = 1; i < places.size(); ++i)

@@ -63,6 +63,7 @@ void FusedOptimizer::save(::torch::serialize::OutputArchive& archive) const {
       if (state == nullptr) continue;
       ::torch::serialize::OutputArchive part(archive.compilation_unit());
       state->serialize(part);
+      write_field(part, "numbers", parameters[i].numel());
       group.write(numbered("parameter", i), part);
     }
     archive.write(numbered("group", g), group);
@@ -103,6 +104,7 @@ void FusedOptimizer::load(::torch::serialize::InputArchive& archive) {
       const std::string where = c10::str("parameter ", i, " of group ", g);
       fit_to(parameters[i], state.master(), "master", where);
       fit_to(parameters[i], state.momentum(), "momentum", where);
+      expect(c10::str("size of ", where), read_field<std::int64_t>(saved, "numbers"), parameters[i].numel());
       states.emplace_back(parameters[i], std::move(state));
     }
   }

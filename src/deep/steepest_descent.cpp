@@ -125,6 +125,9 @@ GroupRule SteepestDescent::rule(const ::torch::optim::OptimizerOptions& options)
   const ::at::Tensor norm = matrix.norm();
   matrix = matrix / ::at::where(norm == 0, ::at::ones_like(norm), norm);
   // A vector is its own polar factor, once it has length 1.
+  // LibTorch's singular values throw where an entry is not finite; products carry it on.
+  if (method == PolarMethod::svd && !::at::isfinite(matrix).all().item<bool>())
+    return ::at::full_like(d, std::numeric_limits<double>::quiet_NaN());
   const bool is_vector = matrix.size(0) == 1 || matrix.size(1) == 1;
   if (!is_vector)
     matrix = method == PolarMethod::svd ? exact_polar(matrix) : newton_schulz(matrix, iterations);

@@ -1,5 +1,7 @@
 #include "deep/tensor_step.hpp"
 
+#include "mirror/make_step_plan.hpp"
+
 #include <cmath>
 #include <limits>
 
@@ -8,6 +10,13 @@
 namespace attmirror::torch {
 
 namespace {
+
+// The exponents of a step: those of the fraction that a p like 1.1 stands for. p = 2 where there is no mirror image.
+kernels::StepPlan plan_of(const GroupRule& rule) {
+  StepOptions options = rule.step;
+  if (rule.direction || options.rule == StepRule::sign) options.rule = StepRule::mirror, options.p = 2;
+  return make_step_plan(options);
+}
 
 // ||d||_q as a tensor of one number, without over- or underflow of the powers.
 ::at::Tensor dual_norm(const ::at::Tensor& d, double q) {
@@ -21,11 +30,15 @@ namespace {
   return ::at::where(norm == 0, ::at::zeros_like(d), d / norm);
 }
 
+double map_exponent(const StepOptions& options) {
+  return options.rule == StepRule::mirror ? make_step_plan(options).map.value : 1;
+}
+
 ::at::Tensor steepest_direction(const ::at::Tensor& d, const GroupRule& rule) {
   if (rule.direction) return widened(rule.direction(d));
   if (rule.step.rule == StepRule::sign) return d.sign();
-  const double p = rule.step.p;
-  return signed_power(divided(d, dual_norm(d, p / (p - 1))), 1 / (p - 1));
+  const kernels::StepPlan plan = plan_of(rule);
+  return signed_power(divided(d, dual_norm(d, plan.dual.value)), plan.inverse.value);
 }
 
 }  // namespace
@@ -49,32 +62,32 @@ void tensor_step(const ::at::Tensor& weights, const ::at::Tensor& gradient, cons
   }
 
   const bool is_mirror = options.rule == StepRule::mirror && !rule.direction;
-  const double p = is_mirror ? options.p : 2;
+  const kernels::StepPlan plan = plan_of(rule);
   if (!is_mirror)
     d = steepest_direction(d, rule);
   else if (options.normalized)
-    d = divided(d, dual_norm(d, p / (p - 1)));
+    d = divided(d, dual_norm(d, plan.dual.value));
 
-  const double decay = options.rate * options.weight_decay;
-  const double keep = decay == 0 ? 1 : std::exp(std::log1p(-decay) * (p - 1));
+  const double map = is_mirror ? plan.map.value : 1, inverse = is_mirror ? plan.inverse.value : 1;
+  const double keep = is_mirror ? plan.keep_image : plan.keep;
   const ::at::Tensor w = widened(weights);
-  ::at::Tensor y = keep * (master.defined() ? widened(master) : signed_power(w, p - 1)) - options.rate * d;
+  ::at::Tensor y = keep * (master.defined() ? widened(master) : signed_power(w, map)) - options.rate * d;
   if (master.defined()) {
     master.copy_(y);
     y = widened(master);
   }
-  ::at::Tensor moved = signed_power(y, 1 / (p - 1));
+  ::at::Tensor moved = signed_power(y, inverse);
   // What is not pushed does not move, not even by rounding there and back.
-  if (decay == 0) moved = ::at::where(d == 0, w, moved);
+  if (plan.keep == 1) moved = ::at::where(d == 0, w, moved);
   weights.copy_(moved);
 }
 
 void tensor_fill_master(const ::at::Tensor& weights, const ::at::Tensor& master, const StepOptions& options) {
-  master.copy_(signed_power(widened(weights), options.rule == StepRule::mirror ? options.p - 1 : 1));
+  master.copy_(signed_power(widened(weights), map_exponent(options)));
 }
 
-bool master_rounds_to(const ::at::Tensor& weights, const ::at::Tensor& master, const StepOptions& options) {
-  const double inverse = options.rule == StepRule::mirror ? 1 / (options.p - 1) : 1;
+bool is_master_of(const ::at::Tensor& weights, const ::at::Tensor& master, const StepOptions& options) {
+  const double inverse = options.rule == StepRule::mirror ? make_step_plan(options).inverse.value : 1;
   const ::at::Tensor expected = widened(signed_power(widened(master), inverse).to(weights.scalar_type()));
   const ::at::Tensor w = widened(weights);
   const bool is_half = weights.scalar_type() == ::at::kHalf;
@@ -87,7 +100,12 @@ bool master_rounds_to(const ::at::Tensor& weights, const ::at::Tensor& master, c
   const double absolute =
       is_half ? std::ldexp(1.0, -23) : 4 * double{std::numeric_limits<float>::denorm_min()};
   const ::at::Tensor near = (w - expected).abs() <= relative * w.abs() + absolute;
-  return (near | (w == expected) | (w.isnan() & expected.isnan())).all().item<bool>();
+  // A weight that has never moved need not come back from its image, which may be 0 or infinite (p = 10, 1e-6).
+  const ::at::Tensor y = widened(master);
+  const ::at::Tensor image = widened(signed_power(w, map_exponent(options)).to(master.scalar_type()));
+  const ::at::Tensor untouched =
+      (y == image) | ((y - image).abs() <= 4 * state_unit * image.abs() + absolute);
+  return (near | untouched | (w == expected) | (w.isnan() & expected.isnan())).all().item<bool>();
 }
 
 }  // namespace attmirror::torch

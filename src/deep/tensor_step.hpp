@@ -18,7 +18,7 @@ void tensor_step(const ::at::Tensor& weights, const ::at::Tensor& gradient, cons
 
 void tensor_fill_master(const ::at::Tensor& weights, const ::at::Tensor& master, const StepOptions& options);
 
-// Is `weights` what a step leaves beside this master, up to rounding?
-bool master_rounds_to(const ::at::Tensor& weights, const ::at::Tensor& master, const StepOptions& options);
+// Is `weights` what steps leave beside this master, or what it was made from, up to rounding?
+bool is_master_of(const ::at::Tensor& weights, const ::at::Tensor& master, const StepOptions& options);
 
 }  // namespace attmirror::torch

@@ -56,6 +56,8 @@ std::string_view to_string(StepArithmetic arithmetic) {
 }
 
 void StepOptions::validate() const {
+  if (rule != StepRule::mirror && rule != StepRule::steepest && rule != StepRule::sign)
+    throw bad_input(fmt::format("rule is {}: expected mirror, steepest or sign", static_cast<int>(rule)));
   if (rule != StepRule::sign) validate_p(p);
   if (!(rate >= 0) || !std::isfinite(rate))
     throw bad_input(fmt::format("rate is {}: expected a finite number, 0 or more", rate));

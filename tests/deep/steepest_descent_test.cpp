@@ -2,6 +2,7 @@
 #include "deep/tensors.hpp"
 
 #include <cmath>
+#include <limits>
 #include <memory>
 
 namespace attmirror::deep_tests {
@@ -85,6 +86,21 @@ TEST(SteepestDescent, NewtonSchulzIsNearThePolarFactor) {
     s = s / s.norm();
     for (int turn = 0; turn < 5; ++turn) s = 3.4445 * s - 4.7750 * s.pow(3) + 2.0315 * s.pow(5);
     EXPECT_LT(distance(std::get<0>(values.sort()), std::get<0>(s.sort())), 1e-4);
+  }
+}
+
+TEST(SteepestDescent, NotANumberReachesTheWeightsAndStopsNobodyHalfway) {
+  for (const am::PolarMethod method : {am::PolarMethod::svd, am::PolarMethod::newton_schulz}) {
+    const at::Tensor first = leaf(random({4, 3}, 1)), second = leaf(random({4, 3}, 2));
+    am::SteepestDescent optimizer({first, second},
+                                  am::SteepestDescentOptions(0.1).norm("spectral").polar(method));
+    give_gradient(first, random({4, 3}, 3));
+    at::Tensor bad = random({4, 3}, 4);
+    bad[1][2] = std::numeric_limits<double>::quiet_NaN();
+    give_gradient(second, bad);
+    optimizer.step();
+    EXPECT_TRUE(at::isfinite(first).all().item<bool>());
+    EXPECT_TRUE(at::isnan(second).all().item<bool>());
   }
 }
 

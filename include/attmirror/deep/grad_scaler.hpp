@@ -33,7 +33,10 @@ class GradScaler {
  public:
   explicit GradScaler(GradScalerOptions options = {});
 
-  ::at::Tensor scale(const ::at::Tensor& loss) const { return loss * scale_; }
+  // (In floats where the loss is in half precision, whose largest number is soon reached.)
+  ::at::Tensor scale(const ::at::Tensor& loss) const {
+    return (loss.scalar_type() == ::at::kHalf ? loss.to(::at::kFloat) : loss) * scale_;
+  }
   double scale() const { return scale_; }
 
   // A step with the gradients of a scaled loss; skipped as a whole if one of them is not finite. Several optimizers may

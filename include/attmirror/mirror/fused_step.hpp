@@ -31,9 +31,9 @@ enum class StepRule { mirror, steepest, sign };
 std::string_view to_string(StepRule rule);
 
 // How numbers are computed. `exact` does not round before the end: within 1 ulp of the correctly rounded result for every
-// p and input (the norm ||d||_q, a double in either, counts as given), at one to two microseconds a number. It exists to
-// check `fast` against, and for those who must know.
-// `fast` in floats serves p from 1.0079 to 17, and to 129 where p is a multiple of 1/64; beyond, it is `exact`.
+// p and input, at one to two microseconds a number. (What is worked out once a step - the norm ||d||_q, 1/gradient_scale and
+// what decay leaves - is a double in either, and counts as given.) It exists to check `fast` against, and for those who
+// must know. `fast` in floats serves p from 1.0079 to 17, and to 129 where p is a multiple of 1/64; beyond, it is `exact`.
 enum class StepArithmetic { fast, exact };
 std::string_view to_string(StepArithmetic arithmetic);
 
