@@ -3,6 +3,7 @@
 #include "base/half_floats.hpp"
 #include "mirror/make_step_plan.hpp"
 #include "mirror/step_reference.hpp"
+#include "support/element_array.hpp"
 #include "support/step_cases.hpp"
 #include <attmirror/mirror/fused_step.hpp>
 
@@ -45,60 +46,8 @@ BigFormat state_of(Element element) {
   return element == Element::float64 ? format_of(element) : format_of(Element::float32);
 }
 
-// Numbers in the format of an element, seen as doubles.
-class Array {
- public:
-  Array(Element element, const std::vector<double>& values)
-      : element_(element), bytes_(values.size() * size_of(element)) {
-    for (std::size_t i = 0; i < values.size(); ++i) set(i, values[i]);
-  }
-  void* data() { return bytes_.data(); }
-  std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(bytes_.size() / size_of(element_)); }
-  double operator[](std::size_t i) const {
-    switch (element_) {
-      case Element::float32:
-        return at<float>(i);
-      case Element::bfloat16:
-        return to_float(at<BFloat16>(i));
-      case Element::float16:
-        return to_float(at<Half>(i));
-      case Element::float64:
-        break;
-    }
-    return at<double>(i);
-  }
-  bool operator==(const Array&) const = default;
-
- private:
-  void set(std::size_t i, double x) {
-    switch (element_) {
-      case Element::float32:
-        return put(i, static_cast<float>(x));
-      case Element::bfloat16:
-        return put(i, to_bfloat16(static_cast<float>(x)));
-      case Element::float16:
-        return put(i, to_half(static_cast<float>(x)));
-      case Element::float64:
-        return put(i, x);
-    }
-  }
-  template <class T>
-  T at(std::size_t i) const {
-    T x;
-    std::copy_n(bytes_.data() + i * sizeof(T), sizeof(T), reinterpret_cast<char*>(&x));
-    return x;
-  }
-  template <class T>
-  void put(std::size_t i, T x) {
-    std::copy_n(reinterpret_cast<const char*>(&x), sizeof(T), bytes_.data() + i * sizeof(T));
-  }
-  Element element_;
-  std::vector<char> bytes_;
-};
-
-Element state_element(Element element) {
-  return element == Element::float64 ? Element::float64 : Element::float32;
-}
+using Array = test::ElementArray;
+using test::state_element;
 
 // What steps are compared on: the arrays before and after.
 struct Trial {
