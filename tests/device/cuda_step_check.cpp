@@ -118,7 +118,7 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
   const bool is_double = element == Element::float64;
   const double r = std::max(1.0, plan.inverse.value);
   // Norms are right to about 2^-21, which a power 1/(p - 1) multiplies; exact ones to all digits of a double.
-  const double bound = is_exact ? 1 : is_double ? 64 * r : rule == StepRule::steepest ? 2 + 8 * r : 2;
+  const double bound = is_exact ? 1 : is_double ? 64 : rule == StepRule::steepest ? 2 + 8 * r : 2;
   report(what, worst, bound);
   if (rule == StepRule::mirror && has_master) {
     // A weight is a power of its master: right to an ulp or so, and to a hundredth of what an ulp of the master makes.
