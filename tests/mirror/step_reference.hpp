@@ -83,7 +83,7 @@ struct BigFormat {
 
 // The exponent of an ulp of x, in a format without an upper limit.
 inline long big_ulp_exponent(const BigFloat& x, const BigFormat& format) {
-  if (mpfr_zero_p(x.get())) return format.least;
+  if (!mpfr_regular_p(x.get())) return format.least;  // zero, infinite or NaN: without an exponent
   return std::max<long>(mpfr_get_exp(x.get()) - format.digits, format.least);
 }
 
