@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 namespace attmirror {
 
@@ -51,6 +52,23 @@ inline Half to_half(float x) {
   }
   const std::uint32_t to_even = (rest >> 13) & 1u;
   return {static_cast<std::uint16_t>(sign | ((rest - 0x38000000u + 0xfffu + to_even) >> 13))};
+}
+
+// Numbers of any of the four formats as doubles, which hold them all, and back: from a number that T or float holds, so that
+// it is rounded once at most.
+inline double widen(double x) { return x; }
+inline double widen(float x) { return x; }
+inline double widen(BFloat16 x) { return to_float(x); }
+inline double widen(Half x) { return to_float(x); }
+
+template <class T>
+T narrow(double x) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    return to_bfloat16(static_cast<float>(x));
+  else if constexpr (std::is_same_v<T, Half>)
+    return to_half(static_cast<float>(x));
+  else
+    return static_cast<T>(x);
 }
 
 }  // namespace attmirror

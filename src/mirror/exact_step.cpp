@@ -16,22 +16,6 @@ using kernels::StepPlan;
 
 namespace {
 
-double widen(double x) { return x; }
-double widen(float x) { return x; }
-double widen(BFloat16 x) { return to_float(x); }
-double widen(Half x) { return to_float(x); }
-
-// Of a number that T holds, or, beside a steepest or sign master, one that State holds: rounded once at most.
-template <class T>
-T narrow(double x) {
-  if constexpr (std::is_same_v<T, BFloat16>)
-    return to_bfloat16(static_cast<float>(x));
-  else if constexpr (std::is_same_v<T, Half>)
-    return to_half(static_cast<float>(x));
-  else
-    return static_cast<T>(x);
-}
-
 template <class T>
 constexpr Format format_of() {
   if constexpr (std::is_same_v<T, BFloat16>)

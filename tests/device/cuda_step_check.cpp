@@ -25,7 +25,7 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
   case_options.per_kind = arithmetic == StepArithmetic::exact ? per_kind / 10 + 1 : per_kind;
   std::vector<StepCase> cases = test::step_cases(make_step_plan(for_cases), element, case_options);
   if (rule == StepRule::steepest)  // one norm for all: no huge numbers beside small ones
-    for (StepCase& c : cases) c.d = value(stored<T>(std::clamp(c.d, -2.0, 2.0)));
+    for (StepCase& c : cases) c.d = widen(narrow<T>(std::clamp(c.d, -2.0, 2.0)));
   Arrays<T> arrays(cases, has_master, 0);
   const std::vector<T> before = arrays.w;
   if (has_master) fill_masters_on_device(element, arrays.tensors, options, nullptr);
@@ -48,7 +48,7 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
     if (rule == StepRule::steepest) {
       DualNorm norm(plan.dual);
       for (std::ptrdiff_t i = begin; i < begin + size; ++i) {
-        const double d = std::abs(value(arrays.g[static_cast<std::size_t>(i)]));
+        const double d = std::abs(widen(arrays.g[static_cast<std::size_t>(i)]));
         norm.add({d, d > 0 ? 1.0 : 0.0});
       }
       shrink = norm.value() == 0 ? 0 : 1 / norm.value();
@@ -58,17 +58,17 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
     };
     if (weight_decay == 0)
       all([&](std::size_t i) {
-        if (value(arrays.g[i]) == 0 &&
+        if (widen(arrays.g[i]) == 0 &&
             !(same_bits(arrays.w[i], before[i]) && same_bits(arrays.y[i], masters[i])))
           ++moved;
         return 0.0;
       });
-    const auto d = [&](std::size_t i) { return value(arrays.g[i]); };
+    const auto d = [&](std::size_t i) { return widen(arrays.g[i]); };
     const auto count = [](double error, double& to) { to = error > to || std::isnan(error) ? error : to; };
     if (rule == StepRule::mirror && !has_master) {
       count(all([&](std::size_t i) {
               const auto error =
-                  test::mirror_error(value(before[i]), d(i), value(arrays.w[i]), plan, 1, element);
+                  test::mirror_error(widen(before[i]), d(i), widen(arrays.w[i]), plan, 1, element);
               return arithmetic == StepArithmetic::exact ? error.ulps : error.image_ulps;
             }),
             worst);
@@ -83,17 +83,17 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
       count(all([&](std::size_t i) {
               return d(i) == 0 && weight_decay == 0
                          ? 0
-                         : test::weight_error(arrays.y[i], value(arrays.w[i]), plan, element).ulps;
+                         : test::weight_error(arrays.y[i], widen(arrays.w[i]), plan, element).ulps;
             }),
             worst_weight);
       count(all([&](std::size_t i) {
-              return test::fill_error(value(before[i]), masters[i], plan, element).ulps;
+              return test::fill_error(widen(before[i]), masters[i], plan, element).ulps;
             }),
             worst_fill);
     } else if (rule == StepRule::steepest) {
       count(all([&](std::size_t i) {
-              const double from = has_master ? masters[i] : value(before[i]),
-                           to = has_master ? arrays.y[i] : value(arrays.w[i]);
+              const double from = has_master ? masters[i] : widen(before[i]),
+                           to = has_master ? arrays.y[i] : widen(arrays.w[i]);
               if (d(i) == 0 && weight_decay == 0) return 0.0;
               return test::steepest_error(
                          from, d(i), to, plan, shrink,
@@ -103,8 +103,8 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
             worst);
     } else {
       count(all([&](std::size_t i) {
-              const double from = has_master ? masters[i] : value(before[i]),
-                           to = has_master ? arrays.y[i] : value(arrays.w[i]);
+              const double from = has_master ? masters[i] : widen(before[i]),
+                           to = has_master ? arrays.y[i] : widen(arrays.w[i]);
               if (d(i) == 0 && weight_decay == 0) return 0.0;
               return test::sign_error(from, d(i), to, plan,
                                       has_master && element != Element::float64 ? Element::float32 : element)

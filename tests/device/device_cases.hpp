@@ -30,21 +30,6 @@ inline void expect(bool holds, const std::string& what) {
   std::printf("FAILED: %s\n", what.c_str());
 }
 
-// The formats: how a double that fits becomes bits, and back.
-template <class T>
-T stored(double x) {
-  if constexpr (std::is_same_v<T, BFloat16>)
-    return to_bfloat16(static_cast<float>(x));
-  else if constexpr (std::is_same_v<T, Half>)
-    return to_half(static_cast<float>(x));
-  else
-    return static_cast<T>(x);
-}
-inline double value(double x) { return x; }
-inline double value(float x) { return x; }
-inline double value(BFloat16 x) { return to_float(x); }
-inline double value(Half x) { return to_float(x); }
-
 template <class T>
 constexpr Element element_of = std::is_same_v<T, float>      ? Element::float32
                                : std::is_same_v<T, BFloat16> ? Element::bfloat16
@@ -59,8 +44,8 @@ template <class T>
 class Arrays {
  public:
   Arrays(const std::vector<StepCase>& cases, bool has_master, double momentum)
-      : w(place(cases, [](const StepCase& c) { return stored<T>(c.w); })),
-        g(place(cases, [](const StepCase& c) { return stored<T>(c.d); })),
+      : w(place(cases, [](const StepCase& c) { return narrow<T>(c.w); })),
+        g(place(cases, [](const StepCase& c) { return narrow<T>(c.d); })),
         y(w.size(), State<T>(7)),
         m(w.size(), momentum > 0 ? State<T>(1e-4) : State<T>(7)),
         device_w(w),
@@ -83,12 +68,12 @@ class Arrays {
     for (std::ptrdiff_t i = 0; next < cases.size(); ++i) {
       const std::ptrdiff_t wanted = i < 200 ? i % 10 : (i - 190) * 700 + i % 16;
       const auto size = std::min<std::ptrdiff_t>(wanted, static_cast<std::ptrdiff_t>(cases.size() - next));
-      values.push_back(stored<T>(7));  // nobody's
-      while (i % 3 == 0 && values.size() % 16 != 0) values.push_back(stored<T>(7));
+      values.push_back(narrow<T>(7));  // nobody's
+      while (i % 3 == 0 && values.size() % 16 != 0) values.push_back(narrow<T>(7));
       ranges.push_back({static_cast<std::ptrdiff_t>(values.size()), size});
       for (std::ptrdiff_t j = 0; j < size; ++j) values.push_back(f(cases[next++]));
     }
-    values.push_back(stored<T>(7));
+    values.push_back(narrow<T>(7));
     return values;
   }
 
@@ -103,11 +88,11 @@ class Arrays {
     std::ptrdiff_t at = 0;
     for (const auto& [begin, size] : ranges) {
       for (; at < begin; ++at)
-        if (value(w[static_cast<std::size_t>(at)]) != 7 || value(y[static_cast<std::size_t>(at)]) != 7)
+        if (widen(w[static_cast<std::size_t>(at)]) != 7 || widen(y[static_cast<std::size_t>(at)]) != 7)
           return false;
       at = begin + size;
     }
-    return value(w.back()) == 7;
+    return widen(w.back()) == 7;
   }
 
   struct Range {
