@@ -1,7 +1,12 @@
 // All of the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in attmirror/attmirror.hpp.
 #pragma once
 
+#include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
+#include <attmirror/deep/keyed_dropout.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
+#include <attmirror/deep/network.hpp>
+#include <attmirror/deep/packed_attention.hpp>
+#include <attmirror/deep/packed_batch.hpp>
 #include <attmirror/deep/steepest_descent.hpp>

@@ -50,6 +50,14 @@ std::string_view to_string(RandomStream stream) {
       return "sentences";
     case RandomStream::unseen_sentences:
       return "unseen_sentences";
+    case RandomStream::deep_init:
+      return "deep_init";
+    case RandomStream::deep_order:
+      return "deep_order";
+    case RandomStream::deep_dropout:
+      return "deep_dropout";
+    case RandomStream::deep_augment:
+      return "deep_augment";
   }
   return "unnamed";
 }

@@ -10,15 +10,10 @@
 // 2^-191, and a later rounding to 53 bits or fewer knows on which side of a tie the number lies.
 #pragma once
 
+#include "mirror/host_device.hpp"
+
 #include <cmath>
 #include <cstdint>
-
-// The one macro CUDA cannot do without: what runs on both sides must say so.
-#if defined(__CUDACC__)
-#define ATTMIRROR_HOST_DEVICE __host__ __device__
-#else
-#define ATTMIRROR_HOST_DEVICE
-#endif
 
 namespace attmirror::exact {
 

@@ -29,6 +29,10 @@ enum class RandomStream : std::uint32_t {
   rankings = 10,
   sentences = 11,
   unseen_sentences = 12,
+  deep_init = 13,
+  deep_order = 14,
+  deep_dropout = 15,
+  deep_augment = 16,
 };
 
 std::string_view to_string(RandomStream stream);

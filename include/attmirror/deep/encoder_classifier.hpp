@@ -1,0 +1,81 @@
+// P1's network for sentiment: a transformer encoder with norms after each part, which answers yes or no from its first token.
+//
+//   x = token_embedding[id] + position_embedding[place]
+//   per block:  x <- norm(x + dropout(O softmax(Q K^T / sqrt(head_width)) V));  x <- norm(x + dropout(B gelu(A x)))
+//   logit = head . x_0
+//
+// There are no biases, in the norms either. Embeddings start from N(0, 1), linear maps of n inputs from U(-1/sqrt n, 1/sqrt n), norms
+// from 1: the defaults of PyTorch, from which P1 starts.
+//
+// The answer reads one token. So in the last block only that token asks: keys and values of all tokens are needed, queries
+// and everything after them of the first alone. This leaves out nothing that the answer depends on; `last_block` can
+// switch it off.
+#pragma once
+
+#include <attmirror/deep/network.hpp>
+#include <attmirror/deep/packed_attention.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace attmirror::torch {
+
+enum class LastBlock { first_token, all_tokens };
+
+struct EncoderOptions {
+  std::int64_t vocabulary = 30522;  // bert-base-uncased
+  std::int64_t length = 512;        // places that have an embedding; longer texts are cut before
+  std::int64_t width = 384;         // of a token
+  std::int64_t blocks = 3;
+  std::int64_t heads = 3;
+  std::int64_t hidden = 0;  // of the MLP; 0: four times the width
+  double dropout = 0.2;     // of attention probabilities and of what each part adds
+  AttentionKind attention = AttentionKind::automatic;
+  LastBlock last_block = LastBlock::first_token;
+
+  // Throws Error (bad input): "heads is 5: expected a divisor of width, 384".
+  void validate() const;
+};
+
+class EncoderClassifier : public Network {
+ public:
+  // Initial weights are a function of `seed` alone. Parameters are float32 on the CPU; to() moves them. Arithmetic is that of `compute`: on a GPU
+  // kBFloat16 takes half the time, with sums, norms, losses and the parameters themselves in float32.
+  EncoderClassifier(const EncoderOptions& options, std::uint64_t seed,
+                    ::at::ScalarType compute = ::at::kFloat);
+
+  ::at::Tensor logits(const Batch& batch) override;
+  std::vector<::at::Tensor> attention_maps(const Batch& one) override;
+  std::vector<Projection> projections() const override;
+  std::int64_t classes() const override { return 2; }
+  std::string kind() const override { return "encoder"; }
+  double training_flops(std::span<const std::int64_t> lengths) const override;
+
+  const EncoderOptions& options() const { return options_; }
+
+ private:
+  struct Block {
+    ::at::Tensor query_key_value;  // [3 width, width]: Q, then K, then V
+    ::at::Tensor output;           // O: [width, width]
+    ::at::Tensor attention_norm;   // [width]
+    ::at::Tensor up, down;         // A: [hidden, width]; B: [width, hidden]
+    ::at::Tensor mlp_norm;         // [width]
+  };
+
+  ::at::Tensor linear(const ::at::Tensor& x, const ::at::Tensor& weight) const;
+  ::at::Tensor embedded(const Batch& batch) const;
+  ::at::Tensor block_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
+                            const Batch& batch) const;
+  ::at::Tensor first_token_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
+                                  const Batch& batch) const;
+  ::at::Tensor after_attention(const Block& block, std::int64_t index, const ::at::Tensor& x,
+                               const ::at::Tensor& mixed, const ::at::Tensor& keys) const;
+
+  EncoderOptions options_;
+  ::at::ScalarType compute_;
+  ::at::Tensor token_embedding_, position_embedding_, head_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace attmirror::torch

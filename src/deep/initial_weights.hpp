@@ -1,0 +1,23 @@
+// Initial weights as functions of a seed: number i of parameter k. Internal.
+#pragma once
+
+#include <cstdint>
+
+#include <torch/types.h>
+
+namespace attmirror::torch {
+
+// Fills parameters one after another; each call is for the next.
+class InitialWeights {
+ public:
+  explicit InitialWeights(std::uint64_t seed) : seed_(seed) {}
+
+  ::at::Tensor normal(::at::IntArrayRef shape);                       // N(0, 1)
+  ::at::Tensor linear(::at::IntArrayRef shape, std::int64_t inputs);  // U(-1/sqrt(inputs), 1/sqrt(inputs))
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t parameter_ = 0;
+};
+
+}  // namespace attmirror::torch

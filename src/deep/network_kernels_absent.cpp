@@ -1,0 +1,28 @@
+// For builds without CUDA's compiler.
+#include "deep/network_kernels.hpp"
+#include <attmirror/base/error.hpp>
+
+namespace attmirror::torch {
+
+namespace {
+Error no_gpu_kernels() {
+  return bad_input("this build has no kernels for GPUs: build it where nvcc is found");
+}
+}  // namespace
+
+::at::Tensor masked_on_gpu(const ::at::Tensor&, const ::at::Tensor&, std::uint32_t, double) {
+  throw no_gpu_kernels();
+}
+bool has_residual_norm_on_gpu(const ::at::Tensor&) { return false; }
+::at::Tensor residual_norm_on_gpu(const ::at::Tensor&, const ::at::Tensor&, const ::at::Tensor&,
+                                  const Dropout&, double) {
+  throw no_gpu_kernels();
+}
+
+bool has_fused_attention(const ::at::Tensor&) { return false; }
+::at::Tensor fused_attention(const ::at::Tensor&, const ::at::Tensor&, const ::at::Tensor&, const PackedRows&,
+                             const PackedRows&, const AttentionDropout&) {
+  throw no_gpu_kernels();
+}
+
+}  // namespace attmirror::torch
