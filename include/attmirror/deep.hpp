@@ -5,8 +5,11 @@
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
 #include <attmirror/deep/keyed_dropout.hpp>
+#include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/packed_attention.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
+#include <attmirror/deep/vit.hpp>
+#include <attmirror/deep/weights_file.hpp>
