@@ -4,6 +4,7 @@
 #include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
+#include <attmirror/deep/image_batch.hpp>
 #include <attmirror/deep/keyed_dropout.hpp>
 #include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
