@@ -185,7 +185,7 @@ Safetensors weights_of(const Network& network) {
   Safetensors result;
   for (const auto& parameter : network.named_parameters())
     result.tensors.emplace(parameter.key(), to_array(parameter.value()));
-  result.metadata[metadata_key("format")] = weights_format;
+  result.metadata.emplace(metadata_key("format"), weights_format);
   result.metadata[metadata_key("kind")] = network.kind();
   if (const auto* encoder = dynamic_cast<const EncoderClassifier*>(&network))
     write_options(result.metadata, encoder->options());

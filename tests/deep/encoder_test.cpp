@@ -20,12 +20,31 @@ am::EncoderClassifier wide_encoder(const am::EncoderOptions& options, std::uint6
 }
 
 // The network as it is usually written: all texts filled up to the longest, and a mask that hides what was filled up.
-// Column 0 is always visible. Also the attention probabilities of every block, [samples, heads, rows, rows].
+// Column 0 is always visible. Also the attention probabilities of every block, [samples, heads, rows, rows]. Dropout, where
+// `batch` has keys: site 4 b of the probabilities of block b, 4 b + 1 after O, 4 b + 2 after the MLP.
 struct Padded {
   at::Tensor logits;
   std::vector<at::Tensor> probabilities;
 };
-Padded padded(const am::EncoderClassifier& network, const TokenSet& texts) {
+
+// Factors of dropout (0 or 1 / (1 - p)), found by dropping ones. Of rows [rows, width]; of probabilities, from equal scores
+// and one-hot values, [heads, rows, rows].
+at::Tensor row_factors(double p, const at::Tensor& keys, std::int64_t width, std::int64_t site) {
+  return am::dropped(at::ones({keys.size(0), width}, at::kDouble),
+                     {p, keys, static_cast<std::uint32_t>(site)});
+}
+at::Tensor probability_factors(double p, const at::Tensor& keys, std::int64_t heads, std::int64_t site) {
+  const std::int64_t length = keys.size(0);
+  const at::Tensor zeros = at::zeros({length, heads, length}, at::kDouble);
+  const at::Tensor one_hot = at::eye(length, at::kDouble).unsqueeze(1).expand({length, heads, length});
+  const am::PackedRows rows{at::tensor({0, static_cast<int>(length)}, at::kInt), length};
+  const am::AttentionDropout dropout{p, keys, static_cast<std::uint32_t>(site), 0, 0};
+  return am::packed_attention(zeros, zeros, one_hot, rows, rows, dropout, am::AttentionKind::plain)
+             .transpose(0, 1) *
+         static_cast<double>(length);
+}
+
+Padded padded(const am::EncoderClassifier& network, const TokenSet& texts, const am::Batch& batch = {}) {
   const auto parameters = network.named_parameters();
   const am::EncoderOptions& o = network.options();
   const std::int64_t samples = texts.rows(), head_width = o.width / o.heads;
@@ -41,6 +60,24 @@ Padded padded(const am::EncoderClassifier& network, const TokenSet& texts) {
     }
   visible.select(1, 0).fill_(true);
   const at::Tensor hidden = visible.logical_not().view({samples, 1, 1, longest});
+  const auto drop = [&](const at::Tensor& full, std::int64_t site, const auto& factors) {
+    if (!batch.dropout_keys.defined()) return full;
+    at::Tensor padded_factors = at::ones_like(full);
+    for (std::int64_t i = 0; i < samples; ++i) {
+      const auto length = static_cast<std::int64_t>(texts.row(i).size());
+      const auto begin = texts.offsets[static_cast<std::size_t>(i)];
+      const at::Tensor some = factors(batch.dropout_keys.slice(0, begin, begin + length), site);
+      at::Tensor place = padded_factors[i];
+      for (std::int64_t axis = 0; axis < some.dim(); ++axis) place = place.slice(axis, 0, some.size(axis));
+      place.copy_(some);
+    }
+    return full * padded_factors;
+  };
+  const auto drop_rows = [&](const at::Tensor& rows, std::int64_t site) {
+    return drop(rows, site, [&](const at::Tensor& keys, std::int64_t which) {
+      return row_factors(o.dropout, keys, o.width, which);
+    });
+  };
   Padded result;
   at::Tensor x = at::embedding(parameters["token_embedding"], ids) +
                  parameters["position_embedding"].slice(0, 0, longest);
@@ -56,12 +93,18 @@ Padded padded(const am::EncoderClassifier& network, const TokenSet& texts) {
                               std::sqrt(static_cast<double>(head_width));
     result.probabilities.push_back(
         at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), -1));
-    const at::Tensor mixed = at::matmul(result.probabilities.back(), heads(parts[2]))
+    const at::Tensor dropped_probabilities =
+        drop(result.probabilities.back(), 4 * b, [&](const at::Tensor& keys, std::int64_t which) {
+          return probability_factors(o.dropout, keys, o.heads, which);
+        });
+    const at::Tensor mixed = at::matmul(dropped_probabilities, heads(parts[2]))
                                  .transpose(1, 2)
                                  .reshape({samples, longest, o.width});
-    x = at::layer_norm(x + at::linear(mixed, weight("output")), {o.width}, weight("attention_norm"));
-    x = at::layer_norm(x + at::linear(at::gelu(at::linear(x, weight("up"))), weight("down")), {o.width},
-                       weight("mlp_norm"));
+    x = at::layer_norm(x + drop_rows(at::linear(mixed, weight("output")), 4 * b + 1), {o.width},
+                       weight("attention_norm"));
+    x = at::layer_norm(
+        x + drop_rows(at::linear(at::gelu(at::linear(x, weight("up"))), weight("down")), 4 * b + 2),
+        {o.width}, weight("mlp_norm"));
   }
   result.logits = at::linear(x.select(1, 0), parameters["head"]);
   return result;
@@ -69,16 +112,19 @@ Padded padded(const am::EncoderClassifier& network, const TokenSet& texts) {
 
 TEST(Encoder, PackedEqualsPadded) {
   const TokenSet texts = small_texts(ragged, 23);
-  auto network = wide_encoder(small_encoder());
-  const am::Batch batch = am::pack(texts, all_rows(texts));
-  EXPECT_LE(distance(network.logits(batch), padded(network, texts).logits), 1e-12);
-  const auto gradients = loss_gradients(network, batch);
-  network.zero_grad();
-  am::summed_loss(padded(network, texts).logits, batch.labels).backward();
-  std::map<std::string, at::Tensor> expected;
-  for (const auto& parameter : network.named_parameters())
-    expected[parameter.key()] = parameter.value().grad();
-  expect_close(gradients, expected, 1e-12);
+  for (const double dropout : {0.0, 0.25}) {
+    auto network = wide_encoder(small_encoder(dropout));
+    const am::Batch batch = dropout > 0 ? am::pack(texts, all_rows(texts), am::DropoutPlace{5, 1})
+                                        : am::pack(texts, all_rows(texts));
+    EXPECT_LE(distance(network.logits(batch), padded(network, texts, batch).logits), 1e-12);
+    const auto gradients = loss_gradients(network, batch);
+    network.zero_grad();
+    am::summed_loss(padded(network, texts, batch).logits, batch.labels).backward();
+    std::map<std::string, at::Tensor> expected;
+    for (const auto& parameter : network.named_parameters())
+      expected[parameter.key()] = parameter.value().grad();
+    expect_close(gradients, expected, 1e-12);
+  }
 }
 
 TEST(Encoder, FirstTokenEqualsAllTokens) {
