@@ -3,5 +3,11 @@
 
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
+#include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
+#include <attmirror/deep/text_set.hpp>
+#include <attmirror/deep/token_cache.hpp>
+#include <attmirror/deep/token_set.hpp>
+#include <attmirror/deep/tokenize.hpp>
+#include <attmirror/deep/wordpiece.hpp>
