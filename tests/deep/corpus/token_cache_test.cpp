@@ -68,7 +68,7 @@ TEST_F(TokenCache, AChangedSourceIsReadAgain) {
 TEST_F(TokenCache, ADamagedFileIsMadeAgain) {
   const CachedTokens first = get();
   const std::vector<std::byte> whole = read_file(first.file);
-  for (std::size_t i = 0; i < whole.size(); i += 3) {
+  for (std::size_t i = 0; i < whole.size(); i += 23) {
     std::vector<std::byte> changed = whole;
     changed[i] ^= std::byte{0x04};
     write_file_atomically(first.file, changed);
