@@ -7,6 +7,7 @@
 #include <attmirror/deep/image_batch.hpp>
 #include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/keyed_dropout.hpp>
+#include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/packed_attention.hpp>
