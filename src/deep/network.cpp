@@ -1,3 +1,4 @@
+#include "deep/host_tensor.hpp"
 #include <attmirror/base/random.hpp>
 #include <attmirror/deep/network.hpp>
 
@@ -17,7 +18,7 @@ Batch Batch::to(::at::Device device) const {
                           std::span<const std::int64_t> lengths) {
   std::int64_t rows = 0;
   for (const std::int64_t length : lengths) rows += length;
-  ::at::Tensor keys = ::at::empty({rows}, ::at::kLong);
+  ::at::Tensor keys = host_tensor(rows, ::at::kLong);
   auto* key = keys.data_ptr<std::int64_t>();
   const CounterRandom random(place.seed, RandomStream::deep_dropout);
   const std::uint64_t step_key = random.bits(static_cast<std::uint64_t>(place.step));

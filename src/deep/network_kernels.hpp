@@ -10,6 +10,11 @@
 
 namespace attmirror::torch {
 
+// What stands for the keys where nothing is dropped: LibTorch's functions with a gradient do not take undefined tensors.
+inline ::at::Tensor no_keys(const ::at::Tensor& beside) {
+  return ::at::empty({0}, beside.options().dtype(::at::kLong).requires_grad(false));
+}
+
 // x [rows, width] on a GPU, of float32 or bfloat16, contiguous.
 ::at::Tensor masked_on_gpu(const ::at::Tensor& x, const ::at::Tensor& keys, std::uint32_t site,
                            double probability);

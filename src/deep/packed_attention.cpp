@@ -251,7 +251,8 @@ AttentionKind attention_kind(std::string_view text) {
   if (kind == AttentionKind::packed) {
     if (!can_pack(query)) throw bad_input("attention is packed: expected float32 or float64 on the CPU");
     return PackedFunction::apply(without_gaps(query), without_gaps(key), without_gaps(value), queries.offsets,
-                                 keys.offsets, dropout.keys, static_cast<std::int64_t>(dropout.site),
+                                 keys.offsets, has_dropout(dropout) ? dropout.keys : no_keys(query),
+                                 static_cast<std::int64_t>(dropout.site),
                                  has_dropout(dropout) ? dropout.probability : 0.0);
   }
   if (!has_fused_attention(query))

@@ -1,3 +1,4 @@
+#include "deep/host_tensor.hpp"
 #include <attmirror/base/random.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 
@@ -19,10 +20,10 @@ Batch pack(const TokenSet& tokens, std::span<const std::int64_t> rows, std::opti
     batch.row_count += lengths.back();
     batch.longest = std::max(batch.longest, lengths.back());
   }
-  batch.tokens = ::at::empty({batch.row_count}, ::at::kLong);
-  batch.positions = ::at::empty({batch.row_count}, ::at::kLong);
-  batch.offsets = ::at::empty({count + 1}, ::at::kInt);
-  batch.labels = ::at::empty({count}, ::at::kLong);
+  batch.tokens = host_tensor(batch.row_count, ::at::kLong);
+  batch.positions = host_tensor(batch.row_count, ::at::kLong);
+  batch.offsets = host_tensor(count + 1, ::at::kInt);
+  batch.labels = host_tensor(count, ::at::kLong);
   auto* id = batch.tokens.data_ptr<std::int64_t>();
   auto* place = batch.positions.data_ptr<std::int64_t>();
   auto* offset = batch.offsets.data_ptr<std::int32_t>();
