@@ -5,8 +5,14 @@
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
 #include <attmirror/deep/keyed_dropout.hpp>
+#include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/packed_attention.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
+#include <attmirror/deep/text_set.hpp>
+#include <attmirror/deep/token_cache.hpp>
+#include <attmirror/deep/token_set.hpp>
+#include <attmirror/deep/tokenize.hpp>
+#include <attmirror/deep/wordpiece.hpp>
