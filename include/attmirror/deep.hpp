@@ -4,8 +4,9 @@
 #include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
-#include <attmirror/deep/keyed_dropout.hpp>
 #include <attmirror/deep/image_set.hpp>
+#include <attmirror/deep/keyed_dropout.hpp>
+#include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/packed_attention.hpp>
@@ -15,4 +16,8 @@
 #include <attmirror/deep/token_cache.hpp>
 #include <attmirror/deep/token_set.hpp>
 #include <attmirror/deep/tokenize.hpp>
+#include <attmirror/deep/train_config.hpp>
+#include <attmirror/deep/trainer.hpp>
+#include <attmirror/deep/vit.hpp>
+#include <attmirror/deep/weights_file.hpp>
 #include <attmirror/deep/wordpiece.hpp>

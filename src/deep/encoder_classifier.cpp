@@ -1,4 +1,5 @@
 #include "deep/initial_weights.hpp"
+#include "deep/option_checks.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/keyed_dropout.hpp>
@@ -19,10 +20,6 @@ std::uint32_t encoder_site(std::int64_t block, EncoderSite which) {
   return static_cast<std::uint32_t>(block) * sites_per_block + which;
 }
 
-void check_at_least(std::string_view name, std::int64_t value, std::int64_t least) {
-  if (value < least) throw bad_input(fmt::format("{} is {}: expected at least {}", name, value, least));
-}
-
 }  // namespace
 
 void EncoderOptions::validate() const {
@@ -32,14 +29,22 @@ void EncoderOptions::validate() const {
   check_at_least("blocks", blocks, 1);
   check_at_least("heads", heads, 1);
   check_at_least("hidden", hidden, 0);
-  if (length > 1 << 20) throw bad_input(fmt::format("length is {}: expected at most {}", length, 1 << 20));
+  // What the address of a dropped probability has room for.
+  check_at_most("length", length, 1 << 20);
+  check_at_most("heads", heads, 1 << 12);
   if (width % heads != 0)
     throw bad_input(fmt::format("heads is {}: expected a divisor of width, {}", heads, width));
-  if (!(dropout >= 0 && dropout < 1))
-    throw bad_input(fmt::format("dropout is {}: expected at least 0 and below 1", dropout));
+  check_dropout(dropout);
 }
 
-EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::uint64_t seed,
+double EncoderOptions::parameters() const {
+  const auto w = static_cast<double>(width);
+  const double h = hidden == 0 ? 4 * w : static_cast<double>(hidden);
+  return (static_cast<double>(vocabulary) + static_cast<double>(length)) * w +
+         static_cast<double>(blocks) * (4 * w * w + 2 * w * h + 2 * w) + w;
+}
+
+EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::optional<std::uint64_t> seed,
                                      ::at::ScalarType compute)
     : options_(options), compute_(compute) {
   options_.validate();
@@ -132,7 +137,8 @@ EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::uint64_
       x = block_output(block, b, x, batch);
   }
   if (!first_token_only) x = x.index_select(0, batch.offsets.narrow(0, 0, batch.samples()));
-  return linear(x, head_).to(::at::kFloat);
+  const ::at::Tensor result = linear(x, head_);
+  return compute_ == ::at::kDouble ? result : result.to(::at::kFloat);
 }
 
 std::vector<::at::Tensor> EncoderClassifier::attention_maps(const Batch& one) {

@@ -27,13 +27,15 @@ template <class Number>
 }  // namespace
 
 ::at::Tensor InitialWeights::normal(::at::IntArrayRef shape) {
-  const CounterRandom random(seed_, RandomStream::deep_init);
+  if (!seed_) return ::at::zeros(shape, ::at::kFloat);
+  const CounterRandom random(*seed_, RandomStream::deep_init);
   return filled(shape, numbers_per_parameter * parameter_++,
                 [&](std::uint64_t i) { return random.normal(i); });
 }
 
 ::at::Tensor InitialWeights::linear(::at::IntArrayRef shape, std::int64_t inputs) {
-  const CounterRandom random(seed_, RandomStream::deep_init);
+  if (!seed_) return ::at::zeros(shape, ::at::kFloat);
+  const CounterRandom random(*seed_, RandomStream::deep_init);
   const double bound = 1 / std::sqrt(static_cast<double>(inputs));
   return filled(shape, numbers_per_parameter * parameter_++,
                 [&](std::uint64_t i) { return bound * (2 * random.uniform(i) - 1); });

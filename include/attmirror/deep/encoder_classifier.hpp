@@ -12,27 +12,28 @@
 // switch it off.
 #pragma once
 
+#include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/packed_attention.hpp>
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <vector>
 
 namespace attmirror::torch {
-
-enum class LastBlock { first_token, all_tokens };
 
 struct EncoderOptions {
   std::int64_t vocabulary = 30522;  // bert-base-uncased
   std::int64_t length = 512;        // places that have an embedding; longer texts are cut before
   std::int64_t width = 384;         // of a token
   std::int64_t blocks = 3;
-  std::int64_t heads = 3;
+  std::int64_t heads = 3;   // a divisor of width, at most 4096
   std::int64_t hidden = 0;  // of the MLP; 0: four times the width
   double dropout = 0.2;     // of attention probabilities and of what each part adds
   AttentionKind attention = AttentionKind::automatic;
   LastBlock last_block = LastBlock::first_token;
+
+  double parameters() const;  // how many numbers are trained
 
   // Throws Error (bad input): "heads is 5: expected a divisor of width, 384".
   void validate() const;
@@ -40,9 +41,9 @@ struct EncoderOptions {
 
 class EncoderClassifier : public Network {
  public:
-  // Initial weights are a function of `seed` alone. Parameters are float32 on the CPU; to() moves them. Arithmetic is that of `compute`: on a GPU
+  // Initial weights are a function of `seed` alone; without one they are 0, for those who load them. Parameters are float32 on the CPU; to() moves them. Arithmetic is that of `compute`: on a GPU
   // kBFloat16 takes half the time, with sums, norms, losses and the parameters themselves in float32.
-  EncoderClassifier(const EncoderOptions& options, std::uint64_t seed,
+  EncoderClassifier(const EncoderOptions& options, std::optional<std::uint64_t> seed,
                     ::at::ScalarType compute = ::at::kFloat);
 
   ::at::Tensor logits(const Batch& batch) override;

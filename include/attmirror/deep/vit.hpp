@@ -1,42 +1,60 @@
 // P1's network for images: a vision transformer with norms before each part.
 //
 //   x_0 = class token, x_1.. = a linear map of each patch (channels x patch x patch numbers);  x <- dropout(x + position)
-//   per block:  x <- x + dropout(O softmax(Q K^T / sqrt(head_width)) V)(norm x);  x <- x + dropout(B dropout(gelu(A norm x)))
+//   per block:  x <- x + dropout(O softmax(Q K^T / sqrt(head_width)) V) of norm(x);
+//               x <- x + dropout(B dropout(gelu(A norm(x))))
 //   logits = head norm(x_0)
 //
 // Q, K, V have no biases; the other linear maps and the norms do. Class token and positions start from N(0, 1), linear
-// maps of n inputs (and their biases) from U(-1/sqrt n, 1/sqrt n), norms from 1 and 0.
+// maps of n inputs (and their biases) from U(-1/sqrt n, 1/sqrt n), norms from 1 and 0. Attention probabilities are not
+// dropped.
+//
+// Rows of a batch are those of packed texts: an image is a sample of `tokens()` rows, the class token first, then the
+// patches line by line.
 #pragma once
 
+#include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/packed_attention.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace attmirror::torch {
 
 struct VitOptions {
   std::int64_t image = 48;  // height and width that images are resized to
-  std::int64_t patch = 4;
+  std::int64_t patch = 4;   // a divisor of image
   std::int64_t channels = 3;
   std::int64_t classes = 10;
-  std::int64_t width = 512;
+  std::int64_t width = 512;  // of a token
   std::int64_t blocks = 6;
-  std::int64_t heads = 8;
-  std::int64_t head_width = 64;
-  std::int64_t hidden = 512;  // of the MLP
+  std::int64_t heads = 8;        // at most 4096
+  std::int64_t head_width = 64;  // heads * head_width need not be width
+  std::int64_t hidden = 512;     // of the MLP
   double dropout = 0.1;
   AttentionKind attention = AttentionKind::automatic;
+  LastBlock last_block = LastBlock::first_token;
 
-  void validate() const;  // throws Error (bad input)
+  std::int64_t patches() const { return (image / patch) * (image / patch); }
+  std::int64_t tokens() const { return patches() + 1; }
+  std::int64_t patch_numbers() const { return channels * patch * patch; }
+
+  double parameters() const;  // how many numbers are trained
+
+  // Throws Error (bad input): "patch is 5: expected a divisor of image, 48".
+  void validate() const;
 };
 
 class VisionTransformer : public Network {
  public:
-  // As EncoderClassifier: initial weights are a function of `seed`, arithmetic is that of `compute`.
-  VisionTransformer(const VitOptions& options, std::uint64_t seed, ::at::ScalarType compute = ::at::kFloat);
+  // As EncoderClassifier: initial weights are a function of `seed` (0 without one), arithmetic is that of `compute`. Where
+  // that is brief (bfloat16), x itself stays in float32: blocks add to it, and small additions would be lost.
+  VisionTransformer(const VitOptions& options, std::optional<std::uint64_t> seed,
+                    ::at::ScalarType compute = ::at::kFloat);
 
+  // Throws Error (bad input) for images of another size, and for batches of another number of tokens.
   ::at::Tensor logits(const Batch& batch) override;
   std::vector<::at::Tensor> attention_maps(const Batch& one) override;
   std::vector<Projection> projections() const override;
@@ -47,9 +65,33 @@ class VisionTransformer : public Network {
   const VitOptions& options() const { return options_; }
 
  private:
-  struct Block;
+  struct Affine {  // a linear map or a norm
+    ::at::Tensor weight, bias;
+  };
+  struct Block {
+    Affine attention_norm;
+    ::at::Tensor query_key_value;  // [3 heads head_width, width]: Q, then K, then V
+    Affine output;                 // O: [width, heads head_width]
+    Affine mlp_norm;
+    Affine up, down;  // A: [hidden, width]; B: [width, hidden]
+  };
+
+  void check(const Batch& batch) const;
+  ::at::Tensor linear(const ::at::Tensor& x, const ::at::Tensor& weight, const ::at::Tensor& bias = {}) const;
+  ::at::Tensor norm(const ::at::Tensor& x, const Affine& map) const;
+  ::at::Tensor embedded(const Batch& batch) const;
+  std::vector<::at::Tensor> projected(const ::at::Tensor& x, const ::at::Tensor& weight) const;
+  ::at::Tensor block_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
+                            const Batch& batch) const;
+  ::at::Tensor first_token_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
+                                  const Batch& batch) const;
+  ::at::Tensor after_attention(const Block& block, std::int64_t index, const ::at::Tensor& x,
+                               const ::at::Tensor& mixed, const ::at::Tensor& keys) const;
+
   VitOptions options_;
   ::at::ScalarType compute_;
+  ::at::Tensor class_token_, position_embedding_;
+  Affine patch_embedding_, head_norm_, head_;
   std::vector<Block> blocks_;
 };
 
