@@ -27,3 +27,6 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DES
 if(TARGET attmirror_command)
   install(TARGETS attmirror_command)
 endif()
+if(TARGET attmirror_deep_command)
+  install(TARGETS attmirror_deep_command)
+endif()
