@@ -87,6 +87,8 @@ struct TrainResult {
   std::string device;               // "cpu", "cuda:0"
   std::int64_t parameters = 0;      // numbers that are trained
 
+  bool writes = true;  // false in all but the first of several processes
+
   bool all_diverged() const;
 };
 

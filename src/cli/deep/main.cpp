@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   line.example = "  attmirror deep report run/ -o report.html";
   line.subcommands = [](CLI::App& app) {
     std::vector<Subcommand> commands;
+    commands.push_back(add_deep_train(app));
     commands.push_back(add_deep_report(app));
     for (Subcommand& command : commands) command = in_our_words(std::move(command));
     return commands;

@@ -1,9 +1,7 @@
 #include "deep/trainer/batch_source.hpp"
 
-#include "deep/trainer/data_order.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
-#include <attmirror/deep/image_batch.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 
 #include <ATen/ATen.h>
@@ -12,23 +10,6 @@
 namespace attmirror::torch {
 
 namespace {
-
-// Rows of a set that is used in part.
-class ChosenRows {
- public:
-  ChosenRows(std::int64_t rows, std::int64_t limit) : rows_(limited_rows(rows, limit)) {}
-  std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
-  std::int64_t operator[](std::int64_t i) const { return rows_[static_cast<std::size_t>(i)]; }
-  std::vector<std::int64_t> of(std::span<const std::int64_t> samples) const {
-    std::vector<std::int64_t> chosen;
-    chosen.reserve(samples.size());
-    for (const std::int64_t sample : samples) chosen.push_back((*this)[sample]);
-    return chosen;
-  }
-
- private:
-  std::vector<std::int64_t> rows_;
-};
 
 class TextSource : public BatchSource {
  public:
@@ -68,47 +49,6 @@ class TextSource : public BatchSource {
   ::at::Device device_;
 };
 
-class ImageSource : public BatchSource {
- public:
-  ImageSource(const TrainConfig& config, const ImageSet& images, std::int64_t limit, ::at::Device device)
-      : images_(images), chosen_(images.count(), limit), on_device_(device_images(images, device)) {
-    options_.padding = config.data.padding;
-    options_.mirror = config.data.mirror;
-    options_.size = config.model.image;
-    options_.validate();
-    const std::int64_t side = config.model.image / config.model.patch;
-    tokens_ = side * side + 1;
-  }
-
-  std::int64_t rows() const override { return chosen_.count(); }
-  std::int64_t length(std::int64_t) const override { return tokens_; }
-  std::uint64_t fingerprint() const override {
-    Fingerprint print;
-    print.add(static_cast<std::ptrdiff_t>(rows()));
-    const auto bytes = static_cast<std::size_t>(images_.image_bytes());
-    for (std::int64_t r = 0; r < rows(); ++r) {
-      const auto image = static_cast<std::size_t>(chosen_[r]);
-      print.add(std::ptrdiff_t{images_.labels[image]});
-      for (std::size_t i = 0; i < bytes; ++i)
-        print.add(static_cast<std::uint64_t>(images_.pixels[image * bytes + i]));
-    }
-    return print.value();
-  }
-
-  void prepare(PlannedBatch&) const override {}
-  Batch on_device(const PlannedBatch& planned) const override {
-    return image_batch(on_device_, chosen_.of(planned.samples), options_, tokens_, planned.random,
-                       planned.random, planned.first_sample);
-  }
-
- private:
-  const ImageSet& images_;
-  ChosenRows chosen_;
-  DeviceImages on_device_;
-  Augmentation options_;
-  std::int64_t tokens_ = 0;
-};
-
 }  // namespace
 
 PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional<DropoutPlace> random,
@@ -139,8 +79,8 @@ BatchSources batch_sources(const TrainConfig& config, const TrainData& data, ::a
   } else {
     if (!data.train_images || !data.test_images)
       throw bad_input("data.kind is \"images\", and the data hold no images");
-    sources.train = std::make_unique<ImageSource>(config, *data.train_images, config.data.limit, device);
-    sources.test = std::make_unique<ImageSource>(config, *data.test_images, config.data.test_limit, device);
+    sources.train = image_source(config, *data.train_images, config.data.limit, device);
+    sources.test = image_source(config, *data.test_images, config.data.test_limit, device);
   }
   if (sources.train->rows() == 0) throw bad_input("data.train holds no rows");
   if (sources.test->rows() == 0) throw bad_input("data.test holds no rows");

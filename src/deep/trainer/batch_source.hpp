@@ -1,6 +1,7 @@
 // Batches of a data set, in two halves: what a thread can do ahead, and what the device does when its turn comes. Internal.
 #pragma once
 
+#include "deep/trainer/data_order.hpp"
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/train_config.hpp>
 #include <attmirror/deep/trainer.hpp>
@@ -36,6 +37,26 @@ class BatchSource {
   PlannedBatch plan(std::span<const std::int64_t> rows, std::optional<DropoutPlace> random, std::int64_t rank,
                     std::int64_t size) const;
 };
+
+// Rows of a set that is used in part.
+class ChosenRows {
+ public:
+  ChosenRows(std::int64_t rows, std::int64_t limit) : rows_(limited_rows(rows, limit)) {}
+  std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
+  std::int64_t operator[](std::int64_t i) const { return rows_[static_cast<std::size_t>(i)]; }
+  std::vector<std::int64_t> of(std::span<const std::int64_t> samples) const {
+    std::vector<std::int64_t> chosen;
+    chosen.reserve(samples.size());
+    for (const std::int64_t sample : samples) chosen.push_back((*this)[sample]);
+    return chosen;
+  }
+
+ private:
+  std::vector<std::int64_t> rows_;
+};
+
+std::unique_ptr<BatchSource> image_source(const TrainConfig& config, const ImageSet& images,
+                                          std::int64_t limit, ::at::Device device);
 
 // Sources view the data, which must outlive them.
 struct BatchSources {

@@ -35,8 +35,9 @@ TokenSet shortened(TokenSet tokens, std::int64_t length) {
   cut.length = length;
   for (std::int64_t r = 0; r < tokens.rows(); ++r) {
     const auto row = tokens.row(r);
-    cut.ids.insert(cut.ids.end(), row.begin(),
-                   row.begin() + std::min<std::ptrdiff_t>(std::ssize(row), static_cast<std::ptrdiff_t>(length)));
+    cut.ids.insert(
+        cut.ids.end(), row.begin(),
+        row.begin() + std::min<std::ptrdiff_t>(std::ssize(row), static_cast<std::ptrdiff_t>(length)));
     cut.offsets.push_back(static_cast<std::int64_t>(cut.ids.size()));
   }
   return cut;
@@ -55,7 +56,8 @@ class TextReader {
     const int threads = static_cast<int>(config_.train.threads);
     return naming_key(key, [&] {
       if (config_.data.cache.empty())
-        return make_token_set(read_text_set(path, {.columns = columns}), wordpiece, config_.data.length, threads);
+        return make_token_set(read_text_set(path, {.columns = columns}), wordpiece, config_.data.length,
+                              threads);
       TokenCacheOptions options;
       options.length = config_.data.length;
       options.columns = columns;
@@ -78,7 +80,8 @@ class TextReader {
 };
 
 ImageSet read_images(const char* key, const std::filesystem::path& place, const char* part) {
-  if (place.empty()) throw bad_input(fmt::format("{} is missing: expected a .bin file of CIFAR-10 or its folder", key));
+  if (place.empty())
+    throw bad_input(fmt::format("{} is missing: expected a .bin file of CIFAR-10 or its folder", key));
   return naming_key(key, [&] { return load_cifar10(cifar10_files(place, part)); });
 }
 

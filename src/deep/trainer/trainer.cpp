@@ -166,6 +166,7 @@ TrainResult Training::result(TrainStatus status) const {
   }
   for (const TrialResult& trial : outcome.trials) outcome.seconds += trial.seconds;
   outcome.device = machine_.device.str();
+  outcome.writes = processes_->writes();
   if (network_)
     for (const ::at::Tensor& parameter : network_->parameters()) outcome.parameters += parameter.numel();
   return outcome;
