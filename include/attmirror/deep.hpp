@@ -19,6 +19,8 @@
 #include <attmirror/deep/token_score.hpp>
 #include <attmirror/deep/token_set.hpp>
 #include <attmirror/deep/tokenize.hpp>
+#include <attmirror/deep/train_config.hpp>
+#include <attmirror/deep/trainer.hpp>
 #include <attmirror/deep/view_pages.hpp>
 #include <attmirror/deep/vit.hpp>
 #include <attmirror/deep/weight_statistics.hpp>

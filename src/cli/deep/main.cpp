@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
       "  attmirror deep report l1.1/ gd/ -o report.html";
   line.subcommands = [](CLI::App& app) {
     std::vector<Subcommand> commands;
+    commands.push_back(add_deep_train(app));
+    commands.push_back(add_tokenize(app));
     commands.push_back(add_attention_map(app));
     commands.push_back(add_score(app));
     commands.push_back(add_histogram(app));
