@@ -93,6 +93,7 @@
 #include <attmirror/report/page.hpp>
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>
+#include <attmirror/report/token_maps.hpp>
 #include <attmirror/sweep/database.hpp>
 #include <attmirror/sweep/export.hpp>
 #include <attmirror/sweep/lanes.hpp>

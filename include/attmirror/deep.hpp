@@ -4,6 +4,7 @@
 #include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
+#include <attmirror/deep/image_batch.hpp>
 #include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/keyed_dropout.hpp>
 #include <attmirror/deep/last_block.hpp>
@@ -12,12 +13,16 @@
 #include <attmirror/deep/packed_attention.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
+#include <attmirror/deep/text_attention.hpp>
 #include <attmirror/deep/text_set.hpp>
 #include <attmirror/deep/token_cache.hpp>
+#include <attmirror/deep/token_score.hpp>
 #include <attmirror/deep/token_set.hpp>
 #include <attmirror/deep/tokenize.hpp>
 #include <attmirror/deep/train_config.hpp>
 #include <attmirror/deep/trainer.hpp>
+#include <attmirror/deep/view_pages.hpp>
 #include <attmirror/deep/vit.hpp>
+#include <attmirror/deep/weight_statistics.hpp>
 #include <attmirror/deep/weights_file.hpp>
 #include <attmirror/deep/wordpiece.hpp>

@@ -250,7 +250,6 @@ AttentionKind attention_kind(std::string_view text) {
   if (kind == AttentionKind::plain) return plain_attention(query, key, value, queries, keys, dropout);
   if (kind == AttentionKind::packed) {
     if (!can_pack(query)) throw bad_input("attention is packed: expected float32 or float64 on the CPU");
-    // (Autograd's functions take no undefined tensors.)
     return PackedFunction::apply(without_gaps(query), without_gaps(key), without_gaps(value), queries.offsets,
                                  keys.offsets, has_dropout(dropout) ? dropout.keys : no_keys(query),
                                  static_cast<std::int64_t>(dropout.site),

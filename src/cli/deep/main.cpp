@@ -34,10 +34,18 @@ int main(int argc, char** argv) {
   CommandLine line;
   line.name = "attmirror deep";
   line.description = "Trains transformers by mirror descent and shows what their attention selects.";
-  line.example = "  attmirror deep report run/ -o report.html";
+  line.example =
+      "  attmirror deep attention-map l1.1/ gd/ --text \"The movie was fantastic\" \\\n"
+      "      --vocabulary vocab.txt -o maps.html\n"
+      "  attmirror deep score l1.1/ gd/ --sentences p1_sentences.tsv --vocabulary vocab.txt\n"
+      "  attmirror deep report l1.1/ gd/ -o report.html";
   line.subcommands = [](CLI::App& app) {
     std::vector<Subcommand> commands;
     commands.push_back(add_deep_train(app));
+    commands.push_back(add_tokenize(app));
+    commands.push_back(add_attention_map(app));
+    commands.push_back(add_score(app));
+    commands.push_back(add_histogram(app));
     commands.push_back(add_deep_report(app));
     for (Subcommand& command : commands) command = in_our_words(std::move(command));
     return commands;

@@ -24,12 +24,6 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::string content_fingerprint(const NamedArrays& arrays) {
-  Fingerprint sum;
-  for (const char* name : {"ids", "labels", "offsets"}) add_bytes(sum, arrays.at(name).bytes());
-  return fmt::format("{:016x}", sum.value());
-}
-
 const std::string& metadata(const Safetensors& content, const char* key, std::string_view name) {
   const auto found = content.metadata.find(key);
   if (found == content.metadata.end())
@@ -57,6 +51,12 @@ const Array& vector_of(const Safetensors& content, const char* key, std::string_
 }
 
 }  // namespace
+
+std::string content_fingerprint(const NamedArrays& arrays) {
+  Fingerprint sum;
+  for (const char* name : {"ids", "labels", "offsets"}) add_bytes(sum, arrays.at(name).bytes());
+  return fmt::format("{:016x}", sum.value());
+}
 
 void TokenSet::validate() const {
   if (length < 0) throw bad_input(fmt::format("length is {}: expected 0 or more", length));

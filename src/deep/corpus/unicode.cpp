@@ -10,6 +10,7 @@
 #include <attmirror/deep/wordpiece.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -129,9 +130,18 @@ std::vector<SourceLetter> decomposed(const std::vector<SourceLetter>& letters) {
     }
     const auto end = std::find_if(run, result.end(),
                                   [&](const SourceLetter& letter) { return combining_class(letter) == 0; });
-    std::stable_sort(run, end, [&](const SourceLetter& a, const SourceLetter& b) {
+    const auto by_class = [&](const SourceLetter& a, const SourceLetter& b) {
       return combining_class(a) < combining_class(b);
-    });
+    };
+    if (!std::is_sorted(run, end, by_class)) {
+      // Letters that change places come from all of the run: places stay in order.
+      const std::size_t first = run->begin, last = std::prev(end)->end;
+      std::stable_sort(run, end, by_class);
+      for (auto letter = run; letter != end; ++letter) {
+        letter->begin = first;
+        letter->end = last;
+      }
+    }
     run = end;
   }
   return result;

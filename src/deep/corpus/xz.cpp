@@ -46,6 +46,14 @@ Error xz_error(lzma_ret code, std::string_view name) {
 std::string unpack_xz(std::span<const std::byte> file, std::string_view name, std::uint64_t most) {
   constexpr std::uint64_t memory = std::uint64_t{1} << 30;  // xz -9 takes 65 MB
   constexpr std::size_t first_size = std::size_t{1} << 16;
+  // liblzma would call a short file of another kind truncated.
+  constexpr std::string_view magic(
+      "\xFD"
+      "7zXZ\0",
+      6);
+  const auto start = file.first(std::min(file.size(), magic.size()));
+  if (!std::equal(start.begin(), start.end(), std::as_bytes(std::span(magic)).begin()))
+    throw xz_error(LZMA_FORMAT_ERROR, name);
   Decoder decoder;
   lzma_stream& stream = decoder.stream;
   if (const lzma_ret code =
