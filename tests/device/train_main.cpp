@@ -7,6 +7,8 @@ int main(int argc, char** argv) {
   CommandLine line;
   line.name = "attmirror_deep_train";
   line.description = "Trains transformers by mirror descent: `attmirror deep train` and `tokenize` alone.";
-  line.subcommands = [](CLI::App& app) { return std::vector<Subcommand>{add_deep_train(app), add_tokenize(app)}; };
+  line.subcommands = [](CLI::App& app) {
+    return std::vector<Subcommand>{add_deep_train(app), add_tokenize(app)};
+  };
   return run_command_line(line, argc, argv);
 }
