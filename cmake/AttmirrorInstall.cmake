@@ -1,11 +1,14 @@
-# Install and export: find_package(attmirror) then gives attmirror::attmirror. COMPONENTS cuda gives attmirror::cuda, and
-# COMPONENTS deep attmirror::deep, for which it looks for LibTorch; each where it was built.
+# Install and export: find_package(attmirror) then gives attmirror::attmirror. COMPONENTS corpus gives attmirror::corpus,
+# COMPONENTS cuda attmirror::cuda, and COMPONENTS deep attmirror::deep, for which it looks for LibTorch; the latter two where
+# they were built.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attmirror")
 
 install(TARGETS attmirror EXPORT attmirrorTargets)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/attmirror" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT attmirrorTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
+install(TARGETS attmirror_corpus EXPORT attmirrorCorpusTargets)
+install(EXPORT attmirrorCorpusTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
 if(TARGET attmirror_cuda)
   install(TARGETS attmirror_cuda EXPORT attmirrorCudaTargets)
   install(EXPORT attmirrorCudaTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
@@ -23,4 +26,7 @@ install(FILES "${PROJECT_BINARY_DIR}/attmirrorConfig.cmake" "${PROJECT_BINARY_DI
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 if(TARGET attmirror_command)
   install(TARGETS attmirror_command)
+endif()
+if(TARGET attmirror_deep_command)
+  install(TARGETS attmirror_deep_command)
 endif()

@@ -103,9 +103,9 @@ stage_tsan() {
   if setarch "$machine" -R true 2>/dev/null; then wrapper=(setarch "$machine" -R); fi
   if configure tsan build/test-tsan "${sanitizer_options[@]}" &&
     attempt "building build/test-tsan" "${wrapper[@]}" cmake --build build/test-tsan \
-      --target attmirror_test_base attmirror_test_attention attmirror_test_descent attmirror_test_margin \
+      --target attmirror_test_base attmirror_test_attention attmirror_test_corpus attmirror_test_descent attmirror_test_margin \
       attmirror_test_mirror attmirror_test_next_token attmirror_test_sweep; then
-    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|descent|margin|mirror|next_token|sweep' -LE 'isa|slow'
+    TSAN_OPTIONS=halt_on_error=1 run_ctest build/test-tsan -L 'base|attention|deep|descent|margin|mirror|next_token|sweep' -LE 'isa|slow'
   fi
   wrapper=()
 }
@@ -120,7 +120,7 @@ stage_fuzz() {
   configure fuzz build/fuzz || return 0
   attempt "building build/fuzz" cmake --build build/fuzz || return 0
   local format
-  for format in npy npz safetensors sentences sweep; do
+  for format in npy npz safetensors sentences sweep text_set tokens wordpiece; do
     mkdir -p "build/fuzz/new/$format" "build/fuzz/findings"
     attempt "fuzzing $format (what broke it is in build/fuzz/findings)" \
       "build/fuzz/bin/attmirror_fuzz_$format" -max_total_time="$fuzz_seconds" -malloc_limit_mb=64 -verbosity=0 \

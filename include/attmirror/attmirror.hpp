@@ -90,9 +90,11 @@
 #include <attmirror/papers/rate_fit.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/papers/run_page.hpp>
+#include <attmirror/papers/training_folder.hpp>
 #include <attmirror/report/page.hpp>
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>
+#include <attmirror/report/token_maps.hpp>
 #include <attmirror/sweep/database.hpp>
 #include <attmirror/sweep/export.hpp>
 #include <attmirror/sweep/lanes.hpp>

@@ -1,10 +1,13 @@
-// All of the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in attmirror/attmirror.hpp.
+// All of the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in attmirror/attmirror.hpp. Texts, tokens
+// and images are attmirror::corpus; their headers (image_set, text_set, token_cache, token_set, tokenize, wordpiece) need no
+// LibTorch and may be included one by one.
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
 #include <attmirror/deep/image_batch.hpp>
+#include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/keyed_dropout.hpp>
 #include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
@@ -12,5 +15,16 @@
 #include <attmirror/deep/packed_attention.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
+#include <attmirror/deep/text_attention.hpp>
+#include <attmirror/deep/text_set.hpp>
+#include <attmirror/deep/token_cache.hpp>
+#include <attmirror/deep/token_score.hpp>
+#include <attmirror/deep/token_set.hpp>
+#include <attmirror/deep/tokenize.hpp>
+#include <attmirror/deep/train_config.hpp>
+#include <attmirror/deep/trainer.hpp>
+#include <attmirror/deep/view_pages.hpp>
 #include <attmirror/deep/vit.hpp>
+#include <attmirror/deep/weight_statistics.hpp>
 #include <attmirror/deep/weights_file.hpp>
+#include <attmirror/deep/wordpiece.hpp>

@@ -1,156 +1,38 @@
 // The command `attmirror`: reads options, calls the library, prints, and turns what happened into an exit
 // code.
-#include "cli/console.hpp"
+#include "cli/command_line.hpp"
+#include "cli/deep_command.hpp"
 #include "cli/options.hpp"
-#include <attmirror/base/build_info.hpp>
-#include <attmirror/base/error.hpp>
-#include <attmirror/base/isa.hpp>
 
-#include <algorithm>
-#include <array>
-#include <cctype>
-#include <csignal>
-#include <cstdio>
-#include <new>
-#include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
-namespace {
-
-using namespace attmirror;
-using namespace attmirror::cli;
-
-// Whether the user wants JSON must be known even if the options make no sense.
-bool wants_json(std::span<char* const> arguments) {
-  return std::ranges::any_of(arguments,
-                             [](const char* argument) { return std::string_view(argument) == "--json"; });
-}
-
-void print_version(bool json) {
-  if (!json) return print(version_line() + "\n");
-  print_json(Json{{"version", version()},
-                  {"commit", commit()},
-                  {"isa", to_string(active_isa())},
-                  {"components", components()},
-                  {"compiler", compiler()},
-                  {"build_type", build_type()}});
-}
-
-// CLI11's messages in our form: "the following argument was not expected: --foo (see attmirror train
-// --help)".
-std::string parse_error_text(const CLI::ParseError& error, const CLI::App& app) {
-  std::string text = error.what();
-  if (const std::size_t line_end = text.find('\n'); line_end != std::string::npos) text.resize(line_end);
-  constexpr std::string_view flag_value = " was given a disallowed flag override";
-  constexpr std::string_view twice = ": At Most 1 required but received ";
-  if (text.ends_with(flag_value))
-    text.replace(text.size() - flag_value.size(), flag_value.size(), " takes no value");
-  if (const std::size_t at = text.find(twice); at != std::string::npos)
-    text = fmt::format("{} is given {} times: expected once", text.substr(0, at),
-                       text.substr(at + twice.size()));
-  if (!text.empty() && text.front() != '-') text.front() = static_cast<char>(std::tolower(text.front()));
-  const auto chosen = app.get_subcommands();
-  return fmt::format("{} (see attmirror {}--help)", text,
-                     chosen.empty() ? "" : chosen.front()->get_name() + " ");
-}
-
-// CLI11 would answer an unknown subcommand with "a subcommand is required".
-void check_subcommand(std::span<char* const> arguments, std::span<const Subcommand> commands) {
-  const auto word =
-      std::ranges::find_if(arguments, [](std::string_view argument) { return !argument.starts_with('-'); });
-  if (word == arguments.end()) return;
-  std::vector<std::string> names;
-  for (const Subcommand& command : commands) names.push_back(command.app->get_name());
-  if (std::ranges::find(names, *word) == names.end())
-    throw bad_input(fmt::format("\"{}\" is no subcommand: expected {}", *word, fmt::join(names, ", ")));
-}
-
-int run(int argc, char** argv, bool json) {
-  CLI::App app(
-      "Trains softmax attention by mirror descent and solves the max-margin problem that it converges to.",
-      "attmirror");
-  bool json_flag = false;
-  app.formatter(help_formatter());
-  app.set_help_flag("-h,--help", "this text");
-  app.set_version_flag("--version", "", "version, commit, instruction set in use and components");
-  app.add_flag("--json", json_flag, "one JSON object on stdout");
-  app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 done, 1 ran but the answer is negative, 2 bad input, 3 the environment failed,\n"
-      "130 Ctrl-C and 143 SIGTERM (checkpoint kept).\n\n"
-      "Example:\n"
+int main(int argc, char** argv) {
+  using namespace attmirror::cli;
+  CommandLine line;
+  line.name = "attmirror";
+  line.description =
+      "Trains softmax attention by mirror descent and solves the max-margin problem that it converges to.";
+  line.example =
       "  attmirror generate --samples 6 --tokens 8 --dim 10 --seed 1 -o data.npz\n"
       "  attmirror train data.npz --p 3 --normalized --steps 20000 -o run/\n"
       "  attmirror margin data.npz --select run:run/ -o svm.npz\n"
-      "  attmirror compare run/ svm.npz");
-  const std::array commands{
-      add_generate(app),  //
-      add_train(app),     //
-      add_margin(app),    //
-      add_compare(app),   //
-      add_path_command(app), add_next_token(app),
-      add_sweep(app),      //
-      add_reproduce(app),  //
-      add_report(app),     //
-      add_info(app),       //
-      add_completion(app),
+      "  attmirror compare run/ svm.npz";
+  line.before_parsing = hand_over_to_deep;
+  line.subcommands = [](CLI::App& app) {
+    std::vector<Subcommand> commands;
+    commands.push_back(add_generate(app));
+    commands.push_back(add_train(app));
+    commands.push_back(add_margin(app));
+    commands.push_back(add_compare(app));
+    commands.push_back(add_path_command(app));
+    commands.push_back(add_next_token(app));
+    commands.push_back(add_deep(app));
+    commands.push_back(add_sweep(app));
+    commands.push_back(add_reproduce(app));
+    commands.push_back(add_report(app));
+    commands.push_back(add_info(app));
+    commands.push_back(add_completion(app));
+    return commands;
   };
-
-  if (argc <= 1) {
-    const std::string help = help_text(app);
-    std::fwrite(help.data(), 1, help.size(), stderr);
-    return bad_input_exit;
-  }
-  check_subcommand(std::span(argv, static_cast<std::size_t>(argc)).subspan(1), commands);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    print(help_text(app));
-    return done;
-  } catch (const CLI::CallForVersion&) {
-    print_version(json);
-    return done;
-  } catch (const CLI::ParseError& error) {
-    throw bad_input(parse_error_text(error, app));
-  }
-  for (const Subcommand& command : commands) {
-    if (!command.app->parsed()) continue;
-    if (json_flag) command.common->json = true;  // `attmirror --json train` is `attmirror train --json`
-    apply(*command.common);
-    return command.run();
-  }
-  throw bad_input("no subcommand was given");
-}
-
-int fail(const std::string& message, ExitCode code, bool json) {
-  note(message);
-  if (json) {
-    try {
-      print_json(Json{{"status", "error"}, {"error", message}});
-    } catch (const std::exception&) {
-      // stdout itself is broken, and the sentence above has said what went wrong first.
-    }
-  }
-  return code;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  const bool json = wants_json(std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));
-  // A file above the limit of `ulimit -f` shall be a sentence, like a full disk, and not a sudden death.
-  std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    return run(argc, argv, json);
-  } catch (const Error& error) {
-    return fail(error.what(), error.kind() == ErrorKind::bad_input ? bad_input_exit : environment, json);
-  } catch (const std::bad_alloc&) {
-    return fail("out of memory", environment, json);
-  } catch (const std::exception& error) {
-    return fail(fmt::format("internal error: {}", error.what()), environment, json);
-  }
+  return run_command_line(line, argc, argv);
 }

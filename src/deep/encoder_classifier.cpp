@@ -34,6 +34,9 @@ void EncoderOptions::validate() const {
   check_at_most("heads", heads, 1 << 12);
   if (width % heads != 0)
     throw bad_input(fmt::format("heads is {}: expected a divisor of width, {}", heads, width));
+  if (!(embedding_deviation >= 0 && std::isfinite(embedding_deviation)))
+    throw bad_input(
+        fmt::format("embedding_deviation is {}: expected a finite number, at least 0", embedding_deviation));
   check_dropout(dropout);
 }
 
@@ -51,8 +54,10 @@ EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::optiona
   const std::int64_t width = options_.width;
   if (options_.hidden == 0) options_.hidden = 4 * width;
   InitialWeights initial(seed);
-  token_embedding_ = register_parameter("token_embedding", initial.normal({options_.vocabulary, width}));
-  position_embedding_ = register_parameter("position_embedding", initial.normal({options_.length, width}));
+  token_embedding_ = register_parameter(
+      "token_embedding", initial.normal({options_.vocabulary, width}, options_.embedding_deviation));
+  position_embedding_ = register_parameter(
+      "position_embedding", initial.normal({options_.length, width}, options_.embedding_deviation));
   for (std::int64_t b = 0; b < options_.blocks; ++b) {
     const auto name = [&](const char* part) { return fmt::format("block{}_{}", b, part); };
     const auto linear = [&](const char* part, std::int64_t outputs, std::int64_t inputs) {

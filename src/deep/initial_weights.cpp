@@ -26,11 +26,11 @@ template <class Number>
 
 }  // namespace
 
-::at::Tensor InitialWeights::normal(::at::IntArrayRef shape) {
+::at::Tensor InitialWeights::normal(::at::IntArrayRef shape, double deviation) {
   if (!seed_) return ::at::zeros(shape, ::at::kFloat);
   const CounterRandom random(*seed_, RandomStream::deep_init);
   return filled(shape, numbers_per_parameter * parameter_++,
-                [&](std::uint64_t i) { return random.normal(i); });
+                [&](std::uint64_t i) { return deviation * random.normal(i); });
 }
 
 ::at::Tensor InitialWeights::linear(::at::IntArrayRef shape, std::int64_t inputs) {

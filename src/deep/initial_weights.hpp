@@ -14,8 +14,8 @@ class InitialWeights {
  public:
   explicit InitialWeights(std::optional<std::uint64_t> seed) : seed_(seed) {}
 
-  ::at::Tensor normal(::at::IntArrayRef shape);                       // N(0, 1)
-  ::at::Tensor linear(::at::IntArrayRef shape, std::int64_t inputs);  // U(-1/sqrt(inputs), 1/sqrt(inputs))
+  ::at::Tensor normal(::at::IntArrayRef shape, double deviation = 1);  // N(0, deviation^2)
+  ::at::Tensor linear(::at::IntArrayRef shape, std::int64_t inputs);   // U(-1/sqrt(inputs), 1/sqrt(inputs))
 
  private:
   std::optional<std::uint64_t> seed_;

@@ -49,6 +49,7 @@ void for_each_option(Options& options, const Field& field) requires
   field("heads", options.heads);
   field("hidden", options.hidden);
   field("dropout", options.dropout);
+  field("embedding_deviation", options.embedding_deviation);
   field("attention", options.attention);
   field("last_block", options.last_block);
 }

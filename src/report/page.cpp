@@ -5,6 +5,7 @@
 #include "report/page_html.hpp"
 #include "report/palette.hpp"
 #include "report/svg_drawing.hpp"
+#include "report/token_maps.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
@@ -99,7 +100,7 @@ std::string drawing_css() {
     css += fmt::format(".stroke-{0}{{stroke:var(--series-{0})}}.fill-{0}{{fill:var(--series-{0})}}", i);
   for (int i = 0; i < heat_steps; ++i)
     css += fmt::format(".heat-{0}{{fill:var(--heat-{0})}}.heat-text-{0}{{fill:var(--heat-text-{0})}}", i);
-  return css + "\n";
+  return css + "\n" + token_css();
 }
 
 std::string head_html(const Page& page) {
@@ -117,10 +118,15 @@ std::string head_html(const Page& page) {
 
 void Page::validate() const {
   if (title.empty()) throw bad_input("the page has no title");
-  Ids section_ids("section"), figure_ids("figure"), table_ids("table");
+  Ids section_ids("section"), figure_ids("figure"), table_ids("table"), maps_ids("maps");
   for (const Section& section : sections) {
     section_ids.add(section.id);
     if (section.title.empty()) throw bad_input(fmt::format("section {} has no title", section.id));
+    for (const PageBlock& block : section.blocks)
+      if (const auto* maps = std::get_if<TokenMaps>(&block)) {
+        maps->validate();
+        maps_ids.add(maps->id);
+      }
   }
   for_each_item(*this, [&](const auto& item) {
     if constexpr (std::is_same_v<std::decay_t<decltype(item)>, Figure>) {
@@ -140,6 +146,10 @@ std::string page_html(const Page& page, std::string_view plotly) {
   std::size_t figures = 0;
   for_each_item(page, [&](const auto& item) {
     if constexpr (std::is_same_v<std::decay_t<decltype(item)>, Figure>) ++figures;
+  });
+  const bool has_maps = std::ranges::any_of(page.sections, [](const Section& section) {
+    return std::ranges::any_of(
+        section.blocks, [](const PageBlock& block) { return std::holds_alternative<TokenMaps>(block); });
   });
   const Drawing drawing = plotly.empty() ? Drawing::fixed : Drawing::interactive;
   const bool contents = page.sections.size() > 2;
@@ -166,6 +176,7 @@ std::string page_html(const Page& page, std::string_view plotly) {
   if (figures > 0)
     html += "<script type=\"application/json\" id=\"dark-style\">" +
             json_inside_script(dump(svg_dark_style())) + "</script>\n";
+  if (has_maps) html += "<script>" + inside_script(token_maps_js()) + "</script>\n";
   html += "<script>" + inside_script(page_js()) + "</script>\n</body>\n</html>\n";
   return html;
 }

@@ -3,6 +3,7 @@
 #include "report/markup.hpp"
 #include "report/page_html.hpp"
 #include "report/plotly.hpp"
+#include "report/token_maps.hpp"
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>
 
@@ -98,6 +99,8 @@ std::string html_of(const Figure& figure, Drawing drawing) {
       figure.id, escape_markup(figure.description), title);
   return html;
 }
+
+std::string html_of(const TokenMaps& maps, Drawing) { return html_of(maps); }
 
 std::string html_of(const Folded& folded, Drawing drawing) {
   std::string html =

@@ -30,6 +30,9 @@ struct EncoderOptions {
   std::int64_t heads = 3;   // a divisor of width, at most 4096
   std::int64_t hidden = 0;  // of the MLP; 0: four times the width
   double dropout = 0.2;     // of attention probabilities and of what each part adds
+  // Deviation of the embeddings at the start. P1 has PyTorch's 1. Mirror descent with p near 1 changes weights in proportion
+  // to their size, and learns short texts faster from embeddings that are small beside what attention adds to them: 0.1.
+  double embedding_deviation = 1;
   AttentionKind attention = AttentionKind::automatic;
   LastBlock last_block = LastBlock::first_token;
 

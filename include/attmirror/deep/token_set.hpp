@@ -1,14 +1,17 @@
 // Texts as token ids, ready for training: what WordPiece makes of a text set, and what lies in token files.
 //
-// Making the ids of 50,000 reviews takes seconds, loading them from a file a few hundredths of one. A token file is a
+// Unpacking 50,000 reviews and making their ids takes seconds, loading them from a file a tenth of one. A token file is a
 // safetensors file: `ids` (U16, or I32 where the vocabulary is larger), `offsets` (I64, rows + 1), `labels` (I32), and
-// what they were made from as metadata, so that a file of another vocabulary is noticed.
+// as metadata what they were made from, so that a file of another vocabulary is noticed, and a fingerprint of the three,
+// so that a damaged one is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attmirror {
@@ -28,13 +31,24 @@ struct TokenSet {
                                   static_cast<std::size_t>(offsets[at + 1] - offsets[at]));
   }
 
+  friend bool operator==(const TokenSet&, const TokenSet&) = default;
+
   // Throws Error (bad input), naming the field and index: offsets that do not rise or fit, an empty row, a row above
   // `length`, ids outside the vocabulary, negative labels.
   void validate() const;
 };
 
-// Both name the file in what they throw: Error (bad input) for a file that is no token file or breaks the rules above.
+// Both name the file in what they throw: Error (bad input) for a file that is no token file, is damaged or breaks the
+// rules above. Saving is atomic.
 TokenSet load_token_set(const std::filesystem::path& path);
 void save_token_set(const std::filesystem::path& path, const TokenSet& tokens);
+
+// The content of a token file; `name` is what messages call it.
+TokenSet parse_token_set(std::span<const std::byte> file, std::string_view name);
+std::vector<std::byte> format_token_set(const TokenSet& tokens);
+
+// SHA-256 of all ids as uint16, little-endian, rows end to end: 64 hexadecimal digits by which other programs can check
+// that theirs are the same. Throws Error (bad input) for an id above 65,535.
+std::string ids_sha256(const TokenSet& tokens);
 
 }  // namespace attmirror

@@ -8,6 +8,7 @@
 
 #include <attmirror/base/figure.hpp>
 #include <attmirror/base/table.hpp>
+#include <attmirror/report/token_maps.hpp>
 
 #include <filesystem>
 #include <string>
@@ -50,7 +51,7 @@ struct Folded {
   std::vector<PlainBlock> blocks;
 };
 
-using PageBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure, Folded>;
+using PageBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure, Folded, TokenMaps>;
 
 struct Section {
   std::string id;  // letters, digits and dashes: #id is a link to it

@@ -1,0 +1,71 @@
+// P1's token-selection score: how much of its attention does a network give to the word that decides a review?
+//
+// P1 asks it of 50 short reviews, each with a pivotal word. Of the attention in the last block it takes the row of [CLS],
+// the mean over heads, and stretches it so that the least token, [CLS] and [SEP] included, has 0 and the most 1; the score
+// of a review is the number of the pivotal word, and that of a network the mean. Two things go silently wrong in it:
+//
+//   - A review whose word is not one token of it is dropped. With bert-base-uncased's vocabulary these are three whose word does not
+//     occur at all and three whose word WordPiece splits.
+//   - [CLS] and [SEP] take part in the stretching. A network that rests on [SEP] has low scores for all words, whichever
+//     of them it prefers.
+//
+// So both are computed: P1's number, with the dropped reviews by name, and one done right, in which the attention of a
+// word is that of its pieces together and special tokens stand aside. A word that does not occur has no score anywhere.
+#pragma once
+
+#include <attmirror/deep/text_attention.hpp>
+#include <attmirror/deep/text_set.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace attmirror::torch {
+
+struct SentenceScore {
+  std::vector<std::string> pieces;   // of the sentence, with [CLS] and [SEP]
+  std::vector<std::size_t> pivotal;  // which of them are the word; empty where it does not occur
+  std::optional<double> published;   // P1's; none where P1 drops the sentence
+  std::string dropped;               // why it does: `"overheats" is split into over ##hea ##ts`
+  std::optional<double> sum,
+      largest;  // done right: a word has the sum, or the largest, of its pieces' attention
+  std::optional<std::int64_t> rank;  // of the word among the sentence's, by the sum; 1: it has most
+  double share = 0;                  // of the attention to words (not to special tokens) that the word gets
+  double probability = 0;            // of label 1
+  bool correct = false;
+  double tokens_attended = 0;  // effective_count() of the row
+};
+
+struct ScoreMean {
+  std::int64_t count = 0;
+  double mean = 0;            // NaN where the count is 0
+  double standard_error = 0;  // NaN below 2
+};
+
+struct ModelScore {
+  std::string model;
+  std::vector<SentenceScore> sentences;  // as given
+  ScoreMean published, sum, largest, share, tokens_attended;
+  std::int64_t correct = 0,
+               first = 0;  // sentences answered right; sentences in which the word has the highest rank
+};
+
+// P1's numbers, size 6, as its figures have them.
+inline constexpr double published_score_md = 0.4387, published_score_gd = 0.3122;
+
+// Throws Error (bad input), naming the model or the sentence.
+ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
+                       std::span<const PivotalSentence> sentences);
+
+// Where the pieces of `word` stand in a sentence, one after another and not within a longer word; empty where they do not.
+std::vector<std::size_t> places_of(const WordPiece& vocabulary, std::string_view word,
+                                   std::span<const TextPiece> pieces);
+
+// The score of one row of attention over `pieces`: what token_score() does after the network.
+SentenceScore sentence_score(const WordPiece& vocabulary, const PivotalSentence& sentence,
+                             std::span<const TextPiece> pieces, std::span<const double> attention);
+
+ScoreMean mean_of(std::span<const double> numbers);
+
+}  // namespace attmirror::torch

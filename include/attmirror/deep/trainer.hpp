@@ -1,0 +1,119 @@
+// Trains a transformer as a TrainConfig says: several trials from independent initial weights, each until its stop rule,
+// with checkpoints from which it goes on as if it had never been stopped.
+//
+// What a step computes is a function of the configuration, the trial, the epoch and the step: the order of the rows, the
+// initial weights and every dropout decision have addresses (base/random.hpp), no generator has a state. So a checkpoint
+// is weights, the optimizer's state and a few sums, and after kill -9 and resume a CPU computes the same bits.
+//
+// A GPU is never waited for within an epoch: losses and hits are summed on it and read at the epoch's end, and batches
+// are packed ahead by a thread of their own.
+//
+// Files of a run folder:
+//   config.json              the configuration, resolved
+//   metrics.jsonl            a line per trial and epoch
+//   events/trial-0/...       the same for TensorBoard
+//   checkpoint.safetensors   src/deep/trainer/train_checkpoint.hpp; stays after the end
+//   final.safetensors        weights of the last epoch (final-0, final-1, ... where there are several trials)
+//   results.json             how it ended; what `attmirror-deep train --json` prints. The last file to be written
+#pragma once
+
+#include <attmirror/deep/image_set.hpp>
+#include <attmirror/deep/token_set.hpp>
+#include <attmirror/deep/train_config.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror::torch {
+
+// Either texts or images.
+struct TrainData {
+  std::optional<TokenSet> train_texts, test_texts;
+  std::optional<ImageSet> train_images, test_images;
+};
+
+// Reads what config.data names: token files as they are, texts through the vocabulary (and the cache, where there is one).
+// Throws Error (bad input), naming the key and the file.
+TrainData load_train_data(const TrainConfig& config);
+
+enum class TrialStatus { running, completed, reached_accuracy, diverged };
+std::string_view to_string(TrialStatus status);  // "running", "completed", "reached accuracy", "diverged"
+
+// One line of metrics.jsonl.
+struct EpochRow {
+  std::int64_t trial = 0, epoch = 0;  // epochs count from 1: how many have been trained
+  std::int64_t step = 0;              // steps of the trial so far
+  double train_loss = 0;              // mean per sample, with dropout, while the weights moved
+  double train_accuracy = 0;
+  std::optional<double> test_loss, test_accuracy;  // none between evaluations
+  double seconds = 0;                              // of the trial so far
+  double epoch_seconds = 0;                        // of its training part
+  double tokens_per_second = 0;
+  double lr = 0;           // at the epoch's last step
+  double weight_norm = 0;  // l2, of all parameters
+  struct MapMeasures {
+    char map = 'K';
+    double norm = 0;      // l2, of all blocks
+    double largest = 0;   // |w|
+    double above = 0;     // share of weights with |w| > 0.06: P1's measure
+    double sparsity = 0;  // Hoyer's: (sqrt n - l1 / l2) / (sqrt n - 1); 0 all equal, 1 a single one
+  };
+  std::vector<MapMeasures> maps = {};  // K, Q, V
+};
+
+struct TrialResult {
+  std::int64_t trial = 0;
+  TrialStatus status = TrialStatus::running;
+  std::int64_t epochs = 0, steps = 0;
+  double train_loss = 0, train_accuracy = 0;  // of the last epoch
+  std::optional<double> test_loss, test_accuracy, best_test_accuracy;
+  std::int64_t best_epoch = 0;
+  double seconds = 0;
+  std::uint64_t init_seed = 0, order_seed = 0, dropout_seed = 0;
+};
+
+enum class TrainStatus { completed, stopped, time_limit };
+std::string_view to_string(TrainStatus status);  // "completed", "stopped", "time limit"
+
+struct TrainResult {
+  TrainStatus status = TrainStatus::completed;
+  std::vector<TrialResult> trials;  // the last may be running still
+  double seconds = 0;               // of all trials, before a resume too
+  std::string device;               // "cpu", "cuda:0"
+  std::int64_t parameters = 0;      // numbers that are trained
+
+  bool writes = true;  // false in all but the first of several processes
+
+  bool all_diverged() const;
+};
+
+struct TrainProgress {
+  std::int64_t trial = 0, trials = 1, epoch = 0, epochs = 1;  // both from 0
+  std::int64_t step = 0, steps = 1;                           // within the epoch
+};
+
+enum class ExistingRun { refuse, resume, replace };
+
+struct TrainOptions {
+  std::filesystem::path folder = {};  // empty: nothing is kept
+  ExistingRun existing = ExistingRun::refuse;
+  // Called by the process that writes (of several, the first).
+  std::function<void(const TrainProgress&)> on_progress = {};  // after every step
+  std::function<void(const EpochRow&)> on_epoch = {};
+  std::function<void(const std::string&)> on_note = {};  // "resuming at epoch 3"
+  std::function<bool()> stop = {};  // asked between steps: true writes a checkpoint and returns
+};
+
+// Throws Error (bad input) for a configuration that does not fit the data or the machine, for a folder that holds a run
+// (unless `existing` says what to do), and for a checkpoint that is damaged or another run's; then nothing is changed.
+TrainResult train(const TrainConfig& config, const TrainData& data, const TrainOptions& options = {});
+
+std::string to_json(const TrainResult& result, const std::filesystem::path& folder);
+std::string to_json(const EpochRow& row);  // one line
+
+}  // namespace attmirror::torch

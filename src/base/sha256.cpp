@@ -1,0 +1,90 @@
+// The compression function as the standard writes it: 64 rounds over a schedule of 64 words.
+#include "base/sha256.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+namespace {
+
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+constexpr std::array<std::uint32_t, 64> round_constants = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+}  // namespace
+
+void Sha256::add_block(const std::byte* block) {
+  std::array<std::uint32_t, 64> w;
+  for (std::size_t t = 0; t < 16; ++t) {
+    w[t] = 0;
+    for (std::size_t b = 0; b < 4; ++b) w[t] = (w[t] << 8) | std::to_integer<std::uint32_t>(block[4 * t + b]);
+  }
+  for (std::size_t t = 16; t < 64; ++t) {
+    const std::uint32_t s0 = std::rotr(w[t - 15], 7) ^ std::rotr(w[t - 15], 18) ^ (w[t - 15] >> 3);
+    const std::uint32_t s1 = std::rotr(w[t - 2], 17) ^ std::rotr(w[t - 2], 19) ^ (w[t - 2] >> 10);
+    w[t] = w[t - 16] + s0 + w[t - 7] + s1;
+  }
+  auto [a, b, c, d, e, f, g, h] = state_;
+  for (std::size_t t = 0; t < 64; ++t) {
+    const std::uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
+    const std::uint32_t choice = (e & f) ^ (~e & g);
+    const std::uint32_t t1 = h + s1 + choice + round_constants[t] + w[t];
+    const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
+    const std::uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
+    h = g;
+    g = f;
+    f = e;
+    e = d + t1;
+    d = c;
+    c = b;
+    b = a;
+    a = t1 + s0 + majority;
+  }
+  const std::array<std::uint32_t, 8> round = {a, b, c, d, e, f, g, h};
+  for (std::size_t i = 0; i < 8; ++i) state_[i] += round[i];
+}
+
+void Sha256::add(std::span<const std::byte> piece) {
+  bytes_ += piece.size();
+  while (!piece.empty()) {
+    if (filled_ == 0 && piece.size() >= block_.size()) {
+      add_block(piece.data());
+      piece = piece.subspan(block_.size());
+      continue;
+    }
+    const std::size_t count = std::min(piece.size(), block_.size() - filled_);
+    std::memcpy(block_.data() + filled_, piece.data(), count);
+    filled_ += count;
+    piece = piece.subspan(count);
+    if (filled_ == block_.size()) {
+      add_block(block_.data());
+      filled_ = 0;
+    }
+  }
+}
+
+std::string Sha256::hex() const {
+  // A one bit, zeros up to 8 bytes before the end of a block, and the number of bits.
+  Sha256 padded = *this;
+  std::array<std::byte, 64 + 8> tail{};
+  tail[0] = std::byte{0x80};
+  const std::size_t zeros = (filled_ < 56 ? 56 : 120) - filled_;
+  for (std::size_t i = 0; i < 8; ++i)
+    tail[zeros + i] = static_cast<std::byte>((bytes_ * 8) >> (56 - 8 * i) & 0xFF);
+  padded.add(std::span(tail).first(zeros + 8));
+  std::string digits;
+  for (const std::uint32_t word : padded.state_) digits += fmt::format("{:08x}", word);
+  return digits;
+}
+
+}  // namespace attmirror

@@ -1,0 +1,90 @@
+#include "deep/trainer/batch_source.hpp"
+
+#include <attmirror/base/error.hpp>
+#include <attmirror/base/fingerprint.hpp>
+#include <attmirror/deep/packed_batch.hpp>
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+namespace attmirror::torch {
+
+namespace {
+
+class TextSource : public BatchSource {
+ public:
+  TextSource(const TokenSet& tokens, std::int64_t limit, ::at::Device device)
+      : tokens_(tokens), chosen_(tokens.rows(), limit), device_(device) {}
+
+  std::int64_t rows() const override { return chosen_.count(); }
+  std::int64_t length(std::int64_t row) const override {
+    return static_cast<std::int64_t>(tokens_.row(chosen_[row]).size());
+  }
+  std::uint64_t fingerprint() const override {
+    Fingerprint print;
+    print.add(static_cast<std::ptrdiff_t>(rows()));
+    for (std::int64_t r = 0; r < rows(); ++r) {
+      print.add(std::ptrdiff_t{tokens_.labels[static_cast<std::size_t>(chosen_[r])]});
+      for (const std::int32_t id : tokens_.row(chosen_[r])) print.add(std::ptrdiff_t{id});
+    }
+    return print.value();
+  }
+
+  void prepare(PlannedBatch& planned) const override {
+    if (planned.samples.empty()) return;
+    planned.batch = pack(tokens_, chosen_.of(planned.samples), planned.random, planned.first_sample);
+    if (!device_.is_cuda()) return;
+    Batch& batch = planned.batch;
+    for (::at::Tensor* tensor :
+         {&batch.tokens, &batch.positions, &batch.offsets, &batch.labels, &batch.dropout_keys})
+      if (tensor->defined()) *tensor = tensor->pin_memory();
+  }
+  Batch on_device(const PlannedBatch& planned) const override {
+    return device_.is_cpu() ? planned.batch : planned.batch.to(device_);
+  }
+
+ private:
+  const TokenSet& tokens_;
+  ChosenRows chosen_;
+  ::at::Device device_;
+};
+
+}  // namespace
+
+PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional<DropoutPlace> random,
+                               std::int64_t rank, std::int64_t size) const {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(rows.size());
+  PlannedBatch planned;
+  for (const std::int64_t row : rows) {
+    lengths.push_back(length(row));
+    planned.all_tokens += lengths.back();
+  }
+  const BatchPart part = batch_part(lengths, rank, size);
+  planned.samples.assign(rows.begin() + static_cast<std::ptrdiff_t>(part.begin),
+                         rows.begin() + static_cast<std::ptrdiff_t>(part.end));
+  planned.first_sample = static_cast<std::int64_t>(part.begin);
+  planned.all_samples = static_cast<std::int64_t>(rows.size());
+  planned.random = random;
+  return planned;
+}
+
+BatchSources batch_sources(const TrainConfig& config, const TrainData& data, ::at::Device device) {
+  BatchSources sources;
+  if (config.data.kind == "text") {
+    if (!data.train_texts || !data.test_texts)
+      throw bad_input("data.kind is \"text\", and the data hold no texts");
+    sources.train = std::make_unique<TextSource>(*data.train_texts, config.data.limit, device);
+    sources.test = std::make_unique<TextSource>(*data.test_texts, config.data.test_limit, device);
+  } else {
+    if (!data.train_images || !data.test_images)
+      throw bad_input("data.kind is \"images\", and the data hold no images");
+    sources.train = image_source(config, *data.train_images, config.data.limit, device);
+    sources.test = image_source(config, *data.test_images, config.data.test_limit, device);
+  }
+  if (sources.train->rows() == 0) throw bad_input("data.train holds no rows");
+  if (sources.test->rows() == 0) throw bad_input("data.test holds no rows");
+  return sources;
+}
+
+}  // namespace attmirror::torch

@@ -1,0 +1,239 @@
+#include "deep/trainer/train_folder.hpp"
+
+#include "deep/trainer/event_file.hpp"
+#include "deep/trainer/train_json.hpp"
+#include <attmirror/base/atomic_file.hpp>
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace attmirror::torch {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the order in which they are removed: config.json says what the folder is until the end.
+constexpr std::array run_files{"results.json", "checkpoint.safetensors", "metrics.jsonl", "config.json"};
+
+bool path_is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+bool is_final_weights(const std::string& name) {
+  return name.starts_with("final") && name.ends_with(".safetensors");
+}
+
+void remove_path(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw environment_error(fmt::format("cannot remove {}: {}", path.string(), error.message()));
+}
+
+int lock_run(const fs::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return -1;
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(file);
+    throw environment_error(fmt::format("{} is in use: another process trains in it", path.string()));
+  }
+  return file;  // a file system without locks is used without
+}
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::vector<std::pair<std::string, double>> curves_of(const EpochRow& row) {
+  std::vector<std::pair<std::string, double>> values{{"loss/train", row.train_loss},
+                                                     {"accuracy/train", row.train_accuracy}};
+  if (row.test_loss) values.emplace_back("loss/test", *row.test_loss);
+  if (row.test_accuracy) values.emplace_back("accuracy/test", *row.test_accuracy);
+  values.emplace_back("lr", row.lr);
+  values.emplace_back("tokens_per_second", row.tokens_per_second);
+  values.emplace_back("weights/norm", row.weight_norm);
+  for (const EpochRow::MapMeasures& map : row.maps) {
+    values.emplace_back(fmt::format("weights/norm_{}", map.map), map.norm);
+    values.emplace_back(fmt::format("weights/largest_{}", map.map), map.largest);
+    values.emplace_back(fmt::format("weights/above_0.06_{}", map.map), map.above);
+    values.emplace_back(fmt::format("weights/sparsity_{}", map.map), map.sparsity);
+  }
+  return values;
+}
+
+}  // namespace
+
+AppendedFile::AppendedFile(fs::path path, std::int64_t bytes) : path_(std::move(path)), bytes_(bytes) {
+  file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0)
+    throw environment_error(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+  const off_t there = ::lseek(file_, 0, SEEK_END);
+  if (there < bytes) {
+    ::close(file_);
+    throw bad_input(fmt::format("{} has {} bytes: the checkpoint knows of {}", path_.string(), there, bytes));
+  }
+  if (::ftruncate(file_, bytes) != 0 || ::lseek(file_, 0, SEEK_END) != bytes) {
+    const int error = errno;
+    ::close(file_);
+    throw environment_error(fmt::format("cannot shorten {}: {}", path_.string(), std::strerror(error)));
+  }
+}
+
+AppendedFile::~AppendedFile() { ::close(file_); }
+
+void AppendedFile::append(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0)
+      throw environment_error(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+    bytes_ += written;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void AppendedFile::sync() {
+  // Some file systems and pipes have no such thing (EINVAL); what matters is a disk that fails.
+  if (::fdatasync(file_) != 0 && errno != EINVAL && errno != EROFS)
+    throw environment_error(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+}
+
+TrainFolder::TrainFolder(fs::path path) : path_(std::move(path)) {
+  std::error_code error;
+  for (fs::path folder = fs::absolute(path_, error).lexically_normal();
+       !folder.empty() && folder != folder.root_path() && !path_is_there(folder);
+       folder = folder.parent_path())
+    made_.push_back(folder);
+  fs::create_directories(path_, error);
+  if (!error && !fs::is_directory(path_)) error = std::make_error_code(std::errc::not_a_directory);
+  if (error)
+    throw environment_error(fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
+  check_writable(config_path());
+  lock_ = lock_run(path_);
+}
+
+TrainFolder::~TrainFolder() {
+  if (lock_ >= 0) ::close(lock_);
+  std::error_code ignored;
+  for (const fs::path& folder : made_) fs::remove(folder, ignored);  // those that are empty still
+}
+
+bool TrainFolder::holds_run() const {
+  return std::ranges::any_of(run_files, [&](const char* name) { return path_is_there(path_ / name); });
+}
+
+fs::path TrainFolder::events_path(std::int64_t trial) const {
+  return path_ / "events" / fmt::format("trial-{}", trial) / "events.out.tfevents.0.attmirror";
+}
+
+fs::path TrainFolder::final_path(std::int64_t trial, std::int64_t trials) const {
+  return path_ / (trials == 1 ? "final.safetensors" : fmt::format("final-{}.safetensors", trial));
+}
+
+void TrainFolder::remove_run() {
+  if (path_is_there(config_path())) {  // a stranger's config.json is not ours to remove
+    const Json json = Json::parse(read_text_file(config_path()), nullptr, false);
+    if (!json.is_object() || json.value("format", Json()) != "attmirror deep training")
+      throw bad_input(
+          fmt::format("{} is no configuration of attmirror deep train: the folder is left as it is",
+                      config_path().string()));
+  }
+  for (const char* name : run_files)
+    if (std::string_view(name) != "config.json") remove_path(path_ / name);
+  std::vector<fs::path> weights;
+  for (const auto& entry : fs::directory_iterator(path_))
+    if (is_final_weights(entry.path().filename().string())) weights.push_back(entry.path());
+  for (const fs::path& file : weights) remove_path(file);
+  remove_path(path_ / "events");
+  remove_path(config_path());
+}
+
+void TrainFolder::begin(const std::string& config, const std::optional<TrainCheckpoint>& checkpoint) {
+  if (!checkpoint) remove_run();
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with('.') && name.find(".tmp-") != std::string::npos) leftovers.push_back(entry.path());
+  }
+  for (const fs::path& file : leftovers) remove_path(file);
+  if (checkpoint) remove_path(path_ / "results.json");
+  write_file_atomically(config_path(), config);
+  metrics_.emplace(path_ / "metrics.jsonl", checkpoint ? checkpoint->metrics_bytes : 0);
+  if (!checkpoint) return;
+  // Event files of trials that the checkpoint does not know.
+  const std::int64_t trial = checkpoint->current.trial;
+  if (path_is_there(path_ / "events"))
+    for (const auto& entry : fs::directory_iterator(path_ / "events"))
+      if (const std::string name = entry.path().filename().string(); name.starts_with("trial-"))
+        if (std::strtoll(name.c_str() + 6, nullptr, 10) > trial) remove_path(entry.path());
+  if (checkpoint->events_bytes == 0) return;
+  events_.emplace(events_path(trial), checkpoint->events_bytes);
+  events_trial_ = trial;
+}
+
+void TrainFolder::begin_trial(std::int64_t trial) {
+  if (events_trial_ == trial) return;
+  std::error_code error;
+  fs::create_directories(events_path(trial).parent_path(), error);
+  if (error)
+    throw environment_error(fmt::format("cannot make the folder {}: {}",
+                                        events_path(trial).parent_path().string(), error.message()));
+  events_.emplace(events_path(trial), 0);
+  events_trial_ = trial;
+  events_->append(first_event(wall_time()));
+}
+
+void TrainFolder::append(const EpochRow& row) {
+  metrics_->append(to_json(row) + "\n");
+  events_->append(scalar_event(wall_time(), row.epoch, curves_of(row)));
+}
+
+void TrainFolder::save(TrainCheckpoint checkpoint) {
+  metrics_->sync();
+  checkpoint.metrics_bytes = metrics_->bytes();
+  checkpoint.events_bytes = 0;
+  if (events_ && events_trial_ == checkpoint.current.trial) {
+    events_->sync();
+    checkpoint.events_bytes = events_->bytes();
+  }
+  save_train_checkpoint(checkpoint_path(), checkpoint);
+}
+
+void TrainFolder::finish(const std::string& results) {
+  write_file_atomically(path_ / "results.json", results);
+}
+
+std::optional<TrainCheckpoint> resumable_checkpoint(const fs::path& folder, const TrainConfig& config,
+                                                    std::uint64_t train_fingerprint,
+                                                    std::uint64_t test_fingerprint) {
+  const fs::path config_path = folder / "config.json", path = folder / "checkpoint.safetensors";
+  if (path_is_there(config_path)) {
+    const auto difference = first_difference(read_text_file(config_path), config, config_path.string());
+    if (difference)
+      throw bad_input(fmt::format("cannot resume the run in {}: {}", folder.string(), *difference));
+  }
+  if (!path_is_there(path)) return std::nullopt;
+  TrainCheckpoint checkpoint = load_train_checkpoint(path);
+  if (const auto difference = first_difference(checkpoint.config, config, path.string()))
+    throw bad_input(fmt::format("{} is another run's checkpoint: {}", path.string(), *difference));
+  if (checkpoint.train_fingerprint != train_fingerprint)
+    throw bad_input(
+        fmt::format("cannot resume the run in {}: data.train holds other rows than before", folder.string()));
+  if (checkpoint.test_fingerprint != test_fingerprint)
+    throw bad_input(
+        fmt::format("cannot resume the run in {}: data.test holds other rows than before", folder.string()));
+  return checkpoint;
+}
+
+}  // namespace attmirror::torch

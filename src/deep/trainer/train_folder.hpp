@@ -1,0 +1,80 @@
+// The folder of a training that this process writes. Internal.
+//
+// config.json and results.json, the checkpoint and weights are replaced as a whole. metrics.jsonl and the event files
+// grow; a checkpoint knows how long they were, and on a resume what came after is cut off: it will come again.
+#pragma once
+
+#include "deep/trainer/train_checkpoint.hpp"
+#include <attmirror/deep/trainer.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror::torch {
+
+// A file that is appended to, from a known length on.
+class AppendedFile {
+ public:
+  // Keeps the first `bytes` of what is there. Throws Error (bad input) if there are fewer.
+  AppendedFile(std::filesystem::path path, std::int64_t bytes);
+  ~AppendedFile();
+  AppendedFile(const AppendedFile&) = delete;
+  AppendedFile& operator=(const AppendedFile&) = delete;
+
+  void append(std::string_view text);
+  void sync();  // to the disk
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+  std::int64_t bytes_ = 0;
+};
+
+class TrainFolder {
+ public:
+  // Makes the folder if it is not there and takes a lock on it. Changes no file; a folder that was made here and stayed
+  // empty is removed at the end. Throws Error (environment) when it cannot be written or another process trains in it.
+  explicit TrainFolder(std::filesystem::path path);
+  ~TrainFolder();
+  TrainFolder(const TrainFolder&) = delete;
+  TrainFolder& operator=(const TrainFolder&) = delete;
+
+  bool holds_run() const;
+
+  // Starts the files anew, or goes on with those of a checkpoint; what a killed process left half-written is removed.
+  void begin(const std::string& config, const std::optional<TrainCheckpoint>& checkpoint);
+
+  void begin_trial(std::int64_t trial);  // its event file, if it is not that of the checkpoint
+  void append(const EpochRow& row);
+  void save(TrainCheckpoint checkpoint);  // with the lengths of the files
+  void finish(const std::string& results);
+
+  std::filesystem::path checkpoint_path() const { return path_ / "checkpoint.safetensors"; }
+  std::filesystem::path config_path() const { return path_ / "config.json"; }
+  std::filesystem::path final_path(std::int64_t trial, std::int64_t trials) const;
+
+ private:
+  std::filesystem::path events_path(std::int64_t trial) const;
+  void remove_run();
+
+  std::filesystem::path path_;
+  std::vector<std::filesystem::path> made_;
+  int lock_ = -1;
+  std::optional<AppendedFile> metrics_, events_;
+  std::int64_t events_trial_ = -1;
+};
+
+// The checkpoint of a folder, for a run with this configuration and these data; none where the run was killed before its
+// first. Reads only: any process may call it. Throws Error (bad input) where it is damaged or another run's, and where
+// config.json is.
+std::optional<TrainCheckpoint> resumable_checkpoint(const std::filesystem::path& folder,
+                                                    const TrainConfig& config,
+                                                    std::uint64_t train_fingerprint,
+                                                    std::uint64_t test_fingerprint);
+
+}  // namespace attmirror::torch
