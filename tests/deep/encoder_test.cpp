@@ -270,6 +270,12 @@ TEST(Encoder, StartsFromTheDistributionsOfPytorch) {
     else
       expect_uniform(value, name.ends_with("down") ? 256 : 64, name);
   }
+  options.embedding_deviation = 0.25;
+  const am::EncoderClassifier smaller(options, 7);
+  EXPECT_LE(distance(4 * smaller.named_parameters()["token_embedding"],
+                     network.named_parameters()["token_embedding"]),
+            1e-6);
+  EXPECT_TRUE(same_bits(smaller.named_parameters()["head"], network.named_parameters()["head"]));
   // Parameters of one shape have numbers of their own.
   const auto parameters = network.named_parameters();
   EXPECT_LT(parameters["block0_output"].eq(parameters["block1_output"]).sum().item<std::int64_t>(), 10);
@@ -296,6 +302,8 @@ TEST(Encoder, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(message([](Options& o) { o.dropout = 1; }), "dropout is 1: expected at least 0 and below 1");
   EXPECT_EQ(message([](Options& o) { o.dropout = std::nan(""); }),
             "dropout is nan: expected at least 0 and below 1");
+  EXPECT_EQ(message([](Options& o) { o.embedding_deviation = -1; }),
+            "embedding_deviation is -1: expected a finite number, at least 0");
   EXPECT_EQ(message([](Options&) {}), "nothing was thrown");
 }
 
