@@ -44,4 +44,18 @@ class Processes {
 std::unique_ptr<Processes> join_processes(const ProcessPlace& place, ::at::Device device,
                                           const std::filesystem::path& folder);
 
+// ---- for those who join them ------------------------------------------------------------------------------------------
+
+struct MeetingPlace {
+  std::string address = {};  // of a store that process 0 serves; empty: the file
+  std::uint16_t port = 0;
+  std::filesystem::path file = {};
+  bool one_machine = false;
+};
+MeetingPlace meeting_place(const ProcessPlace& place, const std::filesystem::path& folder);
+
+std::unique_ptr<Processes> join_by_gloo(const ProcessPlace& place, const std::filesystem::path& folder);
+std::unique_ptr<Processes> join_by_nccl(const ProcessPlace& place, ::at::Device device,
+                                        const std::filesystem::path& folder);
+
 }  // namespace attmirror::torch

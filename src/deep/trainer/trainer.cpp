@@ -125,8 +125,9 @@ TrainResult Training::run() {
   if (checkpoint) {
     finished_ = checkpoint->finished;
     if (static_cast<std::int64_t>(finished_.size()) >= config_.train.trials) {
-      if (options_.on_note)
+      if (options_.on_note && processes_->writes())
         options_.on_note(fmt::format("the run in {} has ended already", options_.folder.string()));
+      network_ = make_network(config_, data_, config_.train.init_seed, machine_);
       return result(TrainStatus::completed);
     }
   }
@@ -378,7 +379,8 @@ bool Training::finish_epoch() {
   row.train_accuracy = static_cast<double>(sums_.correct) / samples;
   row.epoch_seconds = sums_.seconds;
   row.tokens_per_second = static_cast<double>(sums_.tokens) / sums_.seconds;
-  row.lr = config_.optimizer.lr * lr_factor_;
+  row.lr = config_.optimizer.lr * schedule_factor(config_.optimizer, std::max<std::int64_t>(0, row.step - 1),
+                                                  steps, config_.train.epochs);
   const WeightMeasures measures = measured_weights(*network_);
   row.weight_norm = measures.norm;
   row.maps = measures.maps;
