@@ -138,8 +138,8 @@ TrainingFolder load_training(const fs::path& path) {
         fmt::format("{} is no folder of attmirror deep train: it has no config.json of one", path.string()));
   TrainingFolder folder;
   folder.path = path;
-  for (const auto& [table, keys] :
-       parsed(read_text_file(path / "config.json"), (path / "config.json").string()).items())
+  const Json config = parsed(read_text_file(path / "config.json"), (path / "config.json").string());
+  for (const auto& [table, keys] : config.items())
     if (keys.is_object())
       for (const auto& [key, value] : keys.items())
         folder.configuration.emplace_back(fmt::format("{}.{}", table, key), value_text(value));
@@ -150,7 +150,8 @@ TrainingFolder load_training(const fs::path& path) {
     if (!results.is_object() || !results.value("status", Json()).is_string())
       throw bad_input(fmt::format("{} has no status", file.string()));
     folder.status = results["status"].get<std::string>();
-    for (const Json& one : results.value("trials", Json::array()))
+    const Json ended = results.value("trials", Json::array());
+    for (const Json& one : ended)
       if (one.is_object() && one.value("trial", Json()).is_number_integer() &&
           one.value("status", Json()).is_string())
         if (const auto found = trials.find(one["trial"].get<std::int64_t>()); found != trials.end())

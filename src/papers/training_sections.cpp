@@ -178,15 +178,15 @@ std::vector<Figure> weight_curves(const std::vector<NamedTraining>& trainings) {
 
 Table trainings_table(const std::vector<NamedTraining>& trainings) {
   Table table;
-  table.title = "Trainings";
+  table.title = "Trainings: accuracy, epochs and minutes of a trial";
   table.columns = {{"training", Align::left},
                    {"optimizer", Align::left},
                    {"network", Align::left},
                    {"trials"},
-                   {"best test accuracy, %"},
-                   {"last test accuracy, %"},
+                   {"best test, %"},
+                   {"last test, %"},
                    {"epochs"},
-                   {"minutes a trial"},
+                   {"minutes"},
                    {"status", Align::left}};
   for (const NamedTraining& one : trainings) {
     std::vector<double> best, last, epochs, minutes;

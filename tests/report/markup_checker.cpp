@@ -96,7 +96,8 @@ class Checker {
     if (!result_.error.empty()) return;
     const bool closed = rest_.starts_with("/>");
     skip(closed ? 2 : 1);
-    const bool is_void = html_ && (element.name == "meta" || element.name == "link" || element.name == "br");
+    const bool is_void = html_ && (element.name == "meta" || element.name == "input" ||
+                                   element.name == "link" || element.name == "br");
     result_.elements.push_back(element);
     if (closed || is_void) return;
     if (html_ && (element.name == "script" || element.name == "style")) {
