@@ -134,7 +134,7 @@ TrainResult Training::run() {
   trial_.trial = static_cast<std::int64_t>(finished_.size());
   prepare_trial(checkpoint ? &*checkpoint
                            : nullptr);  // all that can be wrong is told before a file is touched
-  if (!processes_->alone()) {  // nobody changes files before all have read them
+  if (!processes_->alone()) {           // nobody changes files before all have read them
     ::at::Tensor nothing = ::at::zeros({1}, ::at::TensorOptions(::at::kFloat).device(machine_.device));
     processes_->add_up(nothing);
   }
@@ -383,8 +383,8 @@ bool Training::finish_epoch() {
   row.train_accuracy = static_cast<double>(sums_.correct) / samples;
   row.epoch_seconds = sums_.seconds;
   row.tokens_per_second = static_cast<double>(sums_.tokens) / sums_.seconds;
-  row.lr = config_.optimizer.lr *
-           schedule_factor(config_.optimizer, std::max<std::int64_t>(0, row.step - 1), steps, config_.train.epochs);
+  row.lr = config_.optimizer.lr * schedule_factor(config_.optimizer, std::max<std::int64_t>(0, row.step - 1),
+                                                  steps, config_.train.epochs);
   const WeightMeasures measures = measured_weights(*network_);
   row.weight_norm = measures.norm;
   row.maps = measures.maps;

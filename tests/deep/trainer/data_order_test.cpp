@@ -42,7 +42,8 @@ TEST(LimitedRows, AreEvenlySpaced) {
   EXPECT_EQ(limited_rows(3, 7), (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_TRUE(limited_rows(0, 7).empty());
   EXPECT_TRUE(rc::check([] {
-    const auto rows = *rc::gen::inRange<std::int64_t>(1, 500), limit = *rc::gen::inRange<std::int64_t>(1, 500);
+    const auto rows = *rc::gen::inRange<std::int64_t>(1, 500),
+               limit = *rc::gen::inRange<std::int64_t>(1, 500);
     const auto chosen = limited_rows(rows, limit);
     RC_ASSERT(std::ssize(chosen) == std::min(rows, limit));
     for (std::size_t i = 0; i < chosen.size(); ++i) {

@@ -120,9 +120,10 @@ TEST(EventFile, ChecksumsOfKnownData) {
 }
 
 TEST(EventFile, IsReadBack) {
-  const std::string file = first_event(1234.5) + scalar_event(1235.25, 1, {{"loss/train", 0.5}, {"lr", 1e-3}}) +
-                           scalar_event(1236, 300, {{"accuracy/test", 0.8125}}) +
-                           scalar_event(1237, std::int64_t{1} << 40, {{std::string(300, 'x'), -1.0}, {"nan", NAN}});
+  const std::string file =
+      first_event(1234.5) + scalar_event(1235.25, 1, {{"loss/train", 0.5}, {"lr", 1e-3}}) +
+      scalar_event(1236, 300, {{"accuracy/test", 0.8125}}) +
+      scalar_event(1237, std::int64_t{1} << 40, {{std::string(300, 'x'), -1.0}, {"nan", NAN}});
   const auto events = read_events(file);
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[0].version, "brain.Event:2");

@@ -19,7 +19,8 @@ inline TokenSet toy_texts(std::int64_t rows, std::uint64_t seed) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const auto label = static_cast<std::int32_t>(random.below(2, next++));
     const auto length = static_cast<std::int64_t>(3 + random.below(9, next++));
-    const auto place = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(length - 1), next++));
+    const auto place =
+        static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(length - 1), next++));
     for (std::int64_t t = 0; t < length; ++t)
       tokens.ids.push_back(t == 0       ? 1
                            : t == place ? 8 - label

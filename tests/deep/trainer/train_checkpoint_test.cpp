@@ -31,7 +31,8 @@ TrainCheckpoint example() {
   checkpoint.metrics_bytes = 100;
   checkpoint.events_bytes = 200;
   checkpoint.weights.emplace("head", Array({2, 2}, std::vector<float>{1, -2, 0.5f, 3e-30f}));
-  checkpoint.optimizer.emplace("mirror_descent", Array(DType::uint8, {5}, std::vector<std::byte>(5, std::byte{9})));
+  checkpoint.optimizer.emplace("mirror_descent",
+                               Array(DType::uint8, {5}, std::vector<std::byte>(5, std::byte{9})));
   return checkpoint;
 }
 
@@ -73,9 +74,8 @@ TEST(TrainCheckpointFile, EveryChangedByteIsNoticed) {
     for (const std::byte change : {std::byte{0x01}, std::byte{0x80}}) {
       std::vector<std::byte> damaged = whole;
       damaged[at] ^= change;
-      write_file_atomically(path, damaged);
       try {
-        load_train_checkpoint(path);
+        parse_train_checkpoint(damaged, path.string());
         ADD_FAILURE() << "byte " << at << " of " << whole.size() << " was changed";
       } catch (const Error& error) {
         ASSERT_EQ(error.kind(), ErrorKind::bad_input) << error.what();
@@ -89,10 +89,8 @@ TEST(TrainCheckpointFile, EveryTruncationIsNoticed) {
   const auto path = folder / "c.safetensors";
   save_train_checkpoint(path, example());
   const std::vector<std::byte> whole = read_file(path);
-  for (std::size_t size = 0; size < whole.size(); size += 7) {
-    write_file_atomically(path, std::span(whole).first(size));
-    EXPECT_THROW(load_train_checkpoint(path), Error) << size;
-  }
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_THROW(parse_train_checkpoint(std::span(whole).first(size), "c"), Error) << size;
 }
 
 TEST(TrainCheckpointFile, SaysWhatItIsNot) {
@@ -111,7 +109,8 @@ TEST(TrainCheckpointFile, SaysWhatItIsNot) {
   save_train_checkpoint(path, example());
   Safetensors content = load_safetensors(path);
   content.metadata["format_version"] = "2";
-  EXPECT_NE(message(content).find("format_version is \"2\": this version of attmirror reads 1"), std::string::npos);
+  EXPECT_NE(message(content).find("format_version is \"2\": this version of attmirror reads 1"),
+            std::string::npos);
   content.metadata["format_version"] = "1";
   content.tensors.erase("weights.head");
   EXPECT_NE(message(content).find("is damaged"), std::string::npos);

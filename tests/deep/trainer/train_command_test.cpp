@@ -26,11 +26,12 @@ class ToyRun {
   explicit ToyRun(const std::string& more = "") {
     save_token_set(folder_ / "train.safetensors", trainer_tests::toy_texts(400, 1));
     save_token_set(folder_ / "test.safetensors", trainer_tests::toy_texts(60, 2));
-    std::ofstream(folder_ / "toy.toml") << "[data]\ntrain = \"train.safetensors\"\ntest = \"test.safetensors\"\n"
-                                           "length = 12\n[model]\nwidth = 32\nblocks = 2\nheads = 2\n"
-                                           "[optimizer]\nlr = 3e-3\nmomentum = 0.5\n"
-                                           "[train]\nepochs = 6\nbatch = 8\nthreads = 1\nstop_train_accuracy = 2.0\n"
-                                        << more;
+    std::ofstream(folder_ / "toy.toml")
+        << "[data]\ntrain = \"train.safetensors\"\ntest = \"test.safetensors\"\n"
+           "length = 12\n[model]\nwidth = 32\nblocks = 2\nheads = 2\n"
+           "[optimizer]\nlr = 3e-3\nmomentum = 0.5\n"
+           "[train]\nepochs = 6\nbatch = 8\nthreads = 1\nstop_train_accuracy = 2.0\n"
+        << more;
   }
   Words train(const std::string& run, const Words& more = {}) const {
     return Words{"train", (folder_ / "toy.toml").string(), "-o", path(run).string()} + more;
@@ -82,7 +83,8 @@ TEST(DeepTrain, MistakesAreSentences) {
   expect_refusal({"train", "nowhere.toml", "-o", "x"}, 2, {"nowhere.toml"});
   expect_refusal(toy.train("run", {"--set", "optimizer.q=3"}), 2, {"optimizer.q is 3", "no such key"});
   expect_refusal(toy.train("run", {"--set", "data.train=nowhere.tsv"}), 2, {"data.vocabulary is missing"});
-  expect_refusal(toy.train("run", {"--set", "data.train=nowhere.safetensors"}), 2, {"data.train", "nowhere.safetensors"});
+  expect_refusal(toy.train("run", {"--set", "data.train=nowhere.safetensors"}), 2,
+                 {"data.train", "nowhere.safetensors"});
 }
 
 TEST(DeepTrain, DivergenceEverywhereIsExitCode1) {
@@ -124,7 +126,8 @@ TEST(DeepTrain, AfterKill9ItHasTheSameBits) {
   }
   EXPECT_GT(killed, 0);
   ASSERT_EQ(attmirror_command(toy.train("killed", always + Words{"--resume"})).code, 0);
-  EXPECT_EQ(read_file(toy.path("killed") / "final.safetensors"), read_file(toy.path("whole") / "final.safetensors"));
+  EXPECT_EQ(read_file(toy.path("killed") / "final.safetensors"),
+            read_file(toy.path("whole") / "final.safetensors"));
   EXPECT_EQ(toy.rows("killed"), toy.rows("whole"));
   for (const auto& entry : fs::directory_iterator(toy.path("killed")))
     EXPECT_EQ(entry.path().filename().string().find(".tmp-"), std::string::npos) << entry.path();
@@ -136,7 +139,8 @@ TEST(DeepTrain, SignalsLeaveACheckpoint) {
     RunningCommand command(toy.train("run", {"--set", "train.epochs=100000"}));
     ASSERT_TRUE(command.wait_until([&] {
       std::error_code ignored;
-      return fs::exists(toy.path("run") / "metrics.jsonl") && fs::file_size(toy.path("run") / "metrics.jsonl", ignored) > 0;
+      return fs::exists(toy.path("run") / "metrics.jsonl") &&
+             fs::file_size(toy.path("run") / "metrics.jsonl", ignored) > 0;
     }));
     command.signal(signal);
     const Outcome outcome = command.wait();
@@ -186,12 +190,13 @@ TEST(DeepTrain, LearnsSst2) {
   const fs::path shared(ATTMIRROR_SHARED);
   if (!fs::exists(shared / "data" / "sst2" / "train.tsv")) GTEST_SKIP() << "SST-2 is not beside the checkout";
   const TemporaryFolder folder;
-  const Outcome outcome = attmirror_command(
-      {"train", (fs::path(ATTMIRROR_EXAMPLES_FOLDER) / "deep" / "sst2.toml").string(), "-o", (folder / "run").string(),
-       "--json", "--quiet", "--set", "data.train=" + (shared / "data/sst2/train.tsv").string(), "--set",
-       "data.test=" + (shared / "data/sst2/dev.tsv").string(), "--set",
-       "data.vocabulary=" + (shared / "tokenizer/bert-base-uncased-vocab.txt").string(), "--set", "train.epochs=1",
-       "--set", "data.limit=20000"});
+  const Outcome outcome =
+      attmirror_command({"train", (fs::path(ATTMIRROR_EXAMPLES_FOLDER) / "deep" / "sst2.toml").string(), "-o",
+                         (folder / "run").string(), "--json", "--quiet", "--set",
+                         "data.train=" + (shared / "data/sst2/train.tsv").string(), "--set",
+                         "data.test=" + (shared / "data/sst2/dev.tsv").string(), "--set",
+                         "data.vocabulary=" + (shared / "tokenizer/bert-base-uncased-vocab.txt").string(),
+                         "--set", "train.epochs=1", "--set", "data.limit=20000"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_GT(json::parse(outcome.out)["trials"][0]["test_accuracy"].get<double>(), 0.56);
 }

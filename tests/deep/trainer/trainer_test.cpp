@@ -1,7 +1,7 @@
 // Trainings of a toy language, small enough to be repeated many times.
 #include "deep/trainer/optimizer_set.hpp"
-#include "deep/trainer/train_checkpoint.hpp"
 #include "deep/trainer/toy_texts.hpp"
+#include "deep/trainer/train_checkpoint.hpp"
 #include "support/files.hpp"
 #include <attmirror/base/atomic_file.hpp>
 #include <attmirror/data/safetensors.hpp>
@@ -48,8 +48,8 @@ TEST(Trainer, EveryOptimizerReducesTheLoss) {
     double lr, momentum, weight_decay;
   };
   for (const Case& given : {Case{"md", 5e-3, 0, 0}, Case{"md", 5e-4, 0.9, 1e-3}, Case{"gd", 2e-2, 0.5, 0},
-                            Case{"adam", 3e-3, 0, 0}, Case{"adamw", 3e-3, 0, 0.01}, Case{"muon", 0.02, 0.95, 0},
-                            Case{"sign", 2e-3, 0, 0}}) {
+                            Case{"adam", 3e-3, 0, 0}, Case{"adamw", 3e-3, 0, 0.01},
+                            Case{"muon", 0.02, 0.95, 0}, Case{"sign", 2e-3, 0, 0}}) {
     TrainConfig config = toy_config();
     config.optimizer.name = given.name;
     config.optimizer.lr = given.lr;
@@ -189,6 +189,7 @@ TEST(Trainer, ResumedTrainingsHaveTheSameBits) {
     options.folder = folder / "whole";
     const TrainResult whole = train(config, data(), options);
     for (const std::int64_t steps : {1, 6, 13, 26}) {
+      if (steps == 1 && config.optimizer.name != "md") continue;  // the longest: a checkpoint a step
       const auto run = folder / ("pieces" + std::to_string(steps));
       const TrainResult pieces = in_pieces(config, run, steps);
       ASSERT_EQ(pieces.trials.size(), 2u);
@@ -277,7 +278,8 @@ TEST(Trainer, WhatCannotBeResumedIsLeftAlone) {
   TrainConfig seeded = config;
   seeded.train.order_seed = 7;
   train(seeded, data(), fresh);
-  write_file_atomically(run / "checkpoint.safetensors", read_file(elsewhere / "run" / "checkpoint.safetensors"));
+  write_file_atomically(run / "checkpoint.safetensors",
+                        read_file(elsewhere / "run" / "checkpoint.safetensors"));
   refused({"another run's checkpoint", "train.order_seed was 7 and is 0"}, config, data());
 
   // metrics.jsonl that lost what the checkpoint knows of.
