@@ -90,6 +90,7 @@
 #include <attmirror/papers/rate_fit.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/papers/run_page.hpp>
+#include <attmirror/papers/training_folder.hpp>
 #include <attmirror/report/page.hpp>
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>

@@ -12,10 +12,12 @@
 #include <attmirror/data/safetensors.hpp>
 #include <attmirror/descent/run_folder.hpp>
 #include <attmirror/next_token/run_folders.hpp>
+#include <attmirror/papers/training_folder.hpp>
 #include <attmirror/sweep/database.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -227,6 +229,73 @@ Answer describe_next_token(const fs::path& path) {
   return answer;
 }
 
+// What attmirror deep train left, or is about to.
+Answer describe_training(const fs::path& path) {
+  const TrainingFolder folder = load_training(path);
+  Answer answer;
+  answer.json = {{"kind", "training"},
+                 {"path", path.string()},
+                 {"status", folder.status},
+                 {"config", Json::object()},
+                 {"trials", Json::array()}};
+  for (const auto& [key, value] : folder.configuration) answer.json["config"][key] = value;
+  answer.text = fmt::format("{}: training of a transformer, {}\n\n", path.string(), folder.status);
+  answer.text += fmt::format("network     {}\n", folder.model_text());
+  answer.text += fmt::format("optimizer   {}\n", folder.optimizer_text());
+  answer.text += fmt::format("data        {}\n", folder.value("data.train"));
+  if (folder.trials.empty()) answer.text += "\nNo epoch has ended yet.\n";
+  Table table;
+  table.columns = {{"trial"},         {"status", Align::left}, {"epochs"},
+                   {"training loss"}, {"test accuracy"},       {"best"}};
+  const auto number = [](double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; };
+  for (const TrainingTrial& trial : folder.trials) {
+    const TrainingEpoch& last = trial.epochs.back();
+    const auto [best, epoch] = trial.best_test_accuracy();
+    table.rows.push_back({fmt::format("{}", trial.trial), trial.status, fmt::format("{}", last.epoch),
+                          number(last.train_loss), number(trial.last_test_accuracy()), number(best)});
+    answer.json["trials"].push_back({{"trial", trial.trial},
+                                     {"status", trial.status},
+                                     {"epochs", last.epoch},
+                                     {"train_loss", finite_or_null(last.train_loss)},
+                                     {"train_accuracy", finite_or_null(last.train_accuracy)},
+                                     {"test_accuracy", finite_or_null(trial.last_test_accuracy())},
+                                     {"best_test_accuracy", finite_or_null(best)},
+                                     {"best_epoch", epoch}});
+  }
+  if (!folder.trials.empty()) answer.text += "\n" + to_text(table);
+  answer.text += fmt::format("\nattmirror report {} -o report.html draws the curves.\n", path.string());
+  return answer;
+}
+
+// The files of attmirror deep say in their metadata what they are.
+Answer describe_safetensors(const fs::path& path) {
+  const Safetensors file = load_safetensors(path);
+  const auto metadata = [&](const char* name) {
+    const auto found = file.metadata.find(name);
+    return found == file.metadata.end() ? std::string() : found->second;
+  };
+  std::string what;
+  const char* kind = "safetensors";
+  if (const std::string network = metadata("network.kind"); !network.empty()) {
+    kind = "weights";
+    std::size_t numbers = 0;
+    for (const auto& [name, array] : file.tensors) numbers += array.size();
+    what = fmt::format("weights of a transformer, {}: {} blocks, {} heads, width {}, {} numbers\n", network,
+                       metadata("network.blocks"), metadata("network.heads"), metadata("network.width"),
+                       numbers);
+  } else if (metadata("format").starts_with("attmirror tokens") && file.tensors.contains("labels") &&
+             file.tensors.contains("ids")) {
+    kind = "tokens";
+    what = fmt::format("token file: {} texts of at most {} ids, {} ids in all, vocabulary of {} pieces\n",
+                       file.tensors.at("labels").size(), metadata("length"), file.tensors.at("ids").size(),
+                       metadata("vocabulary"));
+  }
+  Answer answer = describe_arrays(path, kind, file.tensors);
+  answer.json["metadata"] = file.metadata;
+  if (!what.empty()) answer.text = fmt::format("{}: {}\n", path.string(), what) + answer.text;
+  return answer;
+}
+
 std::string first_bytes(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes(8, '\0');
@@ -240,6 +309,7 @@ Answer describe(const fs::path& path) {
   if (!fs::exists(path, error))
     throw bad_input(fmt::format("cannot read {}: {}", path.string(),
                                 error ? error.message() : "No such file or directory"));
+  if (is_training_folder(path)) return describe_training(path);
   if (is_next_token_folder(path)) return describe_next_token(path);
   if (fs::is_directory(path)) return describe_run_folder(path);
   // The content says what a file is, whatever its name; safetensors have no magic bytes.
@@ -255,8 +325,7 @@ Answer describe(const fs::path& path) {
     return describe_arrays(path, "npz", arrays);
   }
   const fs::path extension = path.extension();
-  if (extension == ".safetensors")
-    return describe_arrays(path, "safetensors", load_safetensors(path).tensors);
+  if (extension == ".safetensors") return describe_safetensors(path);
   if (extension == ".npz") load_npz(path);  // says what is wrong with it
   if (extension == ".npy") load_npy(path);
   throw bad_input(

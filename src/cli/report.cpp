@@ -45,7 +45,8 @@ Subcommand add_report(CLI::App& parent) {
   auto options = std::make_shared<ReportCommand>();
   CLI::App& app = *parent.add_subcommand("report", "make one page of runs and sweeps");
   app.add_option("sources", options->sources,
-                 "folders of runs, databases of sweeps, a folder of attmirror reproduce")
+                 "folders of runs (also of attmirror deep train), databases of sweeps, a folder of attmirror "
+                 "reproduce")
       ->type_name("FILE")
       ->required();
   add_page_options(

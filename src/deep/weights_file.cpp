@@ -49,6 +49,7 @@ void for_each_option(Options& options, const Field& field) requires
   field("heads", options.heads);
   field("hidden", options.hidden);
   field("dropout", options.dropout);
+  field("embedding_deviation", options.embedding_deviation);
   field("attention", options.attention);
   field("last_block", options.last_block);
 }
@@ -109,7 +110,7 @@ Options read_options(const Metadata& metadata) {
   std::set<std::string> known{metadata_key("format"), metadata_key("kind")};
   Options options;
   for_each_option(options, [&](std::string_view name, auto& value) {
-    read_option(metadata_entry(metadata, name), "metadata " + metadata_key(name), value);
+    read_option(metadata_entry(metadata, name), fmt::format("metadata {}", metadata_key(name)), value);
     known.insert(metadata_key(name));
   });
   for (const auto& [key, text] : metadata)

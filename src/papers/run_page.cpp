@@ -5,6 +5,7 @@
 #include <attmirror/next_token/run_folders.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/papers/run_page.hpp>
+#include <attmirror/papers/training_folder.hpp>
 #include <attmirror/sweep/database.hpp>
 
 #include <algorithm>
@@ -41,6 +42,8 @@ std::string_view to_string(SourceKind kind) {
       return "run";
     case SourceKind::sweep:
       return "sweep";
+    case SourceKind::training:
+      return "training";
     case SourceKind::reproduction:
       break;
   }
@@ -56,6 +59,7 @@ SourceKind source_kind(const fs::path& path) {
     const SweepDatabase database(path);  // says what is wrong with it
     return SourceKind::sweep;
   }
+  if (is_training_folder(path)) return SourceKind::training;
   if (is_run_folder(path) || is_next_token_folder(path)) return SourceKind::run;
   if (fs::is_directory(path / "results", error)) return SourceKind::reproduction;
   throw bad_input(fmt::format(
@@ -66,7 +70,7 @@ SourceKind source_kind(const fs::path& path) {
 
 Page page_of(const std::vector<fs::path>& sources) {
   if (sources.empty()) throw bad_input("no source is given: expected run folders or databases of sweeps");
-  std::vector<fs::path> runs, sweeps, reproductions;
+  std::vector<fs::path> runs, trainings, sweeps, reproductions;
   std::set<fs::path> seen;
   for (const fs::path& source : sources) {
     const SourceKind kind = source_kind(source);
@@ -78,7 +82,11 @@ Page page_of(const std::vector<fs::path>& sources) {
       runs.insert(runs.end(), stages.begin(), stages.end());
       continue;
     }
-    (kind == SourceKind::run ? runs : kind == SourceKind::sweep ? sweeps : reproductions).push_back(source);
+    (kind == SourceKind::run        ? runs
+     : kind == SourceKind::training ? trainings
+     : kind == SourceKind::sweep    ? sweeps
+                                    : reproductions)
+        .push_back(source);
   }
   if (reproductions.size() > 1)
     throw bad_input(fmt::format("{} and {} are both folders of attmirror reproduce: expected one at a time",
@@ -88,16 +96,20 @@ Page page_of(const std::vector<fs::path>& sources) {
   if (!reproductions.empty() && sources.size() == 1) return reproduction;
 
   Page page;
-  page.title = sources.size() > 1 ? fmt::format("Report of {} results", sources.size())
-               : !runs.empty()    ? fmt::format("Run {}", identity(sources.front()).filename().string())
-                                  : fmt::format("Sweep {}", identity(sweeps.front()).filename().string());
+  const std::string name = identity(sources.front()).filename().string();
+  page.title = sources.size() > 1   ? fmt::format("Report of {} results", sources.size())
+               : !runs.empty()      ? fmt::format("Run {}", name)
+               : !trainings.empty() ? fmt::format("Training {}", name)
+                                    : fmt::format("Sweep {}", name);
   std::vector<std::string> parts;
   if (!runs.empty()) parts.push_back(counted(runs.size(), "run"));
+  if (!trainings.empty()) parts.push_back(counted(trainings.size(), "training"));
   if (!sweeps.empty()) parts.push_back(counted(sweeps.size(), "sweep"));
   if (!reproductions.empty()) parts.push_back("the papers, reproduced");
   for (const std::string& part : parts) page.subtitle += (page.subtitle.empty() ? "" : ", ") + part;
   page.footer = version_line();
   if (!runs.empty()) page.sections = run_sections(runs);
+  if (!trainings.empty()) std::ranges::move(training_sections(trainings), std::back_inserter(page.sections));
   for (std::size_t i = 0; i < sweeps.size(); ++i)
     page.sections.push_back(sweep_section(sweeps[i], fmt::format("sweep-{}", i + 1)));
   std::ranges::move(reproduction.sections, std::back_inserter(page.sections));

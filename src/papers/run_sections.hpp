@@ -12,6 +12,9 @@ namespace attmirror {
 // run_sections.cpp: an overview of all, where there are several, and a section for each.
 std::vector<Section> run_sections(const std::vector<std::filesystem::path>& folders);
 
+// training_sections.cpp: the same for folders of attmirror deep train.
+std::vector<Section> training_sections(const std::vector<std::filesystem::path>& folders);
+
 // sweep_sections.cpp: `id` is that of the section, and begins the ids of all that is in it.
 Section sweep_section(const std::filesystem::path& database, const std::string& id);
 

@@ -52,6 +52,8 @@ run("configuring the consumer" "${CMAKE_COMMAND}" -S "${CONSUMER_DIR}" -B "${WOR
 run("building the consumer" "${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run("running the consumer" "${WORK_DIR}/build/consumer")
 message(STATUS "the consumer says: ${output}")
+run("running the consumer of corpus" "${WORK_DIR}/build/consumer_corpus")
+message(STATUS "the consumer of corpus says: ${output}")
 if(DEEP)
   run("running the consumer of deep" "${WORK_DIR}/build/consumer_deep")
   message(STATUS "the consumer of deep says: ${output}")

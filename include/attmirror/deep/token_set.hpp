@@ -1,6 +1,6 @@
 // Texts as token ids, ready for training: what WordPiece makes of a text set, and what lies in token files.
 //
-// Making the ids of 50,000 reviews takes seconds, loading them from a file a few hundredths of one. A token file is a
+// Unpacking 50,000 reviews and making their ids takes seconds, loading them from a file a tenth of one. A token file is a
 // safetensors file: `ids` (U16, or I32 where the vocabulary is larger), `offsets` (I64, rows + 1), `labels` (I32), and
 // as metadata what they were made from, so that a file of another vocabulary is noticed, and a fingerprint of the three,
 // so that a damaged one is.

@@ -41,11 +41,11 @@ struct ModelConfig {
   std::int64_t heads = 3;
   std::int64_t hidden = 0;  // of the MLP; 0: four times the width
   double dropout = 0.2;
-  std::string attention = "auto";  // auto, plain, packed, fused: deep/packed_attention.hpp
-  std::string last_block =
-      "first";  // encoder: "first" computes only what the answer reads, "all" every token
-  std::int64_t image = 48, patch = 4;  // vit: images are resized to this, and cut into patches of that
-  std::int64_t head_width = 64;        // vit
+  std::string attention = "automatic";     // automatic, plain, packed, fused: deep/packed_attention.hpp
+  std::string last_block = "first_token";  // only what the answer reads, or "all_tokens"
+  double embedding_deviation = 1;          // encoder: of the initial embeddings; P1 has 1
+  std::int64_t image = 48, patch = 4;      // vit: images are resized to this, and cut into patches of that
+  std::int64_t head_width = 64;            // vit
 };
 
 struct OptimizerConfig {

@@ -27,8 +27,8 @@ struct WeightStatistics {
   double kurtosis = 0;  // 3 for a normal distribution, 1.8 for a uniform one, more for a few large weights
   double effective_share =
       0;  // |w|_1^2 / |w|_2^2 / count: 1 for equal weights, 2/pi for normal ones, near 0 for sparse
-  static constexpr std::array<double, 5> levels = {0.5, 0.9, 0.99, 0.999, 0.9999};
-  std::array<double, 5> quantiles = {};  // of |w|, at these levels
+  static constexpr std::array<double, 4> levels = {0.5, 0.9, 0.99, 0.999};
+  std::array<double, 4> quantiles = {};  // of |w|, at these levels
 };
 
 // Throws Error (bad input), naming `name`, for weights that are not finite, and for none at all.

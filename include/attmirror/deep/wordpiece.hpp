@@ -54,7 +54,7 @@ class WordPiece {
   // build without ICU for text beyond ASCII.
   std::vector<std::int32_t> encode(std::string_view text, std::int64_t length = 512) const;
 
-  // The same ids with their places. Takes the plain way, and so needs ICU.
+  // The same ids with their places. Takes the plain way.
   std::vector<TextPiece> encode_pieces(std::string_view text, std::int64_t length = 512) const;
 
   std::int64_t size() const;

@@ -56,8 +56,9 @@ int run_attention_map(const AttentionMapOptions& options) {
     }
     print_json(answer);
   } else if (!options.common.quiet) {
-    print(fmt::format("maps     {} ({} networks, {} texts)\n", files.front().string(),
-                      view.maps.models.size(), view.maps.texts.size()));
+    print(fmt::format("maps     {} ({} network{}, {} text{})\n", files.front().string(),
+                      view.maps.models.size(), view.maps.models.size() == 1 ? "" : "s",
+                      view.maps.texts.size(), view.maps.texts.size() == 1 ? "" : "s"));
   }
   return done;
 }

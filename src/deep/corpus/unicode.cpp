@@ -41,6 +41,15 @@ void append_utf8(std::string& text, char32_t code) {
   }
 }
 
+namespace {
+
+bool is_ascii_symbol(char32_t code) {
+  return (code >= '!' && code <= '/') || (code >= ':' && code <= '@') || (code >= '[' && code <= '`') ||
+         (code >= '{' && code <= '~');
+}
+
+}  // namespace
+
 #ifdef ATTMIRROR_ICU
 
 namespace {
@@ -162,10 +171,7 @@ std::vector<SourceLetter> normalized_letters(std::string_view text) {
   return letters;
 }
 
-bool is_punctuation(char32_t code) {
-  if (code < 0x80) return code > ' ' && code < 0x7F && !u_isalnum(icu(code));
-  return u_ispunct(icu(code));
-}
+bool is_punctuation(char32_t code) { return code < 0x80 ? is_ascii_symbol(code) : u_ispunct(icu(code)) != 0; }
 
 std::string unicode_version() { return "Unicode " U_UNICODE_VERSION; }
 
@@ -175,15 +181,29 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw bad_input(
-      "this text needs Unicode's tables, and attmirror was built without ICU: install libicu-dev and build "
+      "this text has letters beyond ASCII, and attmirror was built without ICU: install libicu-dev and build "
       "it again");
 }
 
 }  // namespace
 
-std::vector<SourceLetter> normalized_letters(std::string_view) { refuse(); }
+std::vector<SourceLetter> normalized_letters(std::string_view text) {
+  std::vector<SourceLetter> letters;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto code = static_cast<char32_t>(static_cast<unsigned char>(text[at]));
+    if (code >= 0x80) refuse();
+    if (code == ' ' || code == '\t' || code == '\n' || code == '\r')
+      letters.push_back({U' ', at, at + 1});
+    else if (code > ' ' && code < 0x7F)
+      letters.push_back({code >= 'A' && code <= 'Z' ? code - 'A' + 'a' : code, at, at + 1});
+  }
+  return letters;
+}
 
-bool is_punctuation(char32_t) { refuse(); }
+bool is_punctuation(char32_t code) {
+  if (code >= 0x80) refuse();
+  return is_ascii_symbol(code);
+}
 
 std::string unicode_version() { return "ASCII only"; }
 

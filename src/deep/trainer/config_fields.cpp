@@ -149,8 +149,10 @@ void add_model_fields(std::vector<ConfigField>& fields) {
   make.count("heads", &M::heads, 1, most);
   make.count("hidden", &M::hidden, 0, most);
   make.number("dropout", &M::dropout, fraction, "a number at least 0 and below 1");
-  make.word("attention", &M::attention, {"auto", "plain", "packed", "fused"});
-  make.word("last_block", &M::last_block, {"first", "all"}), make.only_for({"encoder"});
+  make.word("attention", &M::attention, {"automatic", "plain", "packed", "fused"});
+  make.word("last_block", &M::last_block, {"first_token", "all_tokens"});
+  make.number("embedding_deviation", &M::embedding_deviation, positive, "a number greater than 0"),
+      make.only_for({"encoder"});
   make.count("image", &M::image, 1, 4096), make.only_for({"vit"});
   make.count("patch", &M::patch, 1, 4096), make.only_for({"vit"});
   make.count("head_width", &M::head_width, 1, most), make.only_for({"vit"});

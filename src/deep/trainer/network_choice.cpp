@@ -17,10 +17,6 @@ namespace attmirror::torch {
 
 namespace {
 
-AttentionKind configured_attention(const std::string& word) {
-  return word == "auto" ? AttentionKind::automatic : attention_kind(word);
-}
-
 std::int64_t label_count(const std::vector<std::int32_t>& labels) {
   return labels.empty() ? 0 : std::int64_t{*std::max_element(labels.begin(), labels.end())} + 1;
 }
@@ -50,8 +46,9 @@ std::shared_ptr<Network> configured_encoder(const TrainConfig& config, const Tra
   options.heads = config.model.heads;
   options.hidden = config.model.hidden;
   options.dropout = config.model.dropout;
-  options.attention = configured_attention(config.model.attention);
-  options.last_block = config.model.last_block == "all" ? LastBlock::all_tokens : LastBlock::first_token;
+  options.embedding_deviation = config.model.embedding_deviation;
+  options.attention = attention_kind(config.model.attention);
+  options.last_block = last_block(config.model.last_block);
   return std::make_shared<EncoderClassifier>(options, seed, compute);
 }
 
@@ -73,7 +70,8 @@ std::shared_ptr<Network> configured_vit(const TrainConfig& config, const TrainDa
   options.hidden = config.model.hidden;
   if (options.hidden == 0) options.hidden = 4 * options.width;
   options.dropout = config.model.dropout;
-  options.attention = configured_attention(config.model.attention);
+  options.attention = attention_kind(config.model.attention);
+  options.last_block = last_block(config.model.last_block);
   return std::make_shared<VisionTransformer>(options, seed, compute);
 }
 

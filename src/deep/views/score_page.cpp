@@ -78,22 +78,21 @@ Figure score_figure(std::span<const ModelScore> scores) {
 Table score_table(std::span<const ModelScore> scores) {
   Table table;
   table.title = "Attention to the pivotal word";
-  table.columns = {{"network", Align::left}, {"P1's score"}, {"kept"},          {"words, sum"},
-                   {"words, largest"},       {"kept"},       {"word is first"}, {"share of attention"},
-                   {"tokens attended"},      {"accuracy"}};
+  table.columns = {{"network", Align::left}, {"accuracy"}, {"P1's score"},    {"kept"},  {"words, sum"},
+                   {"words, largest"},       {"kept"},     {"word is first"}, {"share"}, {"tokens attended"}};
   for (const ModelScore& score : scores) {
     const auto count = static_cast<std::int64_t>(score.sentences.size());
+    const auto of = [](std::int64_t part, std::int64_t all) { return fmt::format("{} of {}", part, all); };
     table.rows.push_back(
-        {score.model, score_text(score.published), fmt::format("{} of {}", score.published.count, count),
-         score_text(score.sum), score_text(score.largest), fmt::format("{} of {}", score.sum.count, count),
-         fmt::format("{} of {}", score.first, score.share.count), score_text(score.share),
-         score.tokens_attended.count > 0 ? fmt::format("{:.2f}", score.tokens_attended.mean) : "–",
-         fmt::format("{} of {}", score.correct, count)});
+        {score.model, of(score.correct, count), score_text(score.published), of(score.published.count, count),
+         score_text(score.sum), score_text(score.largest), of(score.sum.count, count),
+         of(score.first, score.share.count), score_text(score.share),
+         score.tokens_attended.count > 0 ? fmt::format("{:.2f}", score.tokens_attended.mean) : "–"});
   }
-  for (const auto& [name, value] : {std::pair{"P1, ℓ1.1 mirror descent", published_score_md},
-                                    std::pair{"P1, gradient descent", published_score_gd}})
-    table.rows.push_back(
-        {name, fmt::format("{:.4f}", value), "40 printed of 50", "–", "–", "–", "–", "–", "–", "–"});
+  // P1's tables print 40 of its 50 sentences.
+  for (const auto& [name, value] :
+       {std::pair{"P1: ℓ1.1", published_score_md}, std::pair{"P1: GD", published_score_gd}})
+    table.rows.push_back({name, "–", fmt::format("{:.4f}", value), "40 of 50", "–", "–", "–", "–", "–", "–"});
   return table;
 }
 
@@ -118,14 +117,12 @@ Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSente
   Section section{.id = "score", .title = "Does attention select the word that decides?", .blocks = {}};
   section.blocks.push_back(
       Paragraph{"The attention of `[CLS]` in the last block, as the mean over heads. P1's score stretches it "
-                "to 0 … 1 over all "
-                "tokens, `[CLS]` and `[SEP]` among them, and takes the number of the pivotal word; sentences "
-                "in which the word is not "
-                "one token are dropped. The score over words gives a word the attention of its pieces "
-                "together (their sum, or the "
-                "largest) and leaves special tokens out. ± is a standard error over sentences. Tokens "
-                "attended is 1 / Σ s², the "
-                "number of tokens that attention is spread over."});
+                "to 0 … 1 over all tokens, `[CLS]` and `[SEP]` among them, and takes the number of the "
+                "pivotal word; sentences in which the word is not one token are dropped. The score over "
+                "words gives a word the attention of its pieces together (their sum, or the largest) and "
+                "leaves special tokens out. ± is a standard error over sentences; share is what the pivotal "
+                "word gets of the attention to words; tokens attended is 1 / Σ s², the number of tokens that "
+                "attention is spread over."});
   section.blocks.push_back(TableBlock{.id = "scores", .table = score_table(scores)});
   section.blocks.push_back(score_figure(scores));
   const Table dropped = dropped_table(scores.front(), sentences);

@@ -54,7 +54,6 @@ std::vector<std::string> weight_row(const std::string& model, const std::string&
 
 // Outlines of the histograms, all over the same bins.
 Figure weight_figure(std::span<const WeightModel> models, char map) {
-  constexpr std::size_t bins = 121;
   std::vector<std::vector<float>> weights;
   double limit = 0;
   for (const WeightModel& model : models) {
@@ -62,11 +61,15 @@ Figure weight_figure(std::span<const WeightModel> models, char map) {
     for (const float weight : weights.back()) limit = std::max(limit, std::abs(static_cast<double>(weight)));
   }
   if (limit == 0) limit = 1;
+  // Some forty weights a bin where there are few; an odd number, so that one bin is about 0.
+  std::size_t fewest = weights.front().size();
+  for (const auto& one : weights) fewest = std::min(fewest, one.size());
+  const std::size_t bins = std::clamp<std::size_t>(fewest / 40, 10, 60) * 2 + 1;
   Figure figure;
   figure.id = fmt::format("weights-{}", map);
   figure.title = fmt::format("Weights of {}", map);
   figure.x.label = fmt::format("weight of {}, all blocks", map);
-  figure.y = {.label = fmt::format("weights in a bin of {:.2g}", 2 * limit / bins),
+  figure.y = {.label = fmt::format("weights in a bin of {:.2g}", 2 * limit / static_cast<double>(bins)),
               .scale = Axis::Scale::log};
   figure.caption =
       fmt::format("All entries of {} in all blocks, in {} equal bins; the count is logarithmic.", map, bins);
@@ -79,7 +82,7 @@ Figure weight_figure(std::span<const WeightModel> models, char map) {
     if (m % 2 == 1) series.dash = Series::Dash::dashed;  // not by colour alone
     for (std::size_t b = 0; b < bins; ++b)
       for (const std::size_t edge : {b, b + 1}) {
-        series.x.push_back(limit * (2 * static_cast<double>(edge) / bins - 1));
+        series.x.push_back(limit * (2 * static_cast<double>(edge) / static_cast<double>(bins) - 1));
         series.y.push_back(static_cast<double>(counts[b]));
       }
     figure.series.push_back(std::move(series));

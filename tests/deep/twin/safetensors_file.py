@@ -41,7 +41,8 @@ def save(path, tensors, metadata=None):
     data = bytearray()
     for name, tensor in tensors.items():
         flat = tensor.detach().cpu().contiguous().reshape(-1)
-        payload = bytes(flat.view(torch.uint8).numpy()) if flat.dtype != torch.bool else bytes(flat.to(torch.uint8).numpy())
+        flat = flat.to(torch.uint8) if flat.dtype == torch.bool else flat.view(torch.uint8)
+        payload = bytes(flat.tolist())
         header[name] = {
             "dtype": NAMES[tensor.dtype],
             "shape": list(tensor.shape),

@@ -123,9 +123,9 @@ TEST(TokenScore, OfANetworkIsThatOfItsAttention) {
   EXPECT_EQ(dropped.rows[1][2], "no score either");
   const Table table = torch::score_table(std::span(&score, 1));
   ASSERT_EQ(table.rows.size(), 3u);
-  EXPECT_EQ(table.rows[0][2], "3 of 6");
-  EXPECT_EQ(table.rows[1][1], "0.4387");
-  EXPECT_EQ(table.rows[2][1], "0.3122");
+  EXPECT_EQ(table.rows[0][3], "3 of 6");
+  EXPECT_EQ(table.rows[1][2], "0.4387");
+  EXPECT_EQ(table.rows[2][2], "0.3122");
 }
 
 // With bert-base-uncased's vocabulary six of P1's fifty are dropped.

@@ -1,0 +1,230 @@
+"""Attention maps in headless Chromium, with a real mouse and a real keyboard: chromium_test.py EXAMPLE_MODELS ATTMIRROR.
+
+EXAMPLE_MODELS writes small networks, a vocabulary and sentences into a folder; ATTMIRROR makes the page of them. Exits with
+77 and a line that says why where Chromium, its driver or Selenium is missing.
+"""
+import base64
+import json
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SKIPPED = 77
+
+
+def skip(why):
+    print(f"SKIPPED: {why}")
+    sys.exit(SKIPPED)
+
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+except ImportError:
+    skip("no Selenium for this Python (Debian: python3-selenium)")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+if not CHROMIUM or not DRIVER:
+    skip("no Chromium or no driver for it (Debian: chromium, chromium-driver)")
+
+MODELS, ATTMIRROR = sys.argv.pop(1), sys.argv.pop(1)
+
+
+class Maps(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="attmirror-maps-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        subprocess.run([MODELS, cls.folder], check=True)
+        subprocess.run([ATTMIRROR, "deep", "attention-map", "sharp.safetensors", "deep.safetensors", "--vocabulary",
+                        "vocab.txt", "--text", "The projector overheats", "--sentences", "sentences.tsv", "--quiet",
+                        "-o", "maps.html"], check=True, cwd=cls.folder)
+        html = (cls.folder / "maps.html").read_text("utf-8")
+        cls.data = json.loads(re.search(r'class="maps-data">(.*?)</script>', html, re.S).group(1))
+        options = Options()
+        options.binary_location = CHROMIUM
+        for argument in ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
+                         "--disable-background-networking", "--disable-component-update",
+                         f"--user-data-dir={cls.folder / 'profile'}", "--window-size=1280,900"]:
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        cls.browser = webdriver.Chrome(service=Service(DRIVER), options=options)
+        cls.addClassCleanup(cls.browser.quit)
+        cls.browser.get("about:blank")
+        for kind in ["browser", "performance"]:
+            cls.browser.get_log(kind)
+
+    def setUp(self):
+        self.cdp("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        self.cdp("Emulation.setScriptExecutionDisabled", value=False)
+        self.browser.get(f"file://{self.folder}/maps.html")
+
+    def tearDown(self):
+        complaints = [entry["message"] for entry in self.browser.get_log("browser")
+                      if entry["level"] in ("SEVERE", "WARNING")]
+        self.assertEqual(complaints, [])
+        for entry in self.browser.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                url = message["params"]["request"]["url"]
+                self.assertTrue(url.startswith((f"file://{self.folder}/", "data:")) or url == "about:blank", url)
+
+    # ---- helpers
+
+    def cdp(self, command, **parameters):
+        return self.browser.execute_cdp_cmd(command, parameters)
+
+    def js(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    def row(self, text, model, query=0, block=None, head=None):
+        """The attention of a token, from the data in the page, computed here."""
+        one = self.data["texts"][text]["models"][model]
+        tokens = len(self.data["texts"][text]["tokens"])
+        bytes_ = base64.b64decode(one["p"])
+        values = [v / 65535 for v in struct.unpack(f"<{len(bytes_) // 2}H", bytes_)]
+        block = one["blocks"] - 1 if block is None else block
+        heads = range(one["heads"]) if head is None else [head]
+        at = lambda h, t: values[((block * one["heads"] + h) * one["rows"] + query) * tokens + t]
+        return [sum(at(h, t) for h in heads) / len(heads) for t in range(tokens)]
+
+    @staticmethod
+    def stretched(row):
+        least, most = min(row), max(row)
+        return [(p - least) / (most - least) for p in row]
+
+    def tokens(self, text, model):
+        item = self.browser.find_elements(By.CSS_SELECTOR, ".texts > li")[text]
+        return item.find_elements(By.CSS_SELECTOR, ".model")[model].find_elements(By.CSS_SELECTOR, ".token")
+
+    def shown(self, text, model):
+        return [token.find_element(By.CLASS_NAME, "value").text for token in self.tokens(text, model)]
+
+    def readout(self, text, model):
+        return self.browser.find_elements(By.CSS_SELECTOR, ".texts > li")[text].find_elements(
+            By.CSS_SELECTOR, ".readout")[model].text
+
+    def choose(self, name, value):
+        Select(self.browser.find_element(By.CSS_SELECTOR, f".controls .{name}")).select_by_value(value)
+
+    def check(self, text, model, expected):
+        steps = self.js("return arguments[0].map(token => Number(token.className.match(/heat-(\\d+)/)[1]))",
+                        self.tokens(text, model))
+        for number, step, wanted in zip(self.shown(text, model), steps, expected):
+            if number.startswith("<"):
+                self.assertLess(wanted, 0.005)
+            else:
+                self.assertAlmostEqual(float(number), wanted, delta=0.00501)
+            self.assertAlmostEqual(step, wanted * 15, delta=0.51)
+
+    # ---- tests
+
+    def test_first_view_is_the_last_block_and_the_mean_over_heads(self):
+        for text in range(len(self.data["texts"])):
+            for model in range(2):
+                self.check(text, model, self.stretched(self.row(text, model)))
+
+    def test_blocks_heads_and_scales(self):
+        self.choose("block", "0")
+        self.check(1, 0, self.stretched(self.row(1, 0, block=0)))
+        self.choose("head", "1")
+        self.check(1, 1, self.stretched(self.row(1, 1, block=0, head=1)))
+        self.choose("scale", "raw")
+        self.check(1, 0, self.row(1, 0, block=0, head=1))
+        # The first network has 2 blocks of 2 heads, the second 3 of 3.
+        self.choose("block", "2")
+        self.assertEqual(set(self.shown(1, 0)), {"–"})
+        self.assertIn("no such block", self.readout(1, 0))
+        self.check(1, 1, self.row(1, 1, block=2, head=1))
+
+    def test_a_click_shows_the_row_of_a_token_in_both_models(self):
+        before = self.shown(2, 0)
+        ActionChains(self.browser, duration=20).move_to_element(self.tokens(2, 0)[2]).click().perform()
+        for model in range(2):
+            self.check(2, model, self.stretched(self.row(2, model, query=2)))
+            self.assertEqual([token.get_attribute("aria-pressed") for token in self.tokens(2, model)].index("true"), 2)
+        self.assertNotEqual(self.shown(2, 0), before)
+        self.check(1, 0, self.stretched(self.row(1, 0)))  # other texts stay
+        ActionChains(self.browser, duration=20).click().perform()
+        self.assertEqual(self.shown(2, 0), before)
+
+    def test_numbers_under_the_mouse(self):
+        row = self.row(1, 0)
+        ActionChains(self.browser, duration=20).move_to_element(self.tokens(1, 0)[4]).perform()
+        said = self.readout(1, 0)
+        self.assertIn("[CLS] → fantastic (pivotal word)", said)
+        self.assertIn(f"probability {row[4]:.4f}", said)
+        self.assertIn(f"rank {1 + sum(p > row[4] for p in row)} of 6", said)
+        self.browser.find_element(By.CSS_SELECTOR, ".controls .numbers").click()
+        self.assertFalse(self.tokens(1, 0)[1].find_element(By.CLASS_NAME, "value").is_displayed())
+        self.assertIn("fantastic", self.tokens(1, 0)[4].get_attribute("aria-label"))
+
+    def test_keyboard(self):
+        tokens = self.tokens(0, 0)
+        self.js("arguments[0].focus()", tokens[0])
+        press = lambda key: ActionChains(self.browser, duration=0).send_keys(key).perform()
+        focused = lambda: self.browser.switch_to.active_element
+        press(Keys.ARROW_RIGHT)
+        self.assertEqual(focused(), tokens[1])
+        self.assertIn("[CLS] → the", self.readout(0, 0))
+        self.assertNotEqual(self.js("return getComputedStyle(arguments[0]).outlineStyle", tokens[1]), "none")
+        press(Keys.END)
+        self.assertEqual(focused(), tokens[-1])
+        press(Keys.ENTER)
+        self.check(0, 0, self.stretched(self.row(0, 0, query=len(tokens) - 1)))
+        press(Keys.ESCAPE)
+        self.check(0, 0, self.stretched(self.row(0, 0)))
+        press(Keys.HOME)
+        self.assertEqual(focused(), tokens[0])
+        press(Keys.TAB)  # one stop for each text and model
+        self.assertEqual(focused(), self.tokens(0, 1)[0])
+
+    def test_pieces_of_a_word_touch(self):
+        boxes = [token.rect for token in self.tokens(0, 0)]
+        pieces = self.data["texts"][0]["tokens"]
+        at = pieces.index("##heat")
+        gap = lambda t: boxes[t]["x"] - boxes[t - 1]["x"] - boxes[t - 1]["width"]
+        self.assertLess(gap(at), 1)
+        self.assertGreater(gap(at - 1), 2)
+        self.assertEqual(self.tokens(0, 0)[at].find_element(By.CLASS_NAME, "piece").text, "heat")
+
+    def test_a_phone_in_the_dark(self):
+        self.cdp("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+        self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.browser.get(f"file://{self.folder}/maps.html")
+        self.assertLessEqual(self.js(
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
+        # Text and background of every token stand out from each other.
+        self.assertGreaterEqual(self.js("""
+            const light = color => color.match(/\\d+/g).slice(0, 3).map(Number).map(part => part / 255)
+              .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+              .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0.05);
+            return Math.min(...[...document.querySelectorAll('button.token')].map(token => {
+              const style = getComputedStyle(token), pair = [light(style.color), light(style.backgroundColor)];
+              return Math.max(...pair) / Math.min(...pair);
+            }))"""), 4.4)
+        self.cdp("Emulation.setEmulatedMedia", features=[])
+
+    def test_without_scripts(self):
+        self.cdp("Emulation.setScriptExecutionDisabled", value=True)
+        self.browser.get(f"file://{self.folder}/maps.html")
+        self.assertFalse(self.js("return document.querySelector('.controls').checkVisibility()"))
+        expected = self.stretched(self.row(1, 0))
+        for number, wanted in zip(self.shown(1, 0), expected):
+            self.assertAlmostEqual(float(number), wanted, delta=0.00501)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,153 @@
+// attmirror deep, as users run it: the hand-over to attmirror-deep, the pages, and every refusal with exit code 2.
+#include "cli/command.hpp"
+
+#include <attmirror/base/atomic_file.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace attmirror::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+class DeepCommand : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder = new TemporaryFolder;
+    ASSERT_EQ(std::system((std::string(ATTMIRROR_EXAMPLE_MODELS) + " " + folder->path().string()).c_str()),
+              0);
+  }
+  static void TearDownTestSuite() {
+    delete folder;
+    folder = nullptr;
+  }
+  static std::string at(const std::string& name) { return (*folder / name).string(); }
+  static Words texts() { return {"--vocabulary", at("vocab.txt")}; }
+
+  static inline TemporaryFolder* folder = nullptr;
+};
+
+TEST_F(DeepCommand, IsHandedOver) {
+  const Outcome help = attmirror_command({"deep", "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_NE(help.out.find("Usage: attmirror deep [OPTIONS] SUBCOMMAND"), std::string::npos);
+  for (const char* name : {"train", "tokenize", "attention-map", "score", "histogram", "report"}) {
+    EXPECT_NE(help.out.find(std::string("\n  ") + name), std::string::npos) << name;
+    // What completion offers is what there is.
+    EXPECT_NE(attmirror_command({"completion", "bash"}).out.find(name), std::string::npos) << name;
+  }
+  EXPECT_NE(attmirror_command({"--help"}).out.find("\n  deep "), std::string::npos);
+  EXPECT_EQ(attmirror_command({"deep"}).code, 2);
+  const Outcome unknown = attmirror_command({"--json", "deep", "nonsense"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_EQ(Json::parse(unknown.out)["status"], "error");
+  const Outcome option = attmirror_command({"deep", "score", "--nonsense"});
+  EXPECT_EQ(option.code, 2);
+  EXPECT_NE(option.err.find("attmirror deep score --help"), std::string::npos) << option.err;
+}
+
+TEST_F(DeepCommand, SaysWhatIsMissingWhereItIsNotBuilt) {
+  fs::copy_file(ATTMIRROR_COMMAND, *folder / "attmirror");
+  const std::string line = at("attmirror") + " deep train --json > " + at("out") + " 2> " + at("err");
+  const int status = std::system(line.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  const std::string said = Json::parse(file_text(at("out")))["error"];
+  for (const char* words : {"attmirror-deep", "libtorch-dev", "libicu-dev"})
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+}
+
+TEST_F(DeepCommand, AttentionMapOfTwoModels) {
+  const Outcome outcome = attmirror_command(
+      Words{"deep", "attention-map", at("sharp.safetensors"), at("deep.safetensors"), "--text",
+            "The movie was great", "--text", "the the the the the the the the the the the the the",
+            "--sentences", at("sentences.tsv"), "-o", at("maps.html"), "--json"} +
+      texts());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out);
+  EXPECT_EQ(answer["models"], (Json{"sharp", "deep"}));
+  ASSERT_EQ(answer["texts"].size(), 8u);
+  EXPECT_EQ(answer["texts"][0]["tokens"], 6);
+  EXPECT_EQ(answer["texts"][0]["probabilities"].size(), 2u);
+  EXPECT_TRUE(answer["texts"][1]["cut"]);
+  EXPECT_EQ(answer["texts"][1]["tokens"], 12);
+  EXPECT_NE(outcome.err.find("1 text is longer"), std::string::npos);
+  EXPECT_NE(file_text(at("maps.html")).find("maps-data"), std::string::npos);
+  // A page is not written over unasked, and nothing else at all.
+  expect_refusal(
+      Words{"deep", "attention-map", at("sharp.safetensors"), "--text", "the", "-o", at("maps.html")} +
+          texts(),
+      2, {"maps.html", "--overwrite"});
+  expect_refusal(Words{"deep", "attention-map", at("sharp.safetensors"), "--text", "the", "--overwrite", "-o",
+                       at("vocab.txt")} +
+                     texts(),
+                 2, {"vocab.txt", "no page"});
+}
+
+TEST_F(DeepCommand, Score) {
+  const Outcome outcome =
+      attmirror_command(Words{"deep", "score", at("sharp.safetensors"), at("trials"), "--sentences",
+                              at("sentences.tsv"), "--json", "-o", at("score.html")} +
+                        texts());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out);
+  ASSERT_EQ(answer["models"].size(), 3u);
+  EXPECT_EQ(answer["models"][2]["model"], "trials/1");
+  const Json& first = answer["models"][0];
+  EXPECT_EQ(first["published_way"]["kept"], 3);
+  EXPECT_EQ(first["words_sum"]["kept"], 5);
+  EXPECT_EQ(answer["published"]["l1.1"], 0.4387);
+  EXPECT_EQ(first["sentences"][3]["dropped"], "\"overheats\" is split into over ##heat ##s");
+  EXPECT_TRUE(first["sentences"][4]["sum"].is_null());
+  const Outcome text =
+      attmirror_command(Words{"deep", "score", at("run"), "--sentences", at("sentences.tsv")} + texts());
+  EXPECT_EQ(text.code, 0);
+  for (const char* words : {"0.4387", "0.3122", "3 of 6", "does not occur"})
+    EXPECT_NE(text.out.find(words), std::string::npos) << words;
+}
+
+TEST_F(DeepCommand, Histogram) {
+  const Outcome outcome = attmirror_command(
+      {"deep", "histogram", at("run"), at("images.safetensors"), "--json", "-o", at("weights.html")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out);
+  EXPECT_EQ(answer["figures"], 3);
+  EXPECT_EQ(answer["models"][0]["model"], "run");
+  EXPECT_EQ(answer["models"][1]["kind"], "vit");
+  EXPECT_EQ(answer["models"][0]["maps"][0]["weights"], 288);
+}
+
+TEST_F(DeepCommand, Refusals) {
+  const auto refused = [&](const Words& words, std::initializer_list<std::string_view> said) {
+    expect_refusal(Words{"deep", "attention-map", "-o", at("refused.html")} + words, 2, said);
+    EXPECT_FALSE(fs::exists(at("refused.html")));
+  };
+  const Words text{"--text", "the movie"}, right = texts() + text;
+  refused(Words{at("none.safetensors")} + right, {"none.safetensors", "No such file"});
+  refused(Words{at("images.safetensors")} + right, {"images.safetensors", "vit", "encoder"});
+  refused(Words{at("sharp.safetensors"), "--vocabulary", at("short-vocab.txt")} + text,
+          {"26", "short-vocab.txt", "5"});
+  refused(Words{at("sharp.safetensors"), "--vocabulary", at("none.txt")} + text, {"none.txt"});
+  refused(Words{at("sharp.safetensors"), "--text", ""} + texts(), {"text 1 has no words"});
+  refused(Words{at("sharp.safetensors")} + texts(), {"--text", "--sentences"});
+  refused(Words{at("sharp.safetensors"), "--sentences", at("vocab.txt")} + texts(), {"vocab.txt", "line 1"});
+  refused(Words{at("diverged.safetensors")} + right, {"diverged", "not finite"});
+  refused(Words{at("vocab.txt")} + right, {"vocab.txt"});
+  fs::create_directories(*folder / "empty");
+  refused(Words{at("empty")} + right, {"empty", "final.safetensors"});
+}
+
+TEST_F(DeepCommand, InfoSaysWhatFilesAre) {
+  const Outcome weights = attmirror_command({"info", at("sharp.safetensors"), "--json"});
+  ASSERT_EQ(weights.code, 0) << weights.err;
+  EXPECT_EQ(Json::parse(weights.out)["kind"], "weights");
+  const Outcome text = attmirror_command({"info", at("images.safetensors")});
+  EXPECT_NE(text.out.find("weights of a transformer, vit: 1 blocks, 2 heads"), std::string::npos) << text.out;
+}
+
+}  // namespace
+}  // namespace attmirror::test
