@@ -107,9 +107,10 @@ TEST(DeepTrain, TimeLimitIsExitCode0) {
 
 TEST(DeepTrain, AfterKill9ItHasTheSameBits) {
   const ToyRun toy;
-  ASSERT_EQ(attmirror_command(toy.train("whole", {"--quiet"})).code, 0);
+  const Words two_epochs{"--quiet", "--set", "train.epochs=2"};
+  ASSERT_EQ(attmirror_command(toy.train("whole", two_epochs)).code, 0);
   // A checkpoint after every step, so that most kills meet one being written.
-  const Words always{"--quiet", "--set", "train.checkpoint_seconds=0"};
+  const Words always = two_epochs + Words{"--set", "train.checkpoint_seconds=0"};
   int killed = 0;
   for (int round = 0; round < 60; ++round) {
     RunningCommand command(toy.train("killed", always + Words{"--resume"}));
