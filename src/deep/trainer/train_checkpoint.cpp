@@ -2,6 +2,7 @@
 
 #include "base/json.hpp"
 #include "deep/trainer/train_json.hpp"
+#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/data/safetensors.hpp>
@@ -97,29 +98,33 @@ void save_train_checkpoint(const std::filesystem::path& path, const TrainCheckpo
 }
 
 TrainCheckpoint load_train_checkpoint(const std::filesystem::path& path) {
-  Safetensors content = load_safetensors(path);
+  return parse_train_checkpoint(read_file(path), path.string());
+}
+
+TrainCheckpoint parse_train_checkpoint(std::span<const std::byte> file, const std::string& name) {
+  Safetensors content = parse_safetensors(file, name);
   const auto entry = [&](const char* key) {
     const auto found = content.metadata.find(key);
     return found == content.metadata.end() ? std::string() : found->second;
   };
   if (entry("format") != checkpoint_format)
-    throw bad_input(fmt::format("{} is no checkpoint of attmirror deep train", path.string()));
+    throw bad_input(fmt::format("{} is no checkpoint of attmirror deep train", name));
   if (entry("format_version") != fmt::format("{}", checkpoint_version))
-    throw bad_input(fmt::format("{}: format_version is \"{}\": this version of attmirror reads {}",
-                                path.string(), entry("format_version"), checkpoint_version));
+    throw bad_input(fmt::format("{}: format_version is \"{}\": this version of attmirror reads {}", name,
+                                entry("format_version"), checkpoint_version));
   if (entry("checksum") != content_checksum(content, entry("state")))
-    throw bad_input(fmt::format("{} is damaged: its content does not have its checksum", path.string()));
+    throw bad_input(fmt::format("{} is damaged: its content does not have its checksum", name));
   TrainCheckpoint checkpoint;
   try {
     checkpoint = from_state(Json::parse(entry("state")));
   } catch (const Json::exception&) {
-    throw bad_input(fmt::format("{} is damaged: its state is not what attmirror writes", path.string()));
+    throw bad_input(fmt::format("{} is damaged: its state is not what attmirror writes", name));
   }
-  for (auto& [name, array] : content.tensors) {
-    if (name.starts_with(weights_prefix))
-      checkpoint.weights.emplace(name.substr(weights_prefix.size()), std::move(array));
-    else if (name.starts_with(optimizer_prefix))
-      checkpoint.optimizer.emplace(name.substr(optimizer_prefix.size()), std::move(array));
+  for (auto& [tensor, array] : content.tensors) {
+    if (tensor.starts_with(weights_prefix))
+      checkpoint.weights.emplace(tensor.substr(weights_prefix.size()), std::move(array));
+    else if (tensor.starts_with(optimizer_prefix))
+      checkpoint.optimizer.emplace(tensor.substr(optimizer_prefix.size()), std::move(array));
   }
   return checkpoint;
 }

@@ -7,8 +7,10 @@
 #include <attmirror/data/array.hpp>
 #include <attmirror/deep/trainer.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,5 +38,6 @@ void save_train_checkpoint(const std::filesystem::path& path, const TrainCheckpo
 
 // Throws Error (bad input), naming the file: damaged, of another version, or no checkpoint at all.
 TrainCheckpoint load_train_checkpoint(const std::filesystem::path& path);
+TrainCheckpoint parse_train_checkpoint(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace attmirror::torch

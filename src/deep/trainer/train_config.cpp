@@ -24,6 +24,7 @@ struct GivenKey {
   TomlValue value;
   std::string where;             // "sst2.toml: line 7", "--set optimizer.p=x"
   std::filesystem::path folder;  // that relative paths are relative to
+  bool is_override = false;
 };
 
 std::string tables_text() { return "[data], [model], [optimizer] or [train]"; }
@@ -58,7 +59,7 @@ void add_file_keys(std::string_view text, const std::string& name, const std::fi
     for (const TomlEntry& entry : *entries) {
       const std::string line = fmt::format("{}: line {}", name, entry.value.line);
       given.push_back(
-          {&field_named(table.key, entry.key, to_text(entry.value), line), entry.value, line, folder});
+          {&field_named(table.key, entry.key, to_text(entry.value), line), entry.value, line, folder, false});
     }
   }
 }
@@ -82,7 +83,8 @@ GivenKey override_key(const std::string& text) {
   } catch (const Error&) {
     // A bare word.
   }
-  return {&field_named(table, key, to_text(value), where), value, where, std::filesystem::current_path()};
+  return {&field_named(table, key, to_text(value), where), value, where, std::filesystem::current_path(),
+          true};
 }
 
 // Options of P1, and of those who use the others: what a kind or an optimizer starts from.
@@ -129,16 +131,27 @@ std::string chosen_kind(const TrainConfig& config, std::string_view table) {
   return config.optimizer.name;
 }
 
+bool applies(const TrainConfig& config, const GivenKey& given) {
+  const std::vector<std::string_view>& kinds = given.field->kinds;
+  return kinds.empty() || std::ranges::find(kinds, chosen_kind(config, given.field->table)) != kinds.end();
+}
+
 void check_applies(const TrainConfig& config, const GivenKey& given) {
+  if (applies(config, given)) return;
   const ConfigField& field = *given.field;
-  const std::string kind = chosen_kind(config, field.table);
-  if (field.kinds.empty() || std::ranges::find(field.kinds, kind) != field.kinds.end()) return;
   throw bad_input(fmt::format("{}: {} is {}: it is for {}, and {} is \"{}\"", given.where, field.name(),
                               to_text(given.value), fmt::join(field.kinds, ", "),
-                              field.table == "optimizer" ? "optimizer.name" : field.table + ".kind", kind));
+                              field.table == "optimizer" ? "optimizer.name" : field.table + ".kind",
+                              chosen_kind(config, field.table)));
 }
 
 bool is_kind(const ConfigField& field) { return field.key == "kind" || field.key == "name"; }
+
+bool kind_is_overridden(const std::vector<GivenKey>& given, std::string_view table) {
+  return std::ranges::any_of(given, [&](const GivenKey& key) {
+    return key.is_override && is_kind(*key.field) && key.field->table == table;
+  });
+}
 
 }  // namespace
 
@@ -164,8 +177,10 @@ TrainConfig parse_train_config(std::string_view text, const std::string& name,
     }
   for (const GivenKey& key : given) {
     if (is_kind(*key.field) || key.field->key == "seed") continue;
-    read_key(config, key);
+    // --set optimizer.name=adam leaves the file's p without a use: that is no mistake.
+    if (!applies(config, key) && !key.is_override && kind_is_overridden(given, key.field->table)) continue;
     check_applies(config, key);
+    read_key(config, key);
   }
   try {
     config.validate();

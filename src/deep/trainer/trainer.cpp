@@ -134,6 +134,10 @@ TrainResult Training::run() {
   trial_.trial = static_cast<std::int64_t>(finished_.size());
   prepare_trial(checkpoint ? &*checkpoint
                            : nullptr);  // all that can be wrong is told before a file is touched
+  if (!processes_->alone()) {           // nobody changes files before all have read them
+    ::at::Tensor nothing = ::at::zeros({1}, ::at::TensorOptions(::at::kFloat).device(machine_.device));
+    processes_->add_up(nothing);
+  }
   if (folder_) folder_->begin(to_json(config_), checkpoint);
   if (checkpoint && options_.on_note && processes_->writes())
     options_.on_note(fmt::format("resuming trial {} at epoch {}, step {} of {}", trial_.trial, epoch_ + 1,

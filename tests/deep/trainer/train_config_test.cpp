@@ -1,0 +1,182 @@
+#include <attmirror/base/error.hpp>
+#include <attmirror/deep/train_config.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace attmirror {
+namespace {
+
+TrainConfig parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return parse_train_config(text, "a.toml", "/place/of/file", overrides);
+}
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse(text, overrides);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+    return error.what();
+  }
+  ADD_FAILURE() << "accepted: " << text;
+  return "";
+}
+
+TEST(TrainConfig, DefaultsAreThoseOfTheKind) {
+  EXPECT_EQ(parse("").optimizer.p, 1.1);
+  EXPECT_EQ(parse("").train.stop_train_accuracy, 0.995);
+  EXPECT_EQ(parse("").train.checkpoint_seconds, 120);
+  const TrainConfig vit = parse("[data]\nkind = \"images\"\n[model]\nheads = 4\nkind = \"vit\"\n");
+  EXPECT_EQ(vit.model.width, 512);
+  EXPECT_EQ(vit.model.heads, 4);
+  EXPECT_EQ(vit.model.dropout, 0.1);
+  const TrainConfig muon = parse("[optimizer]\nname = \"muon\"\n");
+  EXPECT_EQ(muon.optimizer.momentum, 0.95);
+  EXPECT_TRUE(muon.optimizer.nesterov);
+  EXPECT_EQ(parse("[optimizer]\nname = \"gd\"\n").optimizer.p, 2);
+}
+
+TEST(TrainConfig, SeedsFollowTheSeedUnlessSet) {
+  const TrainConfig config = parse("[train]\norder_seed = 9\nseed = 4\n");
+  EXPECT_EQ(config.train.init_seed, 4u);
+  EXPECT_EQ(config.train.order_seed, 9u);
+  EXPECT_EQ(config.train.dropout_seed, 4u);
+  EXPECT_EQ(parse("[train]\nseed = 4\n", {"train.seed=7"}).train.dropout_seed, 7u);
+}
+
+TEST(TrainConfig, PathsAreRelativeToTheFileAndOverridesToTheWorkingDirectory) {
+  const TrainConfig config =
+      parse("[data]\ntrain = \"x/train.tsv\"\ntest = \"/abs.tsv\"\n", {"data.vocabulary=v.txt"});
+  EXPECT_EQ(config.data.train, "/place/of/file/x/train.tsv");
+  EXPECT_EQ(config.data.test, "/abs.tsv");
+  EXPECT_EQ(config.data.vocabulary, std::filesystem::current_path() / "v.txt");
+}
+
+TEST(TrainConfig, OverridesAreTomlOrBareWords) {
+  const TrainConfig config = parse("[optimizer]\nname = \"md\"\np = 3\n",
+                                   {"optimizer.name=adamw", "optimizer.betas=[0.8, 0.9]", "train.batch=7",
+                                    "train.loss=mean", "optimizer.lr=1e-3", "optimizer.name=adam"});
+  EXPECT_EQ(config.optimizer.name, "adam");
+  EXPECT_EQ(config.optimizer.betas, (std::array<double, 2>{0.8, 0.9}));
+  EXPECT_EQ(config.train.batch, 7);
+  EXPECT_EQ(config.train.loss, "mean");
+  EXPECT_EQ(config.optimizer.lr, 1e-3);
+  // The file's p has no use now, and adam's own defaults hold; a p of --set would be a mistake.
+  EXPECT_EQ(parse("[optimizer]\np = 3\nlr = 0.5\n", {"optimizer.name=adam"}).optimizer.lr, 0.5);
+  EXPECT_NE(refusal("", {"optimizer.name=adam", "optimizer.p=3"}).find("it is for md"), std::string::npos);
+  EXPECT_EQ(parse("", {"data.train=run 1/train=x.tsv"}).data.train.filename(), "train=x.tsv");
+}
+
+TEST(TrainConfig, WrongKeysAreNamedWithTheirLine) {
+  EXPECT_EQ(refusal("[train]\nepochs = 3\nbach = 3\n"),
+            "a.toml: line 3: train.bach is 3: there is no such key in [train], did you mean \"batch\"?");
+  EXPECT_EQ(
+      refusal("[data]\nbatch = 3\n"),
+      "a.toml: line 2: data.batch is 3: there is no such key in [data], did you mean \"batch\" of [train]?");
+  EXPECT_EQ(refusal("[optimiser]\nlr = 3\n"),
+            "a.toml: line 1: there is no table \"optimiser\": expected [data], [model], [optimizer] or "
+            "[train], did you "
+            "mean \"optimizer\"?");
+  EXPECT_EQ(refusal("train = 3\n"), "a.toml: line 1: train is 3: expected a table");
+  EXPECT_NE(refusal("[train\n").find("a.toml"), std::string::npos);
+}
+
+TEST(TrainConfig, WrongValuesAreNamedWithWhatIsExpected) {
+  EXPECT_EQ(refusal("[optimizer]\np = 1\n"),
+            "a.toml: line 2: optimizer.p is 1: expected a number greater than 1");
+  EXPECT_EQ(refusal("[optimizer]\nlr = \"fast\"\n"),
+            "a.toml: line 2: optimizer.lr is \"fast\": expected a number greater than 0");
+  EXPECT_EQ(refusal("[optimizer]\n\nname = \"sgd\"\n"),
+            "a.toml: line 3: optimizer.name is \"sgd\": expected \"md\", \"gd\", \"adam\", \"adamw\", "
+            "\"muon\" or \"sign\"");
+  EXPECT_EQ(refusal("[train]\nbatch = 0\n"),
+            "a.toml: line 2: train.batch is 0: expected a whole number from 1 to 16777216");
+  EXPECT_EQ(refusal("[train]\nbatch = 2.5\n"),
+            "a.toml: line 2: train.batch is 2.5: expected a whole number from 1 to 16777216");
+  EXPECT_EQ(refusal("[train]\nseed = -1\n"),
+            "a.toml: line 2: train.seed is -1: expected a whole number from 0 to 2^63 - 1");
+  for (const char* lr : {"nan", "inf", "-1.0", "0.0"})
+    EXPECT_NE(refusal(std::string("[optimizer]\nlr = ") + lr + "\n").find("expected a number greater than 0"),
+              std::string::npos);
+  EXPECT_NE(refusal("[model]\ndropout = 1.0\n").find("expected a number at least 0 and below 1"),
+            std::string::npos);
+  EXPECT_NE(refusal("[optimizer]\nname = \"adam\"\nbetas = [0.9]\n").find("two numbers"), std::string::npos);
+  EXPECT_NE(refusal("[optimizer]\nname = \"adam\"\nbetas = 0.9\n").find("two numbers"), std::string::npos);
+  EXPECT_NE(refusal("[train]\ndevice = \"tpu\"\n").find("\"cuda:NUMBER\""), std::string::npos);
+  EXPECT_NE(refusal("[data]\ntrain = \"\"\n").find("a path in quotes"), std::string::npos);
+}
+
+TEST(TrainConfig, KeysOfOtherKindsAreRefused) {
+  EXPECT_EQ(refusal("[optimizer]\nname = \"adam\"\np = 1.5\n"),
+            "a.toml: line 3: optimizer.p is 1.5: it is for md, and optimizer.name is \"adam\"");
+  EXPECT_EQ(refusal("[model]\npatch = 4\n"),
+            "a.toml: line 2: model.patch is 4: it is for vit, and model.kind is \"encoder\"");
+}
+
+TEST(TrainConfig, WhatDoesNotFitTogetherIsRefused) {
+  EXPECT_EQ(refusal("[model]\nwidth = 10\n"),
+            "a.toml: model.heads is 3: expected a divisor of model.width, 10");
+  EXPECT_NE(refusal("[model]\nkind = \"vit\"\n").find("vits images"), std::string::npos);
+  EXPECT_NE(refusal("[optimizer]\nnesterov = true\n").find("nothing to look ahead by"), std::string::npos);
+  TrainConfig config;
+  config.train.batch = -1;
+  EXPECT_THROW(config.validate(), Error);
+  config = {};
+  config.optimizer.lr = NAN;
+  EXPECT_THROW(config.validate(), Error);
+  config = {};
+  config.optimizer.name = "newton";
+  EXPECT_THROW(config.validate(), Error);
+}
+
+TEST(TrainConfig, WrongOverridesAreNamed) {
+  EXPECT_EQ(refusal("", {"lr=3"}), "--set lr=3: expected TABLE.KEY=VALUE, as in optimizer.p=1.1");
+  EXPECT_EQ(refusal("", {"optimizer.p"}),
+            "--set optimizer.p: expected TABLE.KEY=VALUE, as in optimizer.p=1.1");
+  EXPECT_NE(refusal("", {"optimizr.p=2"}).find("did you mean \"optimizer\"?"), std::string::npos);
+  EXPECT_EQ(refusal("", {"optimizer.p=two"}),
+            "--set optimizer.p=two: optimizer.p is \"two\": expected a number greater than 1");
+  EXPECT_NE(refusal("", {"train.epoch=2"}).find("did you mean \"epochs\"?"), std::string::npos);
+}
+
+TEST(TrainConfig, DifferencesThatMatterAreFound) {
+  const TrainConfig config =
+      parse("[data]\ntrain = \"x\"\n[optimizer]\nbetas = [0.5, 0.25]\nname = \"adam\"\n");
+  const std::string json = to_json(config);
+  EXPECT_EQ(first_difference(json, config, "config.json"), std::nullopt);
+  TrainConfig other = config;
+  other.data.train = "elsewhere";
+  other.train.threads = 3;
+  other.train.checkpoint_seconds = 1;
+  other.train.time_limit = 5;
+  other.train.device = "cpu";
+  EXPECT_EQ(first_difference(json, other, "config.json"), std::nullopt);
+  other = config;
+  other.optimizer.betas[1] = 0.5;
+  EXPECT_EQ(first_difference(json, other, "config.json"), "optimizer.betas was [0.5,0.25] and is [0.5,0.5]");
+  other = config;
+  other.train.dropout_seed = 3;
+  EXPECT_EQ(first_difference(json, other, "config.json"), "train.dropout_seed was 0 and is 3");
+  EXPECT_THROW(first_difference("{}", config, "config.json"), Error);
+  EXPECT_THROW(first_difference("no json", config, "config.json"), Error);
+  EXPECT_THROW(first_difference("[1]", config, "config.json"), Error);
+}
+
+TEST(TrainConfig, ExamplesAreRead) {
+  const std::filesystem::path folder = std::filesystem::path(ATTMIRROR_EXAMPLES_FOLDER) / "deep";
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".toml") continue;
+    ++count;
+    const TrainConfig config = load_train_config(entry.path());
+    EXPECT_FALSE(config.data.train.empty());
+    EXPECT_TRUE(config.data.train.is_absolute()) << entry.path();
+  }
+  EXPECT_GE(count, 3);
+}
+
+}  // namespace
+}  // namespace attmirror
