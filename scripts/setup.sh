@@ -11,7 +11,7 @@ packages=(g++ cmake ninja-build libeigen3-dev libcli11-dev nlohmann-json3-dev li
   librandom123-dev libsqlite3-dev libtomlplusplus-dev libicu-dev liblzma-dev python3-pip)
 if [[ ${1:-} == --tests ]]; then
   packages+=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin
-    chromium chromium-driver python3-selenium libtorch-dev libgloo-dev python3-torch)
+    chromium chromium-driver python3-selenium libtorch-dev libgloo-dev libopenblas0-openmp python3-torch)
 elif [[ $# -gt 0 ]]; then
   echo "setup.sh: unknown argument $1 (usage: setup.sh [--tests])" >&2
   exit 2

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -49,6 +50,9 @@ void hand_over_to_deep(std::span<char* const> words) {
   for (auto other = words.begin(); other != words.end(); ++other)
     if (other != word) arguments.push_back(*other);
   arguments.push_back(nullptr);
+  // LibTorch's threads wait for their next loop by spinning, which takes the cores from all others (ours, another training).
+  // It reads this when it is loaded, so this is the last moment to say that they should sleep.
+  ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   ::execv(name.c_str(), arguments.data());
   throw environment_error(fmt::format("cannot run {}: {}", name, std::strerror(errno)));
 }
