@@ -2,7 +2,8 @@
 #
 # Each public header compiles on its own, without warnings, with nothing but Eigen and the standard library in sight, and
 # with the definition that the target attmirror::attmirror brings along (base/aligned.hpp asks for it). Those of `deep`
-# see LibTorch besides, and are left out where there is none.
+# that include LibTorch, whose headers take ten seconds each time, are compiled together, the last name first; that each
+# can stand alone is seen by its source, which includes it before all others. They are left out where LibTorch is not there.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE "${SOURCE_DIR}/include" "${SOURCE_DIR}/include/attmirror/*.hpp")
 list(LENGTH headers count)
@@ -16,25 +17,47 @@ foreach(folder IN LISTS TORCH_DIRS)
     list(APPEND torch_options -isystem "${folder}")
   endif()
 endforeach()
+# Those of `deep` that see LibTorch, themselves or through another of them.
+set(with_torch "")
+file(GLOB deep_headers RELATIVE "${SOURCE_DIR}/include" "${SOURCE_DIR}/include/attmirror/deep.hpp"
+     "${SOURCE_DIR}/include/attmirror/deep/*.hpp")
+foreach(round RANGE 9)
+  foreach(header IN LISTS deep_headers)
+    file(STRINGS "${SOURCE_DIR}/include/${header}" includes REGEX "^#include <(torch|ATen|c10|attmirror/deep)/")
+    foreach(line IN LISTS includes)
+      string(REGEX REPLACE "^#include <(.*)>.*$" "\\1" included "${line}")
+      if(NOT included MATCHES "^attmirror/" OR included IN_LIST with_torch)
+        list(APPEND with_torch "${header}")
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES with_torch)
+endforeach()
+
 set(broken "")
-foreach(header IN LISTS headers)
-  set(options "")
-  if(header MATCHES "^attmirror/deep[/.]")
-    if(NOT TORCH_DIRS)
-      math(EXPR count "${count} - 1")
-      continue()
-    endif()
-    set(options ${torch_options})
-  endif()
-  # -include instead of the header as the main file, where g++ would warn of #pragma once.
+# -include instead of the header as the main file, where g++ would warn of #pragma once.
+macro(check name)
   execute_process(COMMAND "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Werror
-                          -DEIGEN_MAX_ALIGN_BYTES=64 "-I${SOURCE_DIR}/include" -isystem "${EIGEN_DIR}" ${options}
-                          -include "${header}" -x c++ /dev/null
+                          -DEIGEN_MAX_ALIGN_BYTES=64 "-I${SOURCE_DIR}/include" -isystem "${EIGEN_DIR}" ${ARGN}
+                          -x c++ /dev/null
                   RESULT_VARIABLE status ERROR_VARIABLE error)
   if(NOT status EQUAL 0)
-    string(APPEND broken "\n${header}:\n${error}")
+    string(APPEND broken "\n${name}:\n${error}")
+  endif()
+endmacro()
+set(together "")
+foreach(header IN LISTS headers)
+  if(NOT header IN_LIST with_torch)
+    check("${header}" -include "${header}")
+  elseif(TORCH_DIRS)
+    list(PREPEND together -include "${header}")
+  else()
+    math(EXPR count "${count} - 1")
   endif()
 endforeach()
+if(TORCH_DIRS)
+  check("headers of deep" ${torch_options} ${together})
+endif()
 if(broken)
   message(FATAL_ERROR "headers that do not compile on their own:${broken}")
 endif()

@@ -191,15 +191,15 @@ TEST(DeepTrain, LearnsSst2) {
   const fs::path shared(ATTMIRROR_SHARED);
   if (!fs::exists(shared / "data" / "sst2" / "train.tsv")) GTEST_SKIP() << "SST-2 is not beside the checkout";
   const TemporaryFolder folder;
-  const Outcome outcome =
-      attmirror_command({"train", (fs::path(ATTMIRROR_EXAMPLES_FOLDER) / "deep" / "sst2.toml").string(), "-o",
-                         (folder / "run").string(), "--json", "--quiet", "--set",
-                         "data.train=" + (shared / "data/sst2/train.tsv").string(), "--set",
-                         "data.test=" + (shared / "data/sst2/dev.tsv").string(), "--set",
-                         "data.vocabulary=" + (shared / "tokenizer/bert-base-uncased-vocab.txt").string(),
-                         "--set", "train.epochs=1", "--set", "data.limit=20000"});
+  const Outcome outcome = attmirror_command(
+      {"train", (fs::path(ATTMIRROR_EXAMPLES_FOLDER) / "deep" / "sst2.toml").string(), "-o",
+       (folder / "run").string(), "--json", "--quiet", "--set",
+       "data.train=" + (shared / "data/sst2/train.tsv").string(), "--set",
+       "data.test=" + (shared / "data/sst2/dev.tsv").string(), "--set",
+       "data.vocabulary=" + (shared / "tokenizer/bert-base-uncased-vocab.txt").string(), "--set",
+       "train.epochs=1", "--set", "data.limit=30000", "--set", "optimizer.schedule=constant"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_GT(json::parse(outcome.out)["trials"][0]["test_accuracy"].get<double>(), 0.56);
+  EXPECT_GT(json::parse(outcome.out)["trials"][0]["test_accuracy"].get<double>(), 0.6);
 }
 
 }  // namespace
