@@ -243,7 +243,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const TokenSet set = made_up(options.rows);
+  const TokenSet set = options.tokens.empty() ? made_up(options.rows) : load_token_set(options.tokens);
   std::size_t at = 0;
   while (at < options.blocks.size()) {
     std::size_t used = 0;

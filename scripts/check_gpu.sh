@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# check_gpu.sh [check|bench|all]: builds the kernels for NVIDIA GPUs with nothing but CUDA, CMake, ninja, Eigen and fmt
-# (and the optimizers, where python3 has PyTorch), checks them on the GPU of this machine, and times them. For machines that lack the packages of the whole build; elsewhere
+# check_gpu.sh [check|bench|network|all]: builds the kernels for NVIDIA GPUs with nothing but CUDA, CMake, ninja, Eigen and
+# headers (and the optimizers, the networks and their trainer, where python3 has PyTorch), checks them on the GPU of this
+# machine, and times them; `network` does so for the networks alone: an epoch of P1's sentiment network on IMDb with model FLOP
+# utilisation, memory and where the time goes. For machines that lack the packages of the whole build; elsewhere
 # scripts/test.sh builds all of it.
 #
-# fmt's headers are looked for in build/carry (build/carry/fmt/format.h), then in the system. Tables go to the terminal and
-# to the folder OUT (build/device by default).
+# Headers of fmt, nlohmann-json, toml++, CLI11 and Random123 are looked for in build/carry (build/carry/fmt/format.h and so
+# on), then in the system. With token files build/carry/imdb-train.safetensors and imdb-test.safetensors (attmirror deep
+# tokenize) the trainer runs on them, too; without them texts are made up. Tables go to the terminal and to the folder OUT
+# (build/device by default).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 what=${1:-all}
@@ -30,13 +34,26 @@ run() {
   "$@" >"$out/$name.txt" 2>&1 || status=1
   cat "$out/$name.txt"
 }
-if [[ $what != bench ]]; then
+if [[ $what == check || $what == all ]]; then
   run cuda_step_check build/device/bin/cuda_step_check
   run cuda_options_check build/device/bin/cuda_options_check
   if [[ -x build/device/bin/optimizer_check ]]; then run optimizer_check build/device/bin/optimizer_check; fi
 fi
-if [[ $what != check ]]; then
+if [[ $what != bench && -x build/device/bin/network_check ]]; then run network_check build/device/bin/network_check; fi
+if [[ $what == bench || $what == all ]]; then
   run cuda_step_bench build/device/bin/cuda_step_bench
   if [[ -x build/device/bin/optimizer_bench ]]; then run optimizer_bench build/device/bin/optimizer_bench --device cuda; fi
+fi
+if [[ $what != check && -x build/device/bin/network_bench ]]; then
+  tokens=build/carry/imdb-train.safetensors
+  texts=()
+  if [[ -f $tokens ]]; then texts=(--tokens "$tokens"); fi
+  run network_bench build/device/bin/network_bench --device cuda --profile "${texts[@]}"
+  for blocks in 3 6; do
+    if [[ ! -f $tokens ]]; then break; fi
+    run "train_$blocks" build/device/bin/attmirror_deep_train train examples/deep/imdb.toml --force -o "$out/train_$blocks" \
+      --set data.train="$tokens" --set data.test=build/carry/imdb-test.safetensors --set model.blocks=$blocks \
+      --set model.heads=$blocks --set train.epochs=5
+  done
 fi
 exit "$status"
