@@ -1,7 +1,7 @@
 // A training epoch of P1's sentiment network: seconds, model FLOP utilisation, memory, and where the time goes.
 //
 //   attmirror_bench_network [--tokens FILE] [--device cpu|cuda] [--blocks 3,6] [--batch 100] [--steps N] [--p 1.1]
-//                           [--attention automatic] [--last-block first_token|all_tokens] [--profile] [--peak 989]
+//                           [--attention automatic] [--row-multiple 256] [--last-block first_token|all_tokens] [--profile] [--peak 989]
 //
 // Without a token file, texts are made up with the lengths of IMDb reviews: log-normal, cut at 512, 275 tokens on average.
 #include <attmirror/base/random.hpp>
@@ -42,7 +42,7 @@ namespace net = attmirror::torch;
 struct BenchOptions {
   std::string tokens, attention = "automatic", last_block = "first_token", blocks = "3,6";
   bool cuda = false, profile = false;
-  std::int64_t batch = 100, steps = 0, rows = 25000;
+  std::int64_t batch = 100, steps = 0, rows = 25000, multiple = 256;
   double p = 1.1, peak = 989;
 };
 
@@ -107,14 +107,18 @@ void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) 
 
   std::vector<std::int64_t> order(static_cast<std::size_t>(set.rows()));
   std::iota(order.begin(), order.end(), 0);
-  const CounterRandom random(7, RandomStream::deep_order);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
+  // Another order each time, as in a training: numbers of rows that were not seen before are part of the work.
+  const auto shuffle = [&](std::uint64_t seed) {
+    const CounterRandom random(seed, RandomStream::deep_order);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
+  };
+  shuffle(7);
   const std::int64_t all_steps = set.rows() / options.batch;
   const std::int64_t steps = options.steps > 0 ? std::min(options.steps, all_steps) : all_steps;
   const auto make = [&](std::int64_t step) {
     const std::span<const std::int64_t> rows(order.data() + step * options.batch,
                                              static_cast<std::size_t>(options.batch));
-    return net::pack(set, rows, net::DropoutPlace{3, step});
+    return net::pack(set, rows, net::DropoutPlace{3, step}, 0, options.multiple);
   };
   ::at::Tensor loss_sum = ::at::zeros({}, ::at::TensorOptions().dtype(::at::kFloat).device(device));
   double flops = 0;
@@ -142,6 +146,7 @@ void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) 
   for (int repeat = 0; repeat < repeats; ++repeat) {
     tokens = 0;
     loss_sum.zero_();
+    shuffle(8 + static_cast<std::uint64_t>(repeat));
     const double start = now();
     train(steps);
     const double seconds = now() - start;
@@ -230,6 +235,8 @@ int main(int argc, char** argv) {
       options.steps = std::atoll(value.c_str());
     else if (name == "--rows")
       options.rows = std::atoll(value.c_str());
+    else if (name == "--row-multiple")
+      options.multiple = std::atoll(value.c_str());
     else if (name == "--p")
       options.p = std::atof(value.c_str());
     else if (name == "--peak")

@@ -114,7 +114,7 @@ EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::optiona
 // The block for the first token of each sample alone: [samples, width].
 ::at::Tensor EncoderClassifier::first_token_output(const Block& block, std::int64_t index,
                                                    const ::at::Tensor& x, const Batch& batch) const {
-  const std::int64_t width = options_.width, heads = options_.heads, samples = batch.samples();
+  const std::int64_t width = options_.width, heads = options_.heads, samples = batch.sequences();
   const auto weights = block.query_key_value.split({width, 2 * width}, 0);
   const ::at::Tensor firsts = batch.offsets.narrow(0, 0, samples);
   const ::at::Tensor asking = x.index_select(0, firsts);
@@ -141,14 +141,15 @@ EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::optiona
     else
       x = block_output(block, b, x, batch);
   }
-  if (!first_token_only) x = x.index_select(0, batch.offsets.narrow(0, 0, batch.samples()));
+  if (!first_token_only) x = x.index_select(0, batch.offsets.narrow(0, 0, batch.sequences()));
+  x = x.narrow(0, 0, batch.samples());  // without the filler
   const ::at::Tensor result = linear(x, head_);
   return compute_ == ::at::kDouble ? result : result.to(::at::kFloat);
 }
 
 std::vector<::at::Tensor> EncoderClassifier::attention_maps(const Batch& one) {
-  if (one.samples() != 1)
-    throw bad_input(fmt::format("a batch of {} samples has no one attention map", one.samples()));
+  if (one.sequences() != 1)
+    throw bad_input(fmt::format("a batch of {} samples has no one attention map", one.sequences()));
   const ::at::NoGradGuard no_gradients;
   Batch batch = one;
   batch.dropout_keys = ::at::Tensor();

@@ -178,6 +178,31 @@ TEST(Encoder, SamplesDoNotSeeEachOther) {
   EXPECT_GT(distance(network.logits(later), logits), 1e-3);
 }
 
+// Filler makes the rows a multiple of something; logits and gradients are those without it.
+TEST(Encoder, FillerChangesNothing) {
+  const TokenSet texts = small_texts(ragged, 23);
+  const auto rows = all_rows(texts);
+  for (const auto last_block : {am::LastBlock::first_token, am::LastBlock::all_tokens}) {
+    am::EncoderOptions options = small_encoder(0.3);
+    options.last_block = last_block;
+    const auto answers = [&](std::int64_t multiple) {
+      am::EncoderClassifier network = wide_encoder(options);
+      const am::Batch batch = am::pack(texts, rows, am::DropoutPlace{4, 2}, 0, multiple);
+      EXPECT_EQ(batch.rows() % multiple, 0);
+      EXPECT_EQ(batch.samples(), texts.rows());
+      EXPECT_EQ(batch.sequences(), texts.rows() + (multiple > 1 ? 1 : 0));
+      const at::Tensor logits = network.logits(batch);
+      am::summed_loss(logits, batch.labels).backward();
+      std::vector<at::Tensor> result{logits.detach()};
+      for (const at::Tensor& parameter : network.parameters()) result.push_back(parameter.grad());
+      return result;
+    };
+    const auto without = answers(1), with = answers(8);
+    for (std::size_t i = 0; i < with.size(); ++i)
+      EXPECT_TRUE(at::allclose(with[i], without[i], 1e-12, 1e-14)) << "tensor " << i;
+  }
+}
+
 TEST(Encoder, ShowsTheProbabilitiesItComputesWith) {
   const TokenSet texts = small_texts({7}, 23);
   am::EncoderClassifier network(small_encoder(0.25), 3);

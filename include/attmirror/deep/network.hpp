@@ -23,10 +23,12 @@ struct DropoutPlace {
 };
 
 struct Batch {
-  ::at::Tensor tokens;       // texts: int64 [rows] ids; undefined for images
-  ::at::Tensor positions;    // texts: int64 [rows], the place of each token in its text
-  ::at::Tensor images;       // float [samples, channels, height, width], normalised; undefined for texts
-  ::at::Tensor offsets;      // int32 [samples + 1]: rows offsets[i] up to offsets[i + 1] are sample i
+  ::at::Tensor tokens;     // texts: int64 [rows] ids; undefined for images
+  ::at::Tensor positions;  // texts: int64 [rows], the place of each token in its text
+  ::at::Tensor images;     // float [samples, channels, height, width], normalised; undefined for texts
+  // int32 [sequences + 1]: rows offsets[i] up to offsets[i + 1] are sample i. There may be one sequence more than there are
+  // samples: filler, which has no label and no share in the answer (packed_batch.hpp).
+  ::at::Tensor offsets;
   ::at::Tensor labels;       // int64 [samples]
   std::int64_t longest = 0;  // rows of the longest sample
   // int64 [rows]: the key of each row's dropout, a function of seed, step, sample and place. Undefined: no dropout.
@@ -37,6 +39,7 @@ struct Batch {
   std::int64_t first_sample = 0;
 
   std::int64_t samples() const { return labels.size(0); }
+  std::int64_t sequences() const { return offsets.size(0) - 1; }
   std::int64_t rows() const { return offsets.defined() && offsets.size(0) > 0 ? row_count : 0; }
   std::int64_t row_count = 0;  // offsets[samples], known without asking a GPU
 

@@ -11,6 +11,8 @@ namespace attmirror::torch {
 
 namespace {
 
+constexpr std::int64_t gpu_row_multiple = 256;  // packed_batch.hpp says why
+
 class TextSource : public BatchSource {
  public:
   TextSource(const TokenSet& tokens, std::int64_t limit, ::at::Device device)
@@ -32,12 +34,8 @@ class TextSource : public BatchSource {
 
   void prepare(PlannedBatch& planned) const override {
     if (planned.samples.empty()) return;
-    planned.batch = pack(tokens_, chosen_.of(planned.samples), planned.random, planned.first_sample);
-    if (!device_.is_cuda()) return;
-    Batch& batch = planned.batch;
-    for (::at::Tensor* tensor :
-         {&batch.tokens, &batch.positions, &batch.offsets, &batch.labels, &batch.dropout_keys})
-      if (tensor->defined()) *tensor = tensor->pin_memory();
+    planned.batch = pack(tokens_, chosen_.of(planned.samples), planned.random, planned.first_sample,
+                         device_.is_cuda() ? gpu_row_multiple : 1);
   }
   Batch on_device(const PlannedBatch& planned) const override {
     return device_.is_cpu() ? planned.batch : planned.batch.to(device_);
