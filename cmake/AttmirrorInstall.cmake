@@ -1,6 +1,6 @@
 # Install and export: find_package(attmirror) then gives attmirror::attmirror. COMPONENTS corpus gives attmirror::corpus,
-# COMPONENTS cuda attmirror::cuda, and COMPONENTS deep attmirror::deep, for which it looks for LibTorch; the latter two where
-# they were built.
+# COMPONENTS cuda attmirror::cuda, and COMPONENTS deep attmirror::deep, attmirror::trainer and attmirror::views, for which
+# it looks for LibTorch; the latter two where they were built.
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/attmirror")
 
@@ -14,7 +14,10 @@ if(TARGET attmirror_cuda)
   install(EXPORT attmirrorCudaTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
 endif()
 if(TARGET attmirror_deep)
-  install(TARGETS attmirror_deep EXPORT attmirrorDeepTargets)
+  install(TARGETS attmirror_deep attmirror_trainer EXPORT attmirrorDeepTargets)
+  if(TARGET attmirror_views)
+    install(TARGETS attmirror_views EXPORT attmirrorDeepTargets)
+  endif()
   install(EXPORT attmirrorDeepTargets NAMESPACE attmirror:: DESTINATION "${package_dir}")
 endif()
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/attmirrorConfig.cmake.in"

@@ -57,6 +57,7 @@ message(STATUS "the consumer of corpus says: ${output}")
 if(DEEP)
   run("running the consumer of deep" "${WORK_DIR}/build/consumer_deep")
   message(STATUS "the consumer of deep says: ${output}")
+  run("running the consumer of the trainer" "${WORK_DIR}/build/consumer_trainer")
 endif()
 
 # A component that there is not must not be found.
