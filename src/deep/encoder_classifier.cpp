@@ -1,3 +1,4 @@
+#include "deep/attention_parts.hpp"
 #include "deep/initial_weights.hpp"
 #include "deep/option_checks.hpp"
 #include <attmirror/base/error.hpp>
@@ -148,20 +149,15 @@ EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::optiona
 }
 
 std::vector<::at::Tensor> EncoderClassifier::attention_maps(const Batch& one) {
-  if (one.sequences() != 1)
-    throw bad_input(fmt::format("a batch of {} samples has no one attention map", one.sequences()));
+  const Batch batch = shown_batch(one);
   const ::at::NoGradGuard no_gradients;
-  Batch batch = one;
-  batch.dropout_keys = ::at::Tensor();
   const std::int64_t heads = options_.heads, head_width = options_.width / heads;
   std::vector<::at::Tensor> maps;
   ::at::Tensor x = embedded(batch);
   for (std::int64_t b = 0; b < options_.blocks; ++b) {
     const Block& block = blocks_[static_cast<std::size_t>(b)];
-    const auto parts =
-        linear(x, block.query_key_value).to(::at::kFloat).view({x.size(0), 3, heads, head_width}).unbind(1);
-    const ::at::Tensor scores = ::at::matmul(parts[0].transpose(0, 1), parts[1].permute({1, 2, 0}));
-    maps.push_back(::at::softmax(scores / std::sqrt(static_cast<double>(head_width)), -1));
+    const auto parts = linear(x, block.query_key_value).view({x.size(0), 3, heads, head_width}).unbind(1);
+    maps.push_back(attention_probabilities(parts[0], parts[1]));
     x = block_output(block, b, x, batch);
   }
   return maps;
@@ -169,12 +165,8 @@ std::vector<::at::Tensor> EncoderClassifier::attention_maps(const Batch& one) {
 
 std::vector<Projection> EncoderClassifier::projections() const {
   std::vector<Projection> result;
-  for (std::int64_t b = 0; b < options_.blocks; ++b) {
-    const auto parts = blocks_[static_cast<std::size_t>(b)].query_key_value.detach().chunk(3, 0);
-    result.push_back({b, 'K', parts[1]});
-    result.push_back({b, 'Q', parts[0]});
-    result.push_back({b, 'V', parts[2]});
-  }
+  for (std::int64_t b = 0; b < options_.blocks; ++b)
+    add_projections(result, b, blocks_[static_cast<std::size_t>(b)].query_key_value);
   return result;
 }
 

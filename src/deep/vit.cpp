@@ -1,3 +1,4 @@
+#include "deep/attention_parts.hpp"
 #include "deep/initial_weights.hpp"
 #include "deep/option_checks.hpp"
 #include <attmirror/base/error.hpp>
@@ -189,19 +190,14 @@ std::vector<::at::Tensor> VisionTransformer::projected(const ::at::Tensor& x,
 
 std::vector<::at::Tensor> VisionTransformer::attention_maps(const Batch& one) {
   check(one);
-  if (one.samples() != 1)
-    throw bad_input(fmt::format("a batch of {} samples has no one attention map", one.samples()));
+  const Batch batch = shown_batch(one);
   const ::at::NoGradGuard no_gradients;
-  Batch batch = one;
-  batch.dropout_keys = ::at::Tensor();
-  const double scale = 1 / std::sqrt(static_cast<double>(options_.head_width));
   std::vector<::at::Tensor> maps;
   ::at::Tensor x = embedded(batch);
   for (std::int64_t b = 0; b < options_.blocks; ++b) {
     const Block& block = blocks_[static_cast<std::size_t>(b)];
     const auto parts = projected(norm(x, block.attention_norm), block.query_key_value);
-    const ::at::Tensor query = parts[0].to(::at::kFloat), key = parts[1].to(::at::kFloat);
-    maps.push_back(::at::softmax(::at::matmul(query.transpose(0, 1), key.permute({1, 2, 0})) * scale, -1));
+    maps.push_back(attention_probabilities(parts[0], parts[1]));
     x = block_output(block, b, x, batch);
   }
   return maps;
@@ -209,12 +205,8 @@ std::vector<::at::Tensor> VisionTransformer::attention_maps(const Batch& one) {
 
 std::vector<Projection> VisionTransformer::projections() const {
   std::vector<Projection> result;
-  for (std::int64_t b = 0; b < options_.blocks; ++b) {
-    const auto parts = blocks_[static_cast<std::size_t>(b)].query_key_value.detach().chunk(3, 0);
-    result.push_back({b, 'K', parts[1]});
-    result.push_back({b, 'Q', parts[0]});
-    result.push_back({b, 'V', parts[2]});
-  }
+  for (std::int64_t b = 0; b < options_.blocks; ++b)
+    add_projections(result, b, blocks_[static_cast<std::size_t>(b)].query_key_value);
   return result;
 }
 

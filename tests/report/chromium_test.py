@@ -15,47 +15,20 @@ import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-SKIPPED = 77
-
-
-def skip(why):
-    print(f"SKIPPED: {why}")
-    sys.exit(SKIPPED)
-
-
-try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.actions.action_builder import ActionBuilder
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-except ImportError:
-    skip("no Selenium for this Python (Debian: python3-selenium)")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-if not CHROMIUM or not DRIVER:
-    skip("no Chromium or no driver for it (Debian: chromium, chromium-driver)")
+sys.dont_write_bytecode = True  # leave the source tree as it is
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from chromium import PageTest, skip, start_browser
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 FIGURES = ["rates", "points", "plane", "heat", "odd"]
 PROGRAM = sys.argv.pop(1)
 ATTMIRROR = sys.argv.pop(1) if len(sys.argv) > 1 else None
 
 
-def start_browser(profile):
-    options = Options()
-    options.binary_location = CHROMIUM
-    for argument in ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
-                     "--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}",
-                     "--window-size=1280,900"]:
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(service=Service(DRIVER), options=options)
-
-
-class Browser(unittest.TestCase):
+class Browser(PageTest):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="attmirror-page-"))
@@ -66,35 +39,12 @@ class Browser(unittest.TestCase):
         (cls.folder / "downloads").mkdir()
         cls.browser = start_browser(cls.folder / "profile")
         cls.addClassCleanup(cls.browser.quit)
-        cls.browser.get("about:blank")
-        for kind in ["browser", "performance"]:
-            cls.browser.get_log(kind)  # what Chromium did before there was a page
 
     def setUp(self):
-        self.cdp("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        super().setUp()
         self.media()
-        self.cdp("Emulation.setScriptExecutionDisabled", value=False)
-
-    def tearDown(self):
-        """No test may make the page complain or ask a network for anything."""
-        complaints = [entry["message"] for entry in self.browser.get_log("browser")
-                      if entry["level"] in ("SEVERE", "WARNING")]
-        self.assertEqual(complaints, [])
-        for entry in self.browser.get_log("performance"):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] != "Network.requestWillBeSent":
-                continue
-            url = message["params"]["request"]["url"]
-            allowed = url.startswith((f"file://{self.folder}/", "data:", "blob:file://", "blob:null"))
-            self.assertTrue(allowed or url == "about:blank", f"asked for {url}")
 
     # ---- helpers
-
-    def cdp(self, command, **parameters):
-        return self.browser.execute_cdp_cmd(command, parameters)
-
-    def js(self, script, *arguments):
-        return self.browser.execute_script(script, *arguments)
 
     def media(self, scheme="light", medium=""):
         self.cdp("Emulation.setEmulatedMedia", media=medium,

@@ -15,34 +15,18 @@ import tempfile
 import time
 import unittest
 
-SKIPPED = 77
-
-
-def skip(why):
-    print(f"SKIPPED: {why}")
-    sys.exit(SKIPPED)
-
-
-try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import Select
-except ImportError:
-    skip("no Selenium for this Python (Debian: python3-selenium)")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-if not CHROMIUM or not DRIVER:
-    skip("no Chromium or no driver for it (Debian: chromium, chromium-driver)")
+sys.dont_write_bytecode = True  # leave the source tree as it is
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from chromium import PageTest, start_browser
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 MODELS, ATTMIRROR = sys.argv.pop(1), sys.argv.pop(1)
 
 
-class Maps(unittest.TestCase):
+class Maps(PageTest):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="attmirror-maps-"))
@@ -53,41 +37,14 @@ class Maps(unittest.TestCase):
                         "-o", "maps.html"], check=True, cwd=cls.folder)
         html = (cls.folder / "maps.html").read_text("utf-8")
         cls.data = json.loads(re.search(r'class="maps-data">(.*?)</script>', html, re.S).group(1))
-        options = Options()
-        options.binary_location = CHROMIUM
-        for argument in ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
-                         "--disable-background-networking", "--disable-component-update",
-                         f"--user-data-dir={cls.folder / 'profile'}", "--window-size=1280,900"]:
-            options.add_argument(argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.browser = webdriver.Chrome(service=Service(DRIVER), options=options)
+        cls.browser = start_browser(cls.folder / "profile")
         cls.addClassCleanup(cls.browser.quit)
-        cls.browser.get("about:blank")
-        for kind in ["browser", "performance"]:
-            cls.browser.get_log(kind)
 
     def setUp(self):
-        self.cdp("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
-        self.cdp("Emulation.setScriptExecutionDisabled", value=False)
+        super().setUp()
         self.browser.get(f"file://{self.folder}/maps.html")
 
-    def tearDown(self):
-        complaints = [entry["message"] for entry in self.browser.get_log("browser")
-                      if entry["level"] in ("SEVERE", "WARNING")]
-        self.assertEqual(complaints, [])
-        for entry in self.browser.get_log("performance"):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                url = message["params"]["request"]["url"]
-                self.assertTrue(url.startswith((f"file://{self.folder}/", "data:")) or url == "about:blank", url)
-
     # ---- helpers
-
-    def cdp(self, command, **parameters):
-        return self.browser.execute_cdp_cmd(command, parameters)
-
-    def js(self, script, *arguments):
-        return self.browser.execute_script(script, *arguments)
 
     def row(self, text, model, query=0, block=None, head=None):
         """The attention of a token, from the data in the page, computed here."""
