@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,7 +71,9 @@ struct TrialResult {
   std::int64_t trial = 0;
   TrialStatus status = TrialStatus::running;
   std::int64_t epochs = 0, steps = 0;
-  double train_loss = 0, train_accuracy = 0;  // of the last epoch
+  double train_loss = std::numeric_limits<double>::quiet_NaN(),
+         train_accuracy =
+             std::numeric_limits<double>::quiet_NaN();  // of the last epoch; NaN before the first has ended
   std::optional<double> test_loss, test_accuracy, best_test_accuracy;
   std::int64_t best_epoch = 0;
   double seconds = 0;

@@ -151,7 +151,7 @@ void add_model_fields(std::vector<ConfigField>& fields) {
   make.number("dropout", &M::dropout, fraction, "a number at least 0 and below 1");
   make.word("attention", &M::attention, {"automatic", "plain", "packed", "fused"});
   make.word("last_block", &M::last_block, {"first_token", "all_tokens"});
-  make.number("embedding_deviation", &M::embedding_deviation, positive, "a number greater than 0"),
+  make.number("embedding_deviation", &M::embedding_deviation, positive, "a finite number greater than 0"),
       make.only_for({"encoder"});
   make.count("image", &M::image, 1, 4096), make.only_for({"vit"});
   make.count("patch", &M::patch, 1, 4096), make.only_for({"vit"});
@@ -164,7 +164,7 @@ void add_optimizer_fields(std::vector<ConfigField>& fields) {
   const std::vector<std::string_view> with_momentum{"md", "gd", "muon", "sign"},
       adaptive{"adam", "adamw", "muon"};
   make.word("name", &O::name, {"md", "gd", "adam", "adamw", "muon", "sign"});
-  make.number("lr", &O::lr, positive, "a number greater than 0");
+  make.number("lr", &O::lr, positive, "a finite number greater than 0");
   make.number("p", &O::p, {1, no_limit, true, true}, "a number greater than 1"), make.only_for({"md"});
   make.number("momentum", &O::momentum, fraction, "a number at least 0 and below 1");
   make.only_for(with_momentum);
@@ -181,8 +181,8 @@ void add_optimizer_fields(std::vector<ConfigField>& fields) {
              return true;
            });
   make.only_for(adaptive);
-  make.number("eps", &O::eps, positive, "a number greater than 0"), make.only_for(adaptive);
-  make.number("other_lr", &O::other_lr, positive, "a number greater than 0"), make.only_for({"muon"});
+  make.number("eps", &O::eps, positive, "a finite number greater than 0"), make.only_for(adaptive);
+  make.number("other_lr", &O::other_lr, positive, "a finite number greater than 0"), make.only_for({"muon"});
   make.word("schedule", &O::schedule, {"constant", "linear", "cosine"});
   make.number("warmup", &O::warmup, not_negative, "a number of epochs, 0 or more");
 }
@@ -198,7 +198,7 @@ void add_loop_fields(std::vector<ConfigField>& fields) {
   make.seed("order_seed", &L::order_seed);
   make.seed("dropout_seed", &L::dropout_seed);
   make.count("trials", &L::trials, 1, 100'000);
-  make.number("stop_train_accuracy", &L::stop_train_accuracy, positive, "a number greater than 0");
+  make.number("stop_train_accuracy", &L::stop_train_accuracy, positive, "a finite number greater than 0");
   make.count("evaluate_every", &L::evaluate_every, 1, 1'000'000);
   make.number("divergence", &L::divergence, {1, no_limit, true, true}, "a number greater than 1");
   make.number("checkpoint_seconds", &L::checkpoint_seconds, not_negative, "a number, 0 or more"),

@@ -101,6 +101,11 @@ Machine chosen_machine(const LoopConfig& config, std::int64_t local_rank) {
 
 std::shared_ptr<Network> make_network(const TrainConfig& config, const TrainData& data, std::uint64_t seed,
                                       const Machine& machine) {
+  const AttentionKind attention = attention_kind(config.model.attention);
+  if (attention == AttentionKind::packed && machine.device.is_cuda())
+    throw bad_input("model.attention is \"packed\": it is for CPUs, and this training runs on a GPU");
+  if (attention == AttentionKind::fused && machine.compute != ::at::kBFloat16)
+    throw bad_input("model.attention is \"fused\": it is for GPUs in bf16, and this training runs otherwise");
   std::shared_ptr<Network> network = config.model.kind == "encoder"
                                          ? configured_encoder(config, data, seed, machine.compute)
                                          : configured_vit(config, data, seed, machine.compute);

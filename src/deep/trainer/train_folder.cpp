@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // In the order in which they are removed: config.json says what the folder is until the end.
+constexpr const char* event_file = "events.out.tfevents.0.attmirror";
 constexpr std::array run_files{"results.json", "checkpoint.safetensors", "metrics.jsonl", "config.json"};
 
 bool path_is_there(const fs::path& path) {
@@ -31,8 +32,41 @@ bool path_is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
+// Whether `name` is PREFIX, digits, SUFFIX: the names that we give, and no others that users may have thought of.
+bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix) {
+  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
+    return false;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 bool is_final_weights(const std::string& name) {
-  return name.starts_with("final") && name.ends_with(".safetensors");
+  return name == "final.safetensors" || is_numbered(name, "final-", ".safetensors");
+}
+
+// Our files in a folder: weights of its trials, and their curves.
+std::vector<fs::path> final_weights(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (is_final_weights(entry.path().filename().string())) files.push_back(entry.path());
+  return files;
+}
+std::vector<fs::path> trial_events(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder / "events", ignored))
+    if (is_numbered(entry.path().filename().string(), "trial-", "") &&
+        path_is_there(entry.path() / event_file))
+      files.push_back(entry.path() / event_file);
+  return files;
+}
+
+std::int64_t bytes_of(const fs::path& path) {
+  std::error_code error;
+  const auto bytes = fs::file_size(path, error);
+  return error ? 0 : static_cast<std::int64_t>(bytes);
 }
 
 void remove_path(const fs::path& path) {
@@ -130,11 +164,12 @@ TrainFolder::~TrainFolder() {
 }
 
 bool TrainFolder::holds_run() const {
-  return std::ranges::any_of(run_files, [&](const char* name) { return path_is_there(path_ / name); });
+  return std::ranges::any_of(run_files, [&](const char* name) { return path_is_there(path_ / name); }) ||
+         !final_weights(path_).empty() || !trial_events(path_).empty();
 }
 
 fs::path TrainFolder::events_path(std::int64_t trial) const {
-  return path_ / "events" / fmt::format("trial-{}", trial) / "events.out.tfevents.0.attmirror";
+  return path_ / "events" / fmt::format("trial-{}", trial) / event_file;
 }
 
 fs::path TrainFolder::final_path(std::int64_t trial, std::int64_t trials) const {
@@ -151,15 +186,28 @@ void TrainFolder::remove_run() {
   }
   for (const char* name : run_files)
     if (std::string_view(name) != "config.json") remove_path(path_ / name);
-  std::vector<fs::path> weights;
-  for (const auto& entry : fs::directory_iterator(path_))
-    if (is_final_weights(entry.path().filename().string())) weights.push_back(entry.path());
-  for (const fs::path& file : weights) remove_path(file);
-  remove_path(path_ / "events");
+  for (const fs::path& file : final_weights(path_)) remove_path(file);
+  remove_events(0);
   remove_path(config_path());
 }
 
+// The curves of trials from this one on, and the folders that are empty without them.
+void TrainFolder::remove_events(std::int64_t first_trial) {
+  for (const fs::path& file : trial_events(path_)) {
+    const std::string name = file.parent_path().filename().string();
+    if (std::strtoll(name.c_str() + std::string_view("trial-").size(), nullptr, 10) < first_trial) continue;
+    remove_path(file);
+    std::error_code ignored;
+    fs::remove(file.parent_path(), ignored);
+    fs::remove(path_ / "events", ignored);
+  }
+}
+
 void TrainFolder::begin(const std::string& config, const std::optional<TrainCheckpoint>& checkpoint) {
+  const fs::path metrics = path_ / "metrics.jsonl";
+  if (checkpoint && bytes_of(metrics) < checkpoint->metrics_bytes)  // before anything is changed
+    throw bad_input(fmt::format("{} has {} bytes: the checkpoint knows of {}", metrics.string(),
+                                bytes_of(metrics), checkpoint->metrics_bytes));
   if (!checkpoint) remove_run();
   std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(path_)) {
@@ -169,15 +217,12 @@ void TrainFolder::begin(const std::string& config, const std::optional<TrainChec
   for (const fs::path& file : leftovers) remove_path(file);
   if (checkpoint) remove_path(path_ / "results.json");
   write_file_atomically(config_path(), config);
-  metrics_.emplace(path_ / "metrics.jsonl", checkpoint ? checkpoint->metrics_bytes : 0);
+  metrics_.emplace(metrics, checkpoint ? checkpoint->metrics_bytes : 0);
   if (!checkpoint) return;
-  // Event files of trials that the checkpoint does not know.
   const std::int64_t trial = checkpoint->current.trial;
-  if (path_is_there(path_ / "events"))
-    for (const auto& entry : fs::directory_iterator(path_ / "events"))
-      if (const std::string name = entry.path().filename().string(); name.starts_with("trial-"))
-        if (std::strtoll(name.c_str() + 6, nullptr, 10) > trial) remove_path(entry.path());
-  if (checkpoint->events_bytes == 0) return;
+  remove_events(trial + 1);  // of trials that the checkpoint does not know
+  // Curves for TensorBoard that somebody has removed begin anew: all they say is in metrics.jsonl, too.
+  if (checkpoint->events_bytes == 0 || bytes_of(events_path(trial)) < checkpoint->events_bytes) return;
   events_.emplace(events_path(trial), checkpoint->events_bytes);
   events_trial_ = trial;
 }
@@ -223,7 +268,13 @@ std::optional<TrainCheckpoint> resumable_checkpoint(const fs::path& folder, cons
     if (difference)
       throw bad_input(fmt::format("cannot resume the run in {}: {}", folder.string(), *difference));
   }
-  if (!path_is_there(path)) return std::nullopt;
+  if (!path_is_there(path)) {
+    // A run that was killed before its first checkpoint has neither of these.
+    if (path_is_there(folder / "results.json") || !final_weights(folder).empty())
+      throw bad_input(fmt::format("{} is missing, and without it the run cannot go on: --force starts anew",
+                                  path.string()));
+    return std::nullopt;
+  }
   TrainCheckpoint checkpoint = load_train_checkpoint(path);
   if (const auto difference = first_difference(checkpoint.config, config, path.string()))
     throw bad_input(fmt::format("{} is another run's checkpoint: {}", path.string(), *difference));

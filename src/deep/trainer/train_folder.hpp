@@ -61,6 +61,7 @@ class TrainFolder {
  private:
   std::filesystem::path events_path(std::int64_t trial) const;
   void remove_run();
+  void remove_events(std::int64_t first_trial);
 
   std::filesystem::path path_;
   std::vector<std::filesystem::path> made_;

@@ -26,7 +26,8 @@ namespace attmirror::torch {
 namespace {
 
 constexpr std::size_t batches_ahead = 4;
-constexpr double seconds_between_looks = 5;  // at the loss on a GPU, within an epoch
+constexpr std::int64_t steps_between_looks = 32;  // the same, where several processes must agree
+constexpr double seconds_between_looks = 5;       // at the loss on a GPU, within an epoch
 
 // Loss and hits, summed where they are computed.
 class DeviceSums {
@@ -128,7 +129,10 @@ TrainResult Training::run() {
       if (options_.on_note && processes_->writes())
         options_.on_note(fmt::format("the run in {} has ended already", options_.folder.string()));
       network_ = make_network(config_, data_, config_.train.init_seed, machine_);
-      return result(TrainStatus::completed);
+      const TrainResult ended = result(TrainStatus::completed);
+      if (writes())
+        folder_->finish(to_json(ended, options_.folder));  // it may have been killed before it could
+      return ended;
     }
   }
   trial_.trial = static_cast<std::int64_t>(finished_.size());
@@ -250,7 +254,6 @@ Pause Training::run_epoch() {
     sums_.loss = sums.loss();
     sums_.correct = sums.correct();
     sums_.seconds = seconds_before + seconds_since(begun);
-    diverged_ = diverged_ || !std::isfinite(sums_.loss);
   };
   while (step_ < steps && !diverged_) {
     const PlannedBatch planned = ahead.next();
@@ -259,11 +262,14 @@ Pause Training::run_epoch() {
     sums_.samples += planned.all_samples;
     sums_.tokens += planned.all_tokens;
     ++step_;
-    // A CPU's loss is at hand; a GPU is asked for it now and then only.
+    // A CPU's loss is at hand; a GPU is asked for it now and then only. Several processes must leave the epoch together, so
+    // they look at the same steps and not at their clocks.
     if (machine_.device.is_cpu() ? !std::isfinite(loss.item<double>())
-                                 : seconds_since(looked_) > seconds_between_looks) {
+        : processes_->alone()    ? seconds_since(looked_) > seconds_between_looks
+                                 : step_ % steps_between_looks == 0) {
       looked_ = Clock::now();
       read_sums();
+      diverged_ = !std::isfinite(sums_.loss);
     }
     if (options_.on_progress && place.rank == 0)
       options_.on_progress({trial_.trial, config_.train.trials, epoch_, config_.train.epochs, step_, steps});
@@ -272,11 +278,15 @@ Pause Training::run_epoch() {
     const bool save_now = writes() && seconds_since(saved_) >= config_.train.checkpoint_seconds;
     if (pause == Pause::none && !save_now) continue;
     read_sums();
-    if (diverged_) break;
+    if (!std::isfinite(sums_.loss)) {   // not worth keeping
+      diverged_ = processes_->alone();  // several find out together at their next look
+      continue;
+    }
     if (pause != Pause::none) return pause;
     save();
   }
   read_sums();
+  diverged_ = diverged_ || !std::isfinite(sums_.loss);
   return Pause::none;
 }
 
@@ -316,7 +326,7 @@ Pause Training::run_epoch() {
     loss = all[at];
     hits = all[at + 1].to(::at::kLong);
     // A GPU is not waited for at every step; all processes look at the same ones.
-    if (machine_.device.is_cpu() || step_ % 32 == 0) {
+    if (machine_.device.is_cpu() || step_ % steps_between_looks == 0) {
       stop_wished_ = all[at + 2].item<float>() > 0;
       time_wished_ = all[at + 3].item<float>() > 0;
     }

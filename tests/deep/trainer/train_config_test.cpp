@@ -88,7 +88,7 @@ TEST(TrainConfig, WrongValuesAreNamedWithWhatIsExpected) {
   EXPECT_EQ(refusal("[optimizer]\np = 1\n"),
             "a.toml: line 2: optimizer.p is 1: expected a number greater than 1");
   EXPECT_EQ(refusal("[optimizer]\nlr = \"fast\"\n"),
-            "a.toml: line 2: optimizer.lr is \"fast\": expected a number greater than 0");
+            "a.toml: line 2: optimizer.lr is \"fast\": expected a finite number greater than 0");
   EXPECT_EQ(refusal("[optimizer]\n\nname = \"sgd\"\n"),
             "a.toml: line 3: optimizer.name is \"sgd\": expected \"md\", \"gd\", \"adam\", \"adamw\", "
             "\"muon\" or \"sign\"");
@@ -99,7 +99,8 @@ TEST(TrainConfig, WrongValuesAreNamedWithWhatIsExpected) {
   EXPECT_EQ(refusal("[train]\nseed = -1\n"),
             "a.toml: line 2: train.seed is -1: expected a whole number from 0 to 2^63 - 1");
   for (const char* lr : {"nan", "inf", "-1.0", "0.0"})
-    EXPECT_NE(refusal(std::string("[optimizer]\nlr = ") + lr + "\n").find("expected a number greater than 0"),
+    EXPECT_NE(refusal(std::string("[optimizer]\nlr = ") + lr + "\n")
+                  .find("expected a finite number greater than 0"),
               std::string::npos);
   EXPECT_NE(refusal("[model]\ndropout = 1.0\n").find("expected a number at least 0 and below 1"),
             std::string::npos);

@@ -309,6 +309,73 @@ TEST(Trainer, ForceReplacesARunAndNothingElse) {
   expect_bad_input({"config.json", "is no configuration"}, [&] { train(config, data(), options); });
 }
 
+// Files that are none of a run's, and runs that cannot be gone on with, are left alone.
+TEST(Trainer, LeavesAloneWhatIsNotItsOwn) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const auto run = folder / "run";
+  fs::create_directories(run / "events");
+  const std::vector<fs::path> strangers{run / "final-thesis.safetensors", run / "events" / "notes.txt"};
+  for (const fs::path& file : strangers) write_file_atomically(file, std::string_view("mine"));
+  TrainConfig config = toy_config();
+  config.train.epochs = 1;
+  TrainOptions options;
+  options.folder = run;
+  train(config, data(), options);
+  options.existing = ExistingRun::replace;
+  train(config, data(), options);
+  for (const fs::path& file : strangers) EXPECT_TRUE(fs::exists(file)) << file;
+
+  // What cannot be computed is refused before the old run is touched.
+  const auto weights = read_file(run / "final.safetensors");
+  TrainConfig impossible = config;
+  impossible.model.attention = "fused";
+  impossible.train.device = "cpu";
+  expect_bad_input({"model.attention is \"fused\""}, [&] { train(impossible, data(), options); });
+  EXPECT_EQ(read_file(run / "final.safetensors"), weights);
+
+  // An ended run says so again, with results.json where it was lost; without its checkpoint it is not begun anew.
+  options.existing = ExistingRun::resume;
+  fs::remove(run / "results.json");
+  train(config, data(), options);
+  EXPECT_TRUE(fs::exists(run / "results.json"));
+  fs::remove(run / "checkpoint.safetensors");
+  expect_bad_input({"checkpoint.safetensors is missing", "--force"}, [&] { train(config, data(), options); });
+  EXPECT_EQ(read_file(run / "final.safetensors"), weights);
+}
+
+// Curves for TensorBoard can be lost without harm: the training goes on, and has the same end.
+TEST(Trainer, GoesOnWithoutItsEventFile) {
+  const TemporaryFolder folder;
+  TrainConfig config = toy_config();
+  config.train.epochs = 3;
+  TrainOptions options;
+  options.folder = folder / "whole";
+  train(config, data(), options);
+  options.folder = folder / "run";
+  int epochs = 0;
+  options.on_epoch = [&](const EpochRow&) { ++epochs; };
+  options.stop = [&] { return epochs == 1; };
+  const TrainResult stopped = train(config, data(), options);
+  ASSERT_EQ(stopped.status, TrainStatus::stopped);
+  std::filesystem::remove_all(folder / "run" / "events");
+  options.stop = {};
+  options.existing = ExistingRun::resume;
+  EXPECT_EQ(train(config, data(), options).status, TrainStatus::completed);
+  EXPECT_EQ(read_file(folder / "run" / "final.safetensors"),
+            read_file(folder / "whole" / "final.safetensors"));
+}
+
+// Before an epoch has ended there is nothing to say of its loss.
+TEST(Trainer, NothingMeasuredIsNoNumber) {
+  TrainConfig config = toy_config();
+  TrainOptions options;
+  options.stop = [] { return true; };
+  const TrainResult stopped = train(config, data(), options);
+  ASSERT_EQ(stopped.trials.size(), 1u);
+  EXPECT_TRUE(std::isnan(stopped.trials[0].train_loss));
+}
+
 TEST(Trainer, DataMustFitTheConfiguration) {
   TrainConfig config = toy_config();
   config.data.length = 8;
