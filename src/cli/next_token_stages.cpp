@@ -1,5 +1,6 @@
 #include "cli/next_token_stages.hpp"
 
+#include "base/folders.hpp"
 #include "cli/console.hpp"
 #include "cli/training.hpp"
 #include "descent/run_text.hpp"
@@ -26,11 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t format_version = 1;
 constexpr std::array all_stages{Stage::collocation, Stage::attention, Stage::joint};
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
-}
 
 Array array_of(const Matrix& matrix) {
   return {{matrix.rows(), matrix.cols()}, std::span(matrix.data(), static_cast<std::size_t>(matrix.size()))};

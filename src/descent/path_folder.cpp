@@ -1,3 +1,4 @@
+#include "base/folders.hpp"
 #include "base/json.hpp"
 #include "descent/block_arrays.hpp"
 #include "descent/path_json.hpp"
@@ -24,11 +25,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view format = "attmirror path";
 constexpr std::int64_t format_version = 1;
 constexpr std::array file_names{"config.json", "metrics.jsonl", "path.npz"};
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
-}
 
 Json config_json(const Attention& model, const RegularizationPath& path, const PathSources& sources) {
   const PathOptions& options = path.options;

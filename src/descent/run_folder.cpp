@@ -1,3 +1,4 @@
+#include "base/folders.hpp"
 #include "base/json.hpp"
 #include "descent/block_arrays.hpp"
 #include <attmirror/base/atomic_file.hpp>
@@ -10,12 +11,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 namespace attmirror {
@@ -69,11 +67,6 @@ void remove_leftovers(const fs::path& folder) {
             file_names, [&](const char* file) { return name.starts_with(fmt::format(".{}.tmp-", file)); }))
       remove_file(entry.path());
   }
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
 }
 
 RunConfig read_config(const fs::path& path) { return parse_run_config(read_text_file(path), path.string()); }
@@ -182,36 +175,17 @@ void read_key_weights(SavedRun& run) {
   run.key_weights = std::move(key_weights.W);
 }
 
-int lock_folder(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return -1;
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(fd);
-    throw environment_error(fmt::format("{} is in use: another process trains in it", path.string()));
-  }
-  return fd;  // a file system without locks is used without
-}
-
 }  // namespace
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
-  std::error_code error;
-  for (fs::path folder = fs::absolute(path_, error).lexically_normal();
-       !folder.empty() && folder != folder.root_path() && !is_there(folder); folder = folder.parent_path())
-    made_.push_back(folder);
-  fs::create_directories(path_, error);
-  if (!error && !fs::is_directory(path_)) error = std::make_error_code(std::errc::not_a_directory);
-  if (error)
-    throw environment_error(fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
+  made_ = make_folders(path_);
   check_writable(path_ / "config.json");
   lock_ = lock_folder(path_);
 }
 
 RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
-  // A run that was refused leaves nothing behind; folders that hold something stay.
-  std::error_code ignored;
-  for (const fs::path& folder : made_) fs::remove(folder, ignored);
+  remove_empty(made_);
 }
 
 bool RunFolder::holds_run() const {

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   line.name = "attmirror deep";
   line.description = "Trains transformers by mirror descent and shows what their attention selects.";
   line.example =
+      "  attmirror deep train examples/deep/sst2.toml -o l1.1/ --set data.train=train.tsv ...\n"
       "  attmirror deep attention-map l1.1/ gd/ --text \"The movie was fantastic\" \\\n"
       "      --vocabulary vocab.txt -o maps.html\n"
       "  attmirror deep score l1.1/ gd/ --sentences p1_sentences.tsv --vocabulary vocab.txt\n"

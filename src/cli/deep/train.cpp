@@ -104,7 +104,8 @@ bool has_reference_blas() {
 int run_deep_train(const DeepTrainOptions& options, bool threads_given) {
   if (options.resume && options.force)
     throw bad_input("--resume and --force are both given: one goes on with a run, the other replaces it");
-  const SignalGuard guard;  // from here on: reading texts takes seconds, and ends in a checkpoint like the rest
+  const SignalGuard
+      guard;  // from here on: reading texts takes seconds, and ends in a checkpoint like the rest
   TrainConfig config = load_train_config(options.config, options.set);
   if (threads_given) config.train.threads = options.common.threads;
   const bool quiet = options.common.quiet;

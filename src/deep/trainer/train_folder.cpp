@@ -1,5 +1,6 @@
 #include "deep/trainer/train_folder.hpp"
 
+#include "base/folders.hpp"
 #include "deep/trainer/event_file.hpp"
 #include "deep/trainer/train_json.hpp"
 #include <attmirror/base/atomic_file.hpp>
@@ -14,7 +15,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 namespace attmirror::torch {
@@ -26,11 +26,6 @@ namespace fs = std::filesystem;
 // In the order in which they are removed: config.json says what the folder is until the end.
 constexpr const char* event_file = "events.out.tfevents.0.attmirror";
 constexpr std::array run_files{"results.json", "checkpoint.safetensors", "metrics.jsonl", "config.json"};
-
-bool path_is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
-}
 
 // Whether `name` is PREFIX, digits, SUFFIX: the names that we give, and no others that users may have thought of.
 bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix) {
@@ -57,8 +52,7 @@ std::vector<fs::path> trial_events(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder / "events", ignored))
-    if (is_numbered(entry.path().filename().string(), "trial-", "") &&
-        path_is_there(entry.path() / event_file))
+    if (is_numbered(entry.path().filename().string(), "trial-", "") && is_there(entry.path() / event_file))
       files.push_back(entry.path() / event_file);
   return files;
 }
@@ -73,16 +67,6 @@ void remove_path(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
   if (error) throw environment_error(fmt::format("cannot remove {}: {}", path.string(), error.message()));
-}
-
-int lock_run(const fs::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return -1;
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(file);
-    throw environment_error(fmt::format("{} is in use: another process trains in it", path.string()));
-  }
-  return file;  // a file system without locks is used without
 }
 
 double wall_time() {
@@ -144,27 +128,18 @@ void AppendedFile::sync() {
 }
 
 TrainFolder::TrainFolder(fs::path path) : path_(std::move(path)) {
-  std::error_code error;
-  for (fs::path folder = fs::absolute(path_, error).lexically_normal();
-       !folder.empty() && folder != folder.root_path() && !path_is_there(folder);
-       folder = folder.parent_path())
-    made_.push_back(folder);
-  fs::create_directories(path_, error);
-  if (!error && !fs::is_directory(path_)) error = std::make_error_code(std::errc::not_a_directory);
-  if (error)
-    throw environment_error(fmt::format("cannot make the folder {}: {}", path_.string(), error.message()));
+  made_ = make_folders(path_);
   check_writable(config_path());
-  lock_ = lock_run(path_);
+  lock_ = lock_folder(path_);
 }
 
 TrainFolder::~TrainFolder() {
   if (lock_ >= 0) ::close(lock_);
-  std::error_code ignored;
-  for (const fs::path& folder : made_) fs::remove(folder, ignored);  // those that are empty still
+  remove_empty(made_);
 }
 
 bool TrainFolder::holds_run() const {
-  return std::ranges::any_of(run_files, [&](const char* name) { return path_is_there(path_ / name); }) ||
+  return std::ranges::any_of(run_files, [&](const char* name) { return is_there(path_ / name); }) ||
          !final_weights(path_).empty() || !trial_events(path_).empty();
 }
 
@@ -177,7 +152,7 @@ fs::path TrainFolder::final_path(std::int64_t trial, std::int64_t trials) const 
 }
 
 void TrainFolder::remove_run() {
-  if (path_is_there(config_path())) {  // a stranger's config.json is not ours to remove
+  if (is_there(config_path())) {  // a stranger's config.json is not ours to remove
     const Json json = Json::parse(read_text_file(config_path()), nullptr, false);
     if (!json.is_object() || json.value("format", Json()) != "attmirror deep training")
       throw bad_input(
@@ -263,14 +238,14 @@ std::optional<TrainCheckpoint> resumable_checkpoint(const fs::path& folder, cons
                                                     std::uint64_t train_fingerprint,
                                                     std::uint64_t test_fingerprint) {
   const fs::path config_path = folder / "config.json", path = folder / "checkpoint.safetensors";
-  if (path_is_there(config_path)) {
+  if (is_there(config_path)) {
     const auto difference = first_difference(read_text_file(config_path), config, config_path.string());
     if (difference)
       throw bad_input(fmt::format("cannot resume the run in {}: {}", folder.string(), *difference));
   }
-  if (!path_is_there(path)) {
+  if (!is_there(path)) {
     // A run that was killed before its first checkpoint has neither of these.
-    if (path_is_there(folder / "results.json") || !final_weights(folder).empty())
+    if (is_there(folder / "results.json") || !final_weights(folder).empty())
       throw bad_input(fmt::format("{} is missing, and without it the run cannot go on: --force starts anew",
                                   path.string()));
     return std::nullopt;
