@@ -40,7 +40,7 @@ struct Batch {
 
   std::int64_t samples() const { return labels.size(0); }
   std::int64_t sequences() const { return offsets.size(0) - 1; }
-  std::int64_t rows() const { return offsets.defined() && offsets.size(0) > 0 ? row_count : 0; }
+  std::int64_t rows() const { return row_count; }
   std::int64_t row_count = 0;  // offsets[samples], known without asking a GPU
 
   Batch to(::at::Device device) const;  // from page-locked memory without waiting, where the device is a GPU
