@@ -1,6 +1,8 @@
-// Times the fused step on a GPU, beside a copy of as many bytes: cuda_step_bench [--parameters N] [--repeats N] [--plain yes]
+// Times the fused step on a GPU, beside a copy of as many bytes: cuda_step_bench [--parameters N] [--repeats N]
+// [--plain yes]
 //
-// Every row is the median over repeats, measured with events on the stream; "GB/s" counts what a step must read and write.
+// Every row is the median over repeats, measured with events on the stream; "GB/s" counts what a step must read
+// and write.
 #include "device/device_memory.hpp"
 #include <attmirror/mirror/cuda_step.hpp>
 
@@ -16,7 +18,7 @@
 
 namespace {
 
-using attmirror::Element;
+using attmirror::StepElement;
 using attmirror::StepOptions;
 using attmirror::StepRule;
 using attmirror::StepTensor;
@@ -95,9 +97,9 @@ std::vector<std::size_t> sizes_of(std::size_t n, int tensors) {
   return sizes;
 }
 
-double time_step(Memory& memory, Element element, std::size_t n, int tensors, StepOptions options,
+double time_step(Memory& memory, StepElement element, std::size_t n, int tensors, StepOptions options,
                  bool has_master) {
-  if (element == Element::float32) {
+  if (element == StepElement::float32) {
     fill(memory.w, 0.02f, 1);
     fill(memory.g, 1e-3f, 2);
   } else {
@@ -166,44 +168,48 @@ int main(int argc, char** argv) {
   std::printf("one tensor of %zu parameters\n", n);
   for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0, 10.0}) {
     StepOptions options{.p = p, .rate = 1e-3};
-    const double plain = time_step(memory, Element::float32, n, 1, options, false);
+    const double plain = time_step(memory, StepElement::float32, n, 1, options, false);
     row(named("float32", p, ""), plain, 12 * numbers);
     if (only_plain) continue;
     options.normalized = true;
-    const double normalized = time_step(memory, Element::float32, n, 1, options, false);
+    const double normalized = time_step(memory, StepElement::float32, n, 1, options, false);
     row(named("float32", p, ", normalised"), normalized, 16 * numbers);
     std::printf("%44s %9.3f times plain\n", "", normalized / plain);
   }
   for (const double p : {1.1, 2.0}) {
     if (only_plain) break;
     StepOptions options{.p = p, .rate = 1e-3};
-    row(named("float32", p, ", dual state"), time_step(memory, Element::float32, n, 1, options, true),
+    row(named("float32", p, ", dual state"), time_step(memory, StepElement::float32, n, 1, options, true),
         16 * numbers);
-    row(named("bfloat16", p, ", dual state"), time_step(memory, Element::bfloat16, n, 1, options, true),
+    row(named("bfloat16", p, ", dual state"), time_step(memory, StepElement::bfloat16, n, 1, options, true),
         12 * numbers);
-    row(named("bfloat16", p, ""), time_step(memory, Element::bfloat16, n, 1, options, false), 6 * numbers);
+    row(named("bfloat16", p, ""), time_step(memory, StepElement::bfloat16, n, 1, options, false),
+        6 * numbers);
     options.skip_nonfinite = true;
-    row(named("float32", p, ", skips Inf and NaN"), time_step(memory, Element::float32, n, 1, options, false),
-        16 * numbers);
+    row(named("float32", p, ", skips Inf and NaN"),
+        time_step(memory, StepElement::float32, n, 1, options, false), 16 * numbers);
     options.skip_nonfinite = false;
     options.momentum = 0.9;
-    row(named("float32", p, ", momentum"), time_step(memory, Element::float32, n, 1, options, false),
+    row(named("float32", p, ", momentum"), time_step(memory, StepElement::float32, n, 1, options, false),
         20 * numbers);
   }
   row("float32 sign",
-      time_step(memory, Element::float32, n, 1, {.rule = StepRule::sign, .rate = 1e-3}, false), 12 * numbers);
+      time_step(memory, StepElement::float32, n, 1, {.rule = StepRule::sign, .rate = 1e-3}, false),
+      12 * numbers);
   row("float32 steepest p = 1.5",
-      time_step(memory, Element::float32, n, 1, {.rule = StepRule::steepest, .p = 1.5, .rate = 1e-3}, false),
+      time_step(memory, StepElement::float32, n, 1, {.rule = StepRule::steepest, .p = 1.5, .rate = 1e-3},
+                false),
       16 * numbers);
 
   const std::size_t small = std::min<std::size_t>(n, 17'000'000);
   std::printf("%zu parameters in 40 tensors\n", small);
   for (const double p : {1.1, 1.75, 2.0, 3.0}) {
     StepOptions options{.p = p, .rate = 1e-3};
-    row(named("float32", p, ""), time_step(memory, Element::float32, small, 40, options, false),
+    row(named("float32", p, ""), time_step(memory, StepElement::float32, small, 40, options, false),
         12.0 * static_cast<double>(small));
     options.normalized = true;
-    row(named("float32", p, ", normalised"), time_step(memory, Element::float32, small, 40, options, false),
+    row(named("float32", p, ", normalised"),
+        time_step(memory, StepElement::float32, small, 40, options, false),
         16.0 * static_cast<double>(small));
   }
   return 0;

@@ -1,5 +1,5 @@
-// How fast is a fused step on the CPU? Nanoseconds per parameter and bytes per second for each p, format and option, beside
-// the loop w -= rate g in the same run: what any optimizer must read and write.
+// How fast is a fused step on the CPU? Nanoseconds per parameter and bytes per second for each p, format and option,
+// beside the loop w -= rate g in the same run: what any optimizer must read and write.
 //
 //   attmirror_bench_step [parameters] [threads]
 #include <attmirror/base/thread_pool.hpp>
@@ -49,23 +49,23 @@ struct Arrays {
   std::vector<unsigned char> weights, gradient, master, momentum;
 };
 
-void put(std::vector<unsigned char>& bytes, Element element, std::size_t i, float x) {
+void put(std::vector<unsigned char>& bytes, StepElement element, std::size_t i, float x) {
   const auto bits = [&]<class T>(T value) {
     const auto* from = reinterpret_cast<const unsigned char*>(&value);
     std::copy(from, from + sizeof value, bytes.begin() + static_cast<std::ptrdiff_t>(i * sizeof value));
   };
-  if (element == Element::float32) bits(x);
-  if (element == Element::float64) bits(static_cast<double>(x));
+  if (element == StepElement::float32) bits(x);
+  if (element == StepElement::float64) bits(static_cast<double>(x));
   const auto* words = reinterpret_cast<const std::uint16_t*>(&x);
-  if (element == Element::bfloat16) bits(words[1]);
+  if (element == StepElement::bfloat16) bits(words[1]);
   // Halves of this size have exponents from 2^-14 on: shift the exponent's origin from 127 to 15.
-  if (element == Element::float16) {
+  if (element == StepElement::float16) {
     const auto word = static_cast<std::uint32_t>(words[1]) << 16 | words[0];
     bits(static_cast<std::uint16_t>((word >> 16 & 0x8000u) | ((word & 0x7fffffffu) - (112u << 23)) >> 13));
   }
 }
 
-Arrays make_arrays(Element element, std::size_t size) {
+Arrays make_arrays(StepElement element, std::size_t size) {
   Arrays a;
   const std::size_t bytes = size_of(element), state_bytes = std::max<std::size_t>(4, bytes);
   a.weights.resize(size * bytes);
@@ -81,7 +81,7 @@ Arrays make_arrays(Element element, std::size_t size) {
 }
 
 struct Case {
-  Element element;
+  StepElement element;
   StepOptions options;
   bool with_master;
 };
@@ -111,7 +111,8 @@ int main(int argc, char** argv) {
   fmt::print("{} parameters, {} thread(s); times of w -= rate g in floats, on one thread\n", size, threads);
   show("w -= rate g", plain, size, 12, plain);
 
-  for (const Element element : {Element::float32, Element::bfloat16, Element::float16, Element::float64}) {
+  for (const StepElement element :
+       {StepElement::float32, StepElement::bfloat16, StepElement::float16, StepElement::float64}) {
     Arrays arrays = make_arrays(element, size);
     const auto run = [&](const StepOptions& options, bool with_master) {
       StepTensor tensor{arrays.weights.data(), arrays.gradient.data(), nullptr, nullptr,
@@ -137,7 +138,7 @@ int main(int argc, char** argv) {
     const double rate = 1e-6;
     for (const double p : {2.0, 3.0, 1.5, 1.1, 1.75, 2.5, 10.0}) {
       run({.p = p, .rate = rate}, false);
-      if (element != Element::float64) run({.p = p, .rate = rate}, true);
+      if (element != StepElement::float64) run({.p = p, .rate = rate}, true);
     }
     for (const double p : {2.0, 3.0, 1.1, 1.75}) run({.p = p, .rate = rate, .normalized = true}, false);
     run({.p = 2, .rate = rate, .momentum = 0.9}, false);

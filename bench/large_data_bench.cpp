@@ -1,15 +1,15 @@
-// What one gradient costs on data that do not fit in the caches, beside the least it could cost: reading the tokens
-// once.
+// What one gradient costs on data that do not fit in the caches, beside the least it could cost: reading the
+// tokens once.
 //
 //   attmirror_bench_large [--rounds N] [--only n,T,d] [--threads K]
 //
 // A row per shape and number of threads. In each round everything takes its turn (the read, the gradient on either
-// path, the gradient with tokens stored as floats), so that a busy machine disturbs all alike; the table has medians over
-// the rounds, and the median of the ratio gradient / read within a round. The read is the fastest we know: eight
+// path, the gradient with tokens stored as floats), so that a busy machine disturbs all alike; the table has medians
+// over the rounds, and the median of the ratio gradient / read within a round. The read is the fastest we know: eight
 // independent sums of whole vectors, and the same threads and division as the gradient's.
+#include "base/random.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/base/isa.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/dataset.hpp>
 
 #include <algorithm>

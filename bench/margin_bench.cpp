@@ -9,10 +9,11 @@
 //            normal entries selects the tokens, alpha_i = arg max_t x_t^T W z_i, so that a multiple of it separates
 //   growth   the same plantation as n, T and d double, one at a time: processor time per constraint
 //
-// Every row says how many answers were certified, the worst gap and the median number of iterations: a fast answer that
-// is not certified is none. Memory is the highest that the whole process had by then. Competitors are in bench/margin/compare.py.
+// Every row says how many answers were certified, the worst gap and the median number of iterations: a fast
+// answer that is not certified is none. Memory is the highest that the whole process had by then. Competitors are
+// in bench/margin/compare.py.
+#include "base/random.hpp"
 #include <attmirror/base/isa.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/margin/max_margin.hpp>
 
@@ -64,7 +65,8 @@ Dataset draw(const Size& size, std::uint64_t seed) {
   return generate(SphereData{.samples = size.n, .tokens = size.T, .dim = size.d, .seed = seed});
 }
 
-// Unit tokens and queries; the tokens of highest score y v^T x. Separable with probability 1 where d >= T - 1 and d >= n.
+// Unit tokens and queries; the tokens of highest score y v^T x. Separable with probability 1 where d >= T - 1 and d
+// >= n.
 Problem highest_scores(const Size& size, std::uint64_t seed) {
   Dataset data = draw(size, seed);
   const Vector decoder = data.decoder().eigen().row(0);
@@ -91,8 +93,8 @@ T median(std::vector<T> values) {
   return values[values.size() / 2];
 }
 
-// Seconds by the clock on the wall, and those that a processor worked for us: on a busy machine the second is the one to
-// look at, for one thread.
+// Seconds by the clock on the wall, and those that a processor worked for us: on a busy machine the second is the one
+// to look at, for one thread.
 struct Times {
   double wall, busy;
 };
@@ -119,10 +121,10 @@ struct Tally {
   std::vector<int> iterations{};
 
   void add(const MarginSolution& svm) {
-    certified += svm.status == Status::certified;
-    infeasible += svm.status == Status::infeasible;
-    stopped += svm.status == Status::stopped;
-    if (svm.status != Status::infeasible) worst_gap = std::max(worst_gap, svm.gap);
+    certified += svm.status == MarginStatus::certified;
+    infeasible += svm.status == MarginStatus::infeasible;
+    stopped += svm.status == MarginStatus::stopped;
+    if (svm.status != MarginStatus::infeasible) worst_gap = std::max(worst_gap, svm.gap);
     iterations.push_back(svm.iterations);
   }
   std::string text() const {
@@ -140,7 +142,8 @@ long peak_megabytes() {
   return usage.ru_maxrss / 1024;
 }
 
-// --- sizes ------------------------------------------------------------------------------------------------------------
+// --- sizes
+// ------------------------------------------------------------------------------------------------------------
 
 void one_size(const Size& size, const Norm& norm, const Settings& settings) {
   Tally tally;
@@ -177,7 +180,8 @@ void sizes(const Settings& settings) {
       if (settings.norm.empty() || settings.norm == norm) one_size(size, parse_norm(norm), settings);
 }
 
-// --- batch ------------------------------------------------------------------------------------------------------------
+// --- batch
+// ------------------------------------------------------------------------------------------------------------
 
 void batch() {
   constexpr int count = 10'000, distinct = 1000;  // the data repeat, the problems do not: p moves on by one
@@ -204,7 +208,8 @@ void batch() {
   }
 }
 
-// --- planted, growth --------------------------------------------------------------------------------------------------
+// --- planted, growth
+// --------------------------------------------------------------------------------------------------
 
 void one_planted(const Size& size, const Norm& norm, double tolerance, int threads) {
   const Problem problem = planted(size, 1);

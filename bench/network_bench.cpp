@@ -1,10 +1,12 @@
 // A training epoch of P1's sentiment network: seconds, model FLOP utilisation, memory, and where the time goes.
 //
 //   attmirror_bench_network [--tokens FILE] [--device cpu|cuda] [--blocks 3,6] [--batch 100] [--steps N] [--p 1.1]
-//                           [--attention automatic] [--row-multiple 256] [--last-block first_token|all_tokens] [--profile] [--peak 989]
+//                           [--attention automatic] [--row-multiple 256] [--last-block first_token|all_tokens]
+//                           [--profile] [--peak 989]
 //
-// Without a token file, texts are made up with the lengths of IMDb reviews: log-normal, cut at 512, 275 tokens on average.
-#include <attmirror/base/random.hpp>
+// Without a token file, texts are made up with the lengths of IMDb reviews: log-normal, cut at 512, 275 tokens
+// on average.
+#include "base/random.hpp"
 #include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/packed_batch.hpp>
@@ -37,7 +39,7 @@
 namespace {
 
 using namespace attmirror;
-namespace net = attmirror::torch;
+namespace net = attmirror::deep;
 
 struct BenchOptions {
   std::string tokens, attention = "automatic", last_block = "first_token", blocks = "3,6";
@@ -99,9 +101,9 @@ void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) 
   net::EncoderOptions model_options{
       .blocks = blocks, .heads = blocks, .attention = net::attention_kind(options.attention)};
   if (options.last_block == "all_tokens") model_options.last_block = net::LastBlock::all_tokens;
-  const ::at::Device device(options.cuda ? ::at::kCUDA : ::at::kCPU);
-  auto model = std::make_shared<net::EncoderClassifier>(model_options, 1,
-                                                        options.cuda ? ::at::kBFloat16 : ::at::kFloat);
+  const at::Device device(options.cuda ? at::kCUDA : at::kCPU);
+  auto model =
+      std::make_shared<net::EncoderClassifier>(model_options, 1, options.cuda ? at::kBFloat16 : at::kFloat);
   model->to(device);
   net::MirrorDescent optimizer(model->parameters(), net::MirrorDescentOptions(8e-4).p(options.p));
 
@@ -120,7 +122,7 @@ void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) 
                                              static_cast<std::size_t>(options.batch));
     return net::pack(set, rows, net::DropoutPlace{3, step}, 0, options.multiple);
   };
-  ::at::Tensor loss_sum = ::at::zeros({}, ::at::TensorOptions().dtype(::at::kFloat).device(device));
+  at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
   double flops = 0;
   std::int64_t tokens = 0;
   const auto train = [&](std::int64_t count) {
@@ -129,7 +131,7 @@ void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) 
       const net::Batch batch = next.get().to(device);
       if (step + 1 < count) next = std::async(std::launch::async, make, step + 1);
       tokens += batch.rows();
-      const ::at::Tensor loss = net::summed_loss(model->logits(batch), batch.labels);
+      const at::Tensor loss = net::summed_loss(model->logits(batch), batch.labels);
       optimizer.zero_grad();
       loss.backward();
       optimizer.step();
@@ -176,10 +178,9 @@ void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) 
 
 #if defined(ATTMIRROR_BENCH_PROFILE)
   if (options.profile && options.cuda) {
-    using namespace ::torch::autograd::profiler;
-    const std::set<::torch::profiler::impl::ActivityType> activities{
-        ::torch::profiler::impl::ActivityType::CUDA};
-    const ::torch::profiler::impl::ProfilerConfig config(::torch::profiler::impl::ProfilerState::KINETO);
+    using namespace torch::autograd::profiler;
+    const std::set<torch::profiler::impl::ActivityType> activities{torch::profiler::impl::ActivityType::CUDA};
+    const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
     prepareProfiler(config, activities);
     enableProfiler(config, activities);
     const double start = now();

@@ -2,13 +2,13 @@
 //
 //   attmirror_bench_next_token [--vocabulary V] [--sentences N] [--rounds R] [--threads K]
 //
-// A table with seconds per evaluation (medians), seconds of all processors together (least of the rounds: on a busy machine
-// the number to look at, divided by the threads), and the memory that the process has taken so far at most. The target:
-// 2,000 words and 100,000 sentences in less than a minute per hundred steps on two cores, 0.6 s each. Then small problems,
-// in microseconds, and the matrix product that Gaussian embeddings live on.
+// A table with seconds per evaluation (medians), seconds of all processors together (least of the rounds: on a busy
+// machine the number to look at, divided by the threads), and the memory that the process has taken so far at most.
+// The target: 2,000 words and 100,000 sentences in less than a minute per hundred steps on two cores, 0.6 s each.
+// Then small problems, in microseconds, and the matrix product that Gaussian embeddings live on.
 #include "base/matrix_product.hpp"
+#include "base/random.hpp"
 #include <attmirror/base/isa.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/next_token/model.hpp>
 
 #include <algorithm>
@@ -78,8 +78,10 @@ Parameters random_weights(const NextTokenModel& model) {
   const CounterRandom random(2, RandomStream::init_W);
   std::uint64_t next = 0;
   Parameters at = model.zero_parameters();
-  for (Matrix* block : {&at.W_ov, &at.W_kq})
-    *block = Matrix::NullaryExpr(block->rows(), block->cols(), [&] { return random.uniform(next++) - 0.5; });
+  for (const Block& name : {NextTokenBlock::W_ov, NextTokenBlock::W_kq})
+    if (const auto found = at.matrices.find(name); found != at.matrices.end())
+      found->second = Matrix::NullaryExpr(found->second.rows(), found->second.cols(),
+                                          [&] { return random.uniform(next++) - 0.5; });
   return at;
 }
 

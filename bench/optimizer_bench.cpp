@@ -2,9 +2,9 @@
 //
 //   attmirror_bench_optimizer [--device cpu|cuda] [--parameters N] [--tensors K] [--threads T] [--repeats R]
 //
-// A step is bound by memory, so what a step has to read and write (bytes per parameter) divided by its time is shown beside
-// a plain copy. All cases take turns in rounds and medians are shown, so that a disturbance hits all alike. On a GPU the
-// clock runs over several steps between two synchronisations, as in training.
+// A step is bound by memory, so what a step has to read and write (bytes per parameter) divided by its time is shown
+// beside a plain copy. All cases take turns in rounds and medians are shown, so that a disturbance hits all alike. On
+// a GPU the clock runs over several steps between two synchronisations, as in training.
 //
 // Without --parameters: 2^24 parameters in one tensor on the CPU (one thread); on a GPU 2^28 in one tensor, and then 17
 // million in 40.
@@ -27,7 +27,7 @@
 #include <torch/optim/sgd.h>
 #include <torch/version.h>
 
-namespace am = attmirror::torch;
+namespace am = attmirror::deep;
 using Tensors = std::vector<at::Tensor>;
 
 namespace {
@@ -109,7 +109,7 @@ std::vector<Case> make_cases(const Settings& settings) {
     return Case{name, bytes, step_of<am::MirrorDescent>(w, options)};
   };
   std::vector<Case> cases;
-  cases.push_back({"torch SGD", 12, step_of<::torch::optim::SGD>(w, ::torch::optim::SGDOptions(1e-4))});
+  cases.push_back({"torch SGD", 12, step_of<torch::optim::SGD>(w, torch::optim::SGDOptions(1e-4))});
   Tensors copies;
   for (const at::Tensor& tensor : w) copies.push_back(at::empty_like(tensor.detach()));
   cases.push_back({"copy", 8, [=] {
@@ -117,8 +117,8 @@ std::vector<Case> make_cases(const Settings& settings) {
                      for (std::size_t i = 0; i < w.size(); ++i) copies[i].copy_(w[i]);
                    }});
   cases.push_back({"torch SGD, momentum", 20,
-                   step_of<::torch::optim::SGD>(w, ::torch::optim::SGDOptions(1e-4).momentum(0.9))});
-  cases.push_back({"torch Adam", 28, step_of<::torch::optim::Adam>(w, ::torch::optim::AdamOptions(1e-6))});
+                   step_of<torch::optim::SGD>(w, torch::optim::SGDOptions(1e-4).momentum(0.9))});
+  cases.push_back({"torch Adam", 28, step_of<torch::optim::Adam>(w, torch::optim::AdamOptions(1e-6))});
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
   add_fused_of_torch(cases, w);
 #endif
@@ -145,8 +145,7 @@ std::vector<Case> make_cases(const Settings& settings) {
   const auto ours_brief = [&](const char* name, double bytes, const Options& options) {
     return Case{name, bytes, step_of<am::MirrorDescent>(brief, options)};
   };
-  cases.push_back(
-      {"bf16: torch SGD", 6, step_of<::torch::optim::SGD>(brief, ::torch::optim::SGDOptions(1e-4))});
+  cases.push_back({"bf16: torch SGD", 6, step_of<torch::optim::SGD>(brief, torch::optim::SGDOptions(1e-4))});
   cases.push_back(ours_brief("bf16: ours, p = 1.1, no dual state", 6,
                              Options(1e-4).p(1.1).dual_state(am::MasterState::off)));
   cases.push_back(ours_brief("bf16: ours, p = 1.1, dual state", 12, Options(1e-4).p(1.1)));
@@ -159,7 +158,7 @@ std::vector<Case> make_cases(const Settings& settings) {
 
 double seconds_of(const Settings& settings, const Case& entry, int steps) {
   const auto synchronize = [&] {
-    if (settings.device.is_cuda()) ::torch::cuda::synchronize();
+    if (settings.device.is_cuda()) torch::cuda::synchronize();
   };
   synchronize();
   const auto start = std::chrono::steady_clock::now();
@@ -237,7 +236,7 @@ Settings parse(int count, char** words) {
     else
       usage("unknown option " + name);
   }
-  if (settings.device.is_cuda() && !::torch::cuda::is_available()) usage("LibTorch finds no GPU");
+  if (settings.device.is_cuda() && !torch::cuda::is_available()) usage("LibTorch finds no GPU");
   return settings;
 }
 

@@ -1,6 +1,7 @@
 // P1's aggregate study from beginning to end, and the sweep around it:
 //
-//   study       100 seeds x p = 1.75, 2, 3 with 1,500, 2,000 and 20,000 steps (n = 6, T = 8, d = 10), the 300 max-margin
+//   study       100 seeds x p = 1.75, 2, 3 with 1,500, 2,000 and 20,000 steps (n = 6, T = 8, d = 10), the 300
+//               max-margin
 //               problems of the tokens that these runs select, and the 3 x 3 mean divergences of each path from each
 //               solution, published style: the solution of q belongs to the run with q
 //   sweep       the same trainings and solutions as a sweep into a database, on one and on all threads, in turns
@@ -56,7 +57,7 @@ Study run_study(int seeds, int threads) {
   const auto count = static_cast<std::size_t>(seeds);
   std::vector<std::unique_ptr<Dataset>> data(count);
   std::vector<std::unique_ptr<Attention>> models(count);
-  std::vector<Run> runs(3 * count);
+  std::vector<DescentRun> runs(3 * count);
   const auto place = [&](std::size_t k, std::size_t s) { return k * count + s; };
   study.train = seconds_of([&] {
     for (std::size_t s = 0; s < count; ++s) {
@@ -72,7 +73,7 @@ Study run_study(int seeds, int threads) {
         pieces.push_back({k, s});
     pool.run(static_cast<std::ptrdiff_t>(pieces.size()), [&](std::ptrdiff_t at) {
       const auto [k, first] = pieces[static_cast<std::size_t>(at)];
-      std::vector<LaneTask> tasks;
+      std::vector<DescentTask> tasks;
       for (std::size_t s = first; s < std::min(count, first + static_cast<std::size_t>(lane_width())); ++s) {
         MirrorDescent md{.p = exponents[k],
                          .lr = 0.1,
@@ -83,7 +84,7 @@ Study run_study(int seeds, int threads) {
         options.init = {.kind = InitKind::normal, .std = 1, .seed = s + 1};
         tasks.push_back({models[s].get(), md, options});
       }
-      std::vector<Run> ended = descend_in_lanes(tasks);
+      std::vector<DescentRun> ended = descend_in_lanes(tasks);
       std::ranges::move(ended, runs.begin() + static_cast<std::ptrdiff_t>(place(k, first)));
     });
   });
@@ -104,8 +105,8 @@ Study run_study(int seeds, int threads) {
         study.divergence[k][q] = sum / static_cast<double>(count);
       }
   });
-  const auto uncertified =
-      std::ranges::count_if(solutions, [](const MarginSolution& s) { return s.status != Status::certified; });
+  const auto uncertified = std::ranges::count_if(
+      solutions, [](const MarginSolution& s) { return s.status != MarginStatus::certified; });
   if (uncertified > 0) std::fprintf(stderr, "%td solutions are not certified\n", uncertified);
   return study;
 }

@@ -1,5 +1,5 @@
-// What a step costs when runs share a vector (n = 6, T = 8, d = 10, attention weights W, safe Jacobian, normalised steps),
-// beside the same run by descend() alone, and where the time goes.
+// What a step costs when runs share a vector (n = 6, T = 8, d = 10, attention weights W, safe Jacobian, normalised
+// steps), beside the same run by descend() alone, and where the time goes.
 //
 //   attmirror_bench_sweep [--steps N] [--p P] [--width L]
 //
@@ -8,11 +8,11 @@
 // reach on this core. The second table times the kernels of a step by themselves, in nanoseconds per run and step:
 // `exponentials` is the time of as many exponentials in an array, `products` what is left of the value and gradient,
 // `scalars` what is left of the step.
+#include "base/vector_math.hpp"
 #include "sweep/lane_memory.hpp"
 #include <attmirror/base/isa.hpp>
-#include <attmirror/base/vector_math.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/many.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -98,7 +98,7 @@ double measure_peak() {
 struct Runs {
   std::deque<Dataset> data{};
   std::deque<Attention> models{};
-  std::vector<LaneTask> tasks{};
+  std::vector<DescentTask> tasks{};
 };
 
 Runs make_runs(std::ptrdiff_t count, double p, std::int64_t steps) {
@@ -120,7 +120,7 @@ void print_breakdown(double p, std::ptrdiff_t width, double step_seconds) {
   const LpMap map(p);
   ParameterBlocks weights(runs.models.front().blocks());
   for (std::ptrdiff_t lane = 0; lane < width; ++lane) {  // where a run is after some steps
-    LaneTask task = runs.tasks[static_cast<std::size_t>(lane)];
+    DescentTask task = runs.tasks[static_cast<std::size_t>(lane)];
     task.options.steps = 2000;
     weights.assign(descend(*task.model, task.optimizer, task.options).last());
     memory.set_weights(lane, *task.model, weights);
@@ -171,7 +171,7 @@ void run(const Settings& settings) {
     const double steps = static_cast<double>(settings.steps);
     const double lanes = best_time([&] { descend_in_lanes(runs.tasks, {.width = width}); }) / steps /
                          static_cast<double>(width);
-    const LaneTask& first = runs.tasks.front();
+    const DescentTask& first = runs.tasks.front();
     const double alone = best_time([&] { descend(*first.model, first.optimizer, first.options); }) / steps;
     std::printf("%6g %12.3f %12.3f %7.2f %9.2f %8.1f%%\n", p, lanes * 1e6, alone * 1e6, alone / lanes,
                 flops / lanes * 1e-9, 100 * flops / lanes / peak);

@@ -18,7 +18,7 @@ void measure(benchmark::State& state, const Dataset& data, const Optimizer& opti
   DescentOptions options{.steps = steps, .record = RecordSchedule::none(), .threads = threads};
   double seconds = 0;
   for (auto _ : state) {
-    const Run run = descend(model, optimizer, options);
+    const DescentRun run = descend(model, optimizer, options);
     state.SetIterationTime(run.seconds);
     seconds += run.seconds;
   }

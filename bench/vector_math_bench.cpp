@@ -1,8 +1,8 @@
 // How long one element of an elementary function takes: ours on each instruction set, and a loop over libm.
 //
 // The time per element is in the counter per_element.
+#include "base/vector_math.hpp"
 #include <attmirror/base/isa.hpp>
-#include <attmirror/base/vector_math.hpp>
 
 #include <cmath>
 #include <random>

@@ -2,10 +2,11 @@
 //
 //   attmirror_bench_wordpiece [--rounds N] [--plain-every K] [--data FOLDER]
 //
-// FOLDER holds data/imdb/{train,test}.tsv.xz and tokenizer/bert-base-uncased-vocab.txt; by default it is the folder shared
-// beside the checkout. In each round the two engines take their turns, so that a busy machine disturbs both alike; the
-// plain one on every K-th review. The table has the best round, which is what the code costs when nobody is in its way, and
-// the median. Prints the SHA-256 of the ids and the seconds that reading and unpacking took, which are not counted.
+// FOLDER holds data/imdb/{train,test}.tsv.xz and tokenizer/bert-base-uncased-vocab.txt; by default it is the folder
+// shared beside the checkout. In each round the two engines take their turns, so that a busy machine disturbs both
+// alike; the plain one on every K-th review. The table has the best round, which is what the code costs when nobody
+// is in its way, and the median. Prints the SHA-256 of the ids and the seconds that reading and unpacking took, which
+// are not counted.
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/tokenize.hpp>
 

@@ -62,8 +62,8 @@ function(attmirror_build_info)
     COMMAND "${CMAKE_COMMAND}" -D "SOURCE_DIR=${PROJECT_SOURCE_DIR}" -D "GIT=${GIT_EXECUTABLE}" -D "OUTPUT=${header}"
             -P "${ATTMIRROR_BUILD_INFO_SCRIPT}"
     BYPRODUCTS "${header}" COMMENT "Looking up the commit" VERBATIM)
-  add_dependencies(attmirror attmirror_build_commit)
-  target_include_directories(attmirror PRIVATE "${PROJECT_BINARY_DIR}/generated")
+  add_dependencies(attmirror_core attmirror_build_commit)
+  target_include_directories(attmirror_core PRIVATE "${PROJECT_BINARY_DIR}/generated")
   # Components are known once all rooms have had their say. (tests/device builds some of them from a project of its own.)
   set(top "${CMAKE_SOURCE_DIR}")
   if(DEFINED attmirror_SOURCE_DIR)

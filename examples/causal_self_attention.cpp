@@ -17,7 +17,8 @@ int main() {
   const Dataset data = with_causal_mask(Dataset(arrays));
 
   const Attention model{data};
-  const Run run = descend(model, MirrorDescent{.p = 2, .lr = 0.1, .normalized = true}, {.steps = 2'000});
+  const DescentRun run =
+      descend(model, MirrorDescent{.p = 2, .lr = 0.1, .normalized = true}, {.steps = 2'000});
   const Selection best = optimal_tokens(data);
   for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j)
     std::printf("sequence %td, token %td selects %td of the first %td, best %td\n", data.sequence_of(j),

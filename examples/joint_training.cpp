@@ -10,8 +10,8 @@ using namespace attmirror;
 int main() {
   const Dataset data = generate(JointData{});
   const Attention model{data, W{}, Logistic{}, {.train = {Block::W, Block::v}}};
-  const Run run = descend(model, MirrorDescent{.p = 1.75, .lr = 0.1, .normalized = true},
-                          {.steps = 1'500, .record = RecordSchedule::at({0, 1, 2, 10, 100})});
+  const DescentRun run = descend(model, MirrorDescent{.p = 1.75, .lr = 0.1, .normalized = true},
+                                 {.steps = 1'500, .record = RecordSchedule::at({0, 1, 2, 10, 100})});
 
   for (const Record& record : run.records) {
     const Parameters& now = record.parameters;

@@ -15,7 +15,7 @@ int main() {
     DescentOptions options{.steps = 2'000};
     options.init.kind = InitKind::uniform;  // K = Q = 0 would be a stationary point
     options.init.seed = 7;
-    const Run run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
+    const DescentRun run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
 
     const Vector sigma = Eigen::JacobiSVD<Eigen::MatrixXd>(combined_weights(run.last())).singularValues();
     std::printf("rank %td: selected %s, softmax %.4f, singular values relative to the first:", rank,

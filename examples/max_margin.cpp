@@ -11,11 +11,12 @@ int main() {
   const Attention model{data};
 
   for (const double p : {1.1, 1.75, 3.0}) {
-    const Run run = descend(model, MirrorDescent{.p = p, .lr = 0.1, .normalized = true}, {.steps = 2'000});
+    const DescentRun run =
+        descend(model, MirrorDescent{.p = p, .lr = 0.1, .normalized = true}, {.steps = 2'000});
     const Selection tokens = selected_tokens(model, run.last());
     const MarginSolution svm = max_margin(data, tokens, Norm::l(p));
     std::printf("p = %-4g %s\n", p, svm.brief().c_str());
-    if (svm.status != Status::certified) return 1;
+    if (svm.status != MarginStatus::certified) return 1;
 
     // The same proof, computed once more from the data alone.
     const Certificate proof = certify(data, AttentionSvm{tokens}, Norm::l(p), svm.W, svm.lambda);

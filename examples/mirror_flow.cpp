@@ -1,6 +1,6 @@
-// Plain gradient descent moves like log k: what it converges to shows after 1e12 steps, which no loop takes. The flow that
-// it follows gets there in about 1,500 gradients: the norm grows by |W_svm| for each unit of log k, and the direction
-// approaches the max-margin solution like 1/log^2 k.
+// Plain gradient descent moves like log k: what it converges to shows after 1e12 steps, which no loop takes. The flow
+// that it follows gets there in about 1,500 gradients: the norm grows by |W_svm| for each unit of log k, and the
+// direction approaches the max-margin solution like 1/log^2 k.
 #include <attmirror/attmirror.hpp>
 
 #include <cmath>

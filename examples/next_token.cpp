@@ -6,7 +6,8 @@
 using namespace attmirror;
 
 int main() {
-  // After "q" the word "red" counts more than "green", and "green" more than "blue"; "blue" before "red" was never seen.
+  // After "q" the word "red" counts more than "green", and "green" more than "blue"; "blue" before "red" was
+  // never seen.
   const SentenceText text = parse_sentences(
       "red stop\n"
       "green go\n"
@@ -28,7 +29,7 @@ int main() {
                                           paper_stage(Stage::collocation, d, 2'000),
                                           paper_stage(Stage::attention, d, 5'000), {.W_kq = target.W});
   std::printf("W_kq is %.1e from its max-margin solution (%s) in direction\n",
-              direction_gap(run.last().W_kq, target.W), target.brief().c_str());
+              direction_gap(run.last().matrix("W_kq"), target.W), target.brief().c_str());
 
   // The order carries over to a sentence that training has not seen: red > green > blue.
   const SentenceFile unseen = parse_more_sentences("red blue q stop\n", "unseen", text.vocabulary);

@@ -22,7 +22,7 @@ int main() {
     const Dataset data(arrays);  // checks all of it: an Error names the first wrong entry
     save_dataset("own_data.npz", data);
     const Attention model{data};
-    const Run run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, {.steps = 500});
+    const DescentRun run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, {.steps = 500});
     std::printf("%s: selected %s, optimal %s\n", to_string(data).c_str(), to_string(run.selected).c_str(),
                 to_string(optimal_tokens(data)).c_str());
     for (const Vector& s : attention_probabilities(model, run.last()))

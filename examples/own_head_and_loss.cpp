@@ -36,7 +36,7 @@ int main() {
   const Dataset data(arrays);
   const Attention model{
       data, W{}, std::make_shared<SoftHinge>(), {.head = std::make_shared<DiminishingHead>()}};
-  const Run run = descend(model, GradientDescent{.lr = 0.01, .normalized = true}, {.steps = 5'000});
+  const DescentRun run = descend(model, GradientDescent{.lr = 0.01, .normalized = true}, {.steps = 5'000});
   const Vector attention = attention_probabilities(model, run.last()).front();
   std::printf("loss %.4f, attention", run.loss);
   for (const double s : attention) std::printf(" %.3f", s);

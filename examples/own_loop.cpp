@@ -1,5 +1,4 @@
-// A training loop of your own from the library's parts: gradients from a GradientEngine, steps by a
-// MirrorMap.
+// A training loop of your own from the library's parts: gradients from a GradientEngine, steps by a MirrorMap.
 //
 // The rule here is the safe Jacobian with the published eps. It stops when the gradient is as small as eps,
 // like the published runs, but without their rounding noise. descend() walks the same path, to the bit.

@@ -24,7 +24,7 @@ int main() {
     DescentOptions options{.steps = 1'000};
     options.init.given.p = Vector::Zero(3);
     options.init.given.p[1] = y;
-    const Run run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
+    const DescentRun run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
     const Vector direction = run.last().p.normalized();
     std::printf("from (0, %g): token %s, direction (%.4f, %.4f)\n", y, to_string(run.selected).c_str(),
                 direction[0], direction[1]);

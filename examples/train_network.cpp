@@ -1,6 +1,6 @@
-// A network in LibTorch trained by mirror descent: reviews of twelve words, one of which tells whether it is a good one. All
-// optimizers get there, but by other weights: p near 1 leaves most of them near zero and a few large, p = 3 makes use
-// of all; p = 2 is gradient descent.
+// A network in LibTorch trained by mirror descent: reviews of twelve words, one of which tells whether it is a good
+// one. All optimizers get there, but by other weights: p near 1 leaves most of them near zero and a few large, p = 3
+// makes use of all; p = 2 is gradient descent.
 #include <attmirror/deep.hpp>
 
 #include <cstdio>
@@ -72,7 +72,7 @@ void train(const char* name, MakeOptimizer make_optimizer) {
 }
 
 int main() {
-  using attmirror::torch::MirrorDescent, attmirror::torch::MirrorDescentOptions;
+  using attmirror::deep::MirrorDescent, attmirror::deep::MirrorDescentOptions;
   torch::set_num_threads(1);
   std::printf("%-24s %8s %10s %13s %12s\n", "on 2000 unseen reviews:", "loss", "accuracy", "weights below",
               "largest");

@@ -12,7 +12,8 @@ int main() {
               to_string(optimal_tokens(data)).c_str());
 
   for (const double p : {1.75, 2.0, 3.0}) {
-    const Run run = descend(model, MirrorDescent{.p = p, .lr = 0.1, .normalized = true}, {.steps = 2'000});
+    const DescentRun run =
+        descend(model, MirrorDescent{.p = p, .lr = 0.1, .normalized = true}, {.steps = 2'000});
     std::printf("p = %-4g selects       %s\n  %s\n", p, to_string(run.selected).c_str(),
                 summary(run).c_str());
   }

@@ -14,7 +14,7 @@ int main() {
 
   std::printf("%-17s %-20s %18s %18s\n", "", "selected", "margin/Frobenius", "margin/largest");
   const auto show = [&](const char* name, const Optimizer& optimizer) {
-    const Run run = descend(model, optimizer, {.steps = 10'000});
+    const DescentRun run = descend(model, optimizer, {.steps = 10'000});
     const double margin = selection_margin(data, run.selected, run.last().W);
     std::printf("%-17s %-20s %18.3f %18.3f\n", name, to_string(run.selected).c_str(),
                 margin / attention_norm(run.last(), frobenius), margin / attention_norm(run.last(), largest));

@@ -51,7 +51,7 @@ if [[ $what != check && -x build/device/bin/network_bench ]]; then
   run network_bench build/device/bin/network_bench --device cuda --profile "${texts[@]}"
   for blocks in 3 6; do
     if [[ ! -f $tokens ]]; then break; fi
-    run "train_$blocks" build/device/bin/attmirror_deep_train train examples/deep/imdb.toml --force -o "$out/train_$blocks" \
+    run "train_$blocks" build/device/bin/attmirror_deep_train train examples/deep/imdb.toml --overwrite -o "$out/train_$blocks" \
       --set data.train="$tokens" --set data.test=build/carry/imdb-test.safetensors --set model.blocks=$blocks \
       --set model.heads=$blocks --set train.epochs=5
   done

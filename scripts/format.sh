@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# format.sh [--check]: lays out all C++ sources with clang-format 14, or says which are not laid out (exit 1).
+# format.sh [--check]: lays out all C++ and CUDA sources with clang-format 14, or says which are not laid out (exit 1): those
+# that clang-format would change, and those with a line of more than 120 characters other than a string literal.
 #
 # Other versions break lines differently, so only version 14 (Debian 12) counts. Exit 4: it is not there.
 set -euo pipefail
@@ -18,15 +19,14 @@ if [[ -z $formatter ]]; then
 fi
 
 mapfile -d '' -t sources < <(find include src tests examples bench \
-  \( -name '*.hpp' -o -name '*.cpp' \) -print0 | sort -z)
+  \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z)
 if [[ ${1:-} == --check ]]; then
   status=0
-  for source in "${sources[@]}"; do
-    if ! "$formatter" --dry-run -Werror "$source" 2>/dev/null; then
-      echo "not laid out: $source" >&2
-      status=1
-    fi
-  done
+  complaints=$(printf '%s\0' "${sources[@]}" | xargs -0 -n 16 -P "$(nproc)" "$formatter" --dry-run -Werror 2>&1) || status=1
+  sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/not laid out: \1/p' <<<"$complaints" | sort -u >&2
+  if printf '%s\0' "${sources[@]}" | LC_ALL=C.UTF-8 xargs -0 grep -HnE '^.{121,}$' | grep -v '"' >&2; then
+    status=1
+  fi
   exit "$status"
 fi
 "$formatter" -i "${sources[@]}"

@@ -1,43 +1,66 @@
 #!/usr/bin/env bash
-# quickstart.sh: builds attmirror and does the papers' experiments again in their quick versions, published beside ours.
+# quickstart.sh [--networks]: builds attmirror and reruns the papers' experiments in their quick versions.
 #
-# Needs nothing but a Debian machine (12 or later): missing packages are installed by scripts/setup.sh.
+# Prints one line per experiment, the numbers that differ, and the path of the page with published numbers beside ours. Needs nothing but a Debian machine
+# (12 or later): scripts/setup.sh installs missing packages. A second call takes seconds.
+#
+#   --networks   also installs LibTorch and builds `attmirror deep`, which trains transformers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/progress.sh
 
-log=build/quickstart.log
-mkdir -p build
-quietly() { # quietly WHAT COMMAND...: shows the output only if the command fails
-  local what=$1
-  shift
-  if ! "$@" >"$log" 2>&1 </dev/null; then
-    tail -n 40 "$log" >&2
-    echo "quickstart.sh: $what failed; all of its output is in $log" >&2
-    exit 1
-  fi
-}
+networks=0
+for argument in "$@"; do
+  case $argument in
+    --networks) networks=1 ;;
+    -h | --help)
+      help_of scripts/quickstart.sh
+      exit 0
+      ;;
+    *)
+      echo "quickstart.sh: unknown argument $argument (usage: quickstart.sh [--networks])" >&2
+      exit 2
+      ;;
+  esac
+done
 
-scripts/setup.sh
+need_folder build
+began=$SECONDS
+if [[ $networks -eq 1 ]]; then scripts/setup.sh --networks; else scripts/setup.sh; fi
+packages=$((SECONDS - began))
 
-# The tests need more packages, so a fresh build folder does without them; one that scripts/test.sh has made keeps them.
+# A fresh build folder gets the command alone, for this machine's instruction set; one that is there already (scripts/test.sh
+# makes one with tests) stays as it was configured. `attmirror deep` is switched on by --networks, and stays on.
 options=()
 if [[ ! -f build/release/CMakeCache.txt ]]; then
-  options+=(-DATTMIRROR_TESTS=OFF -DATTMIRROR_EXAMPLES=OFF)
+  options+=(-DATTMIRROR_TESTS=OFF -DATTMIRROR_EXAMPLES=OFF -DATTMIRROR_KERNELS=native -DATTMIRROR_CUDA=OFF)
+  if [[ $networks -eq 0 ]]; then options+=(-DATTMIRROR_DEEP=OFF); fi
   if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 fi
-echo "building build/release/bin/attmirror (some minutes the first time)"
-quietly "configuring" cmake --preset release "${options[@]}"
-quietly "building" cmake --build --preset release --target attmirror_command
+targets=(attmirror_command)
+if [[ $networks -eq 1 ]]; then
+  options+=(-DATTMIRROR_DEEP=ON)
+  targets+=(attmirror_deep_command)
+fi
+with_progress "configuring" build/quickstart-configure.log cmake --preset release "${options[@]}"
+build_progress "compiling" build/quickstart-compile.log cmake --build --preset release -j "$(compile_jobs)" --target "${targets[@]}"
 
 out=out/quickstart
-# 1 says that some numbers differ (the table says which, and the page why), or that an experiment failed.
+attmirror=build/release/bin/attmirror
+# 1 says that some numbers differ: the table says which, and the page why.
 status=0
-build/release/bin/attmirror reproduce all --quick -o "$out" | tee build/quickstart_table.txt || status=$?
-if [[ $status -gt 1 ]] || grep -q '  failed: ' build/quickstart_table.txt; then exit "$status"; fi
+"$attmirror" reproduce all --quick --summary -o "$out" || status=$?
+if [[ $status -gt 1 ]]; then exit "$status"; fi
 cat <<END
 
-The page          $out/report.html   (open it in a browser; figures and tables are in $out/figures and $out/tables)
-all of it         build/release/bin/attmirror reproduce all -o out/full   (a minute or two on two cores)
-the experiments   build/release/bin/attmirror reproduce --list
-the command       build/release/bin/attmirror --help
+Done in $(duration $((SECONDS - began - packages)))$(if [[ $packages -ge 5 ]]; then echo ", after $(duration "$packages") of installing packages"; fi). Next, in $PWD:
+
+  $out/report.html
+      every figure and table, for your browser
+  $attmirror --help
+      the command; each subcommand has --help, too
+  $attmirror reproduce all -o out/full
+      the experiments in full: two minutes on two cores
+  cmake --install build/release --prefix ~/.local
+      the command, its manual and the library, for your path
 END

@@ -1,62 +1,74 @@
 #!/usr/bin/env bash
-# setup.sh [--tests]: makes sure that the Debian packages are there that building attmirror (or its tests too) needs, and
-# Plotly for the figures of reports (scripts/get_plotly.sh).
+# setup.sh [--networks|--tests]: makes sure that the Debian packages are there that building attmirror needs (with --networks
+# what `attmirror deep` needs, too; with --tests what the tests need, too), and Plotly for the figures of reports
+# (scripts/get_plotly.sh).
 #
 # Touches nothing, and needs no network, when all of them are installed. Otherwise installs what is missing: as root,
 # or through sudo. Without either it names the packages and stops. ATTMIRROR_NO_SETUP=1 skips it altogether, for those
 # who have the libraries from elsewhere.
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/progress.sh
 
 packages=(g++ cmake ninja-build libeigen3-dev libcli11-dev nlohmann-json3-dev libfmt-dev libzip-dev zlib1g-dev
   librandom123-dev libsqlite3-dev libtomlplusplus-dev libicu-dev liblzma-dev python3-pip)
-if [[ ${1:-} == --tests ]]; then
-  packages+=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin
-    chromium chromium-driver python3-selenium libtorch-dev libgloo-dev libopenblas0-openmp python3-torch)
-elif [[ $# -gt 0 ]]; then
-  echo "setup.sh: unknown argument $1 (usage: setup.sh [--tests])" >&2
-  exit 2
-fi
+network_packages=(libtorch-dev libgloo-dev libopenblas0-openmp)
+test_packages=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin chromium chromium-driver
+  python3-selenium python3-torch clang libclang-rt-dev man-db zsh fish sqlite3 python3-numpy)
+# The layout of the sources is that of clang-format 14, which only Debian 12 has.
+if grep -q '^VERSION_ID="12"' /etc/os-release 2>/dev/null; then test_packages+=(clang-format-14); fi
+case ${1:-} in
+  "") ;;
+  --networks) packages+=("${network_packages[@]}") ;;
+  --tests) packages+=("${network_packages[@]}" "${test_packages[@]}") ;;
+  -h | --help)
+    help_of scripts/setup.sh
+    exit 0
+    ;;
+  *)
+    echo "setup.sh: unknown argument $1 (usage: setup.sh [--networks|--tests])" >&2
+    exit 2
+    ;;
+esac
 
 if [[ -n ${ATTMIRROR_NO_SETUP:-} ]]; then
   exit 0
 fi
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup.sh: this is no Debian system; going on in the hope that the equivalents of these packages are there:" >&2
+  echo "setup.sh: not a Debian system; continuing in the hope that the equivalents of these packages are installed:" >&2
   echo "  ${packages[*]}" >&2
-  exec "$(dirname "${BASH_SOURCE[0]}")/get_plotly.sh"
+  exec scripts/get_plotly.sh
 fi
 
+installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null | sed -n 's/ installed$//p' || true)
 missing=()
 for package in "${packages[@]}"; do
-  if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
-    missing+=("$package")
-  fi
+  if ! grep -qxF "$package" <<<"$installed"; then missing+=("$package"); fi
 done
 if [[ ${#missing[@]} -eq 0 ]]; then
-  exec "$(dirname "${BASH_SOURCE[0]}")/get_plotly.sh"
+  exec scripts/get_plotly.sh
 fi
 
 if [[ $(id -u) -eq 0 ]]; then
   as_root=()
 elif command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
   as_root=(sudo) # asks for a password only where there is somebody to type it
+  sudo -v
 else
-  echo "setup.sh: these packages are missing, and this is neither root nor can it use sudo. Please have installed:" >&2
+  echo "setup.sh: these packages are missing, and installing them takes root or sudo. Please run as root:" >&2
   echo "  apt-get install ${missing[*]}" >&2
   exit 3
 fi
 
 echo "installing ${missing[*]}"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+need_folder build
+log=build/setup.log
 install_packages() {
-  "${as_root[@]}" apt-get -q -y update </dev/null &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get -q -y install --no-install-recommends "${missing[@]}" </dev/null
+  "${as_root[@]}" apt-get -q -y update || return 1
+  # File descriptor 3 carries apt's own progress; sudo would close it, so the file is opened behind it.
+  "${as_root[@]}" bash -c 'exec 3>"$1.status"; shift
+      DEBIAN_FRONTEND=noninteractive exec apt-get -q -y install --no-install-recommends -o APT::Status-Fd=3 "$@"' \
+    setup "$log" "${missing[@]}"
 }
-if ! install_packages >"$log" 2>&1; then
-  tail -n 30 "$log" >&2
-  echo "setup.sh: apt-get could not install: ${missing[*]}" >&2
-  exit 3
-fi
-"$(dirname "${BASH_SOURCE[0]}")/get_plotly.sh"
+apt_progress "installing packages" "$log" install_packages || exit 3
+scripts/get_plotly.sh

@@ -1,6 +1,6 @@
-// All of the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in attmirror/attmirror.hpp. Texts, tokens
-// and images are attmirror::corpus; their headers (image_set, text_set, token_cache, token_set, tokenize, wordpiece) need no
-// LibTorch and may be included one by one.
+// All of the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in attmirror/attmirror.hpp. Texts,
+// tokens and images are attmirror::corpus; their headers (image_set, text_set, token_cache, token_set, tokenize,
+// wordpiece) need no LibTorch and may be included one by one.
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>
@@ -8,11 +8,8 @@
 #include <attmirror/deep/grad_scaler.hpp>
 #include <attmirror/deep/image_batch.hpp>
 #include <attmirror/deep/image_set.hpp>
-#include <attmirror/deep/keyed_dropout.hpp>
-#include <attmirror/deep/last_block.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/network.hpp>
-#include <attmirror/deep/packed_attention.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
 #include <attmirror/deep/text_attention.hpp>
@@ -23,8 +20,7 @@
 #include <attmirror/deep/tokenize.hpp>
 #include <attmirror/deep/train_config.hpp>
 #include <attmirror/deep/trainer.hpp>
-#include <attmirror/deep/view_pages.hpp>
+#include <attmirror/deep/transformer.hpp>
 #include <attmirror/deep/vit.hpp>
-#include <attmirror/deep/weight_statistics.hpp>
 #include <attmirror/deep/weights_file.hpp>
 #include <attmirror/deep/wordpiece.hpp>

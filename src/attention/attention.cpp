@@ -30,7 +30,7 @@ struct AttentionBlocks {
       for (std::ptrdiff_t j = 0; j < A.cols(); ++j)
         if (!std::isfinite(A(i, j)))
           throw bad_input(fmt::format("key weights[{},{}] is {}: expected a finite number", i, j, A(i, j)));
-    return {{Block::p, 1, d, false}};
+    return {BlockShape::vector(Block::p, d)};
   }
 };
 
@@ -44,29 +44,35 @@ void check_magnitude(ConstMatrixView values, const char* name) {
                     name, largest));
 }
 
-// The head with all that it needs.
-Head resolved(Head head, const Dataset& data) {
-  if (const auto* custom = std::get_if<std::shared_ptr<const CustomHead>>(&head); custom && !*custom)
-    throw bad_input("the custom head is null");
-  if (const auto* quadratic = std::get_if<QuadraticHead>(&head);
-      quadratic && !std::isfinite(quadratic->lambda))
-    throw bad_input(
-        fmt::format("lambda of the quadratic head is {}: expected a finite number", quadratic->lambda));
-  auto* relu = std::get_if<ReluHead>(&head);
-  if (relu == nullptr) return head;
-  if (relu->V.size() == 0) {
-    if (data.head_weights().rows == 0)
-      throw bad_input("the data have no weights V for the head relu: give the array V");
-    relu->V = data.head_weights().eigen().transpose();
+// The head with all that it needs; throws where that does not fit.
+struct ResolveHead {
+  const Dataset& data;
+  Head operator()(LinearHead head) const { return head; }
+  Head operator()(ReluHead head) const {
+    if (head.V.size() == 0) {
+      if (data.head_weights().rows == 0)
+        throw bad_input("the data have no weights V for the head relu: give the array V");
+      head.V = data.head_weights().eigen().transpose();
+    }
+    if (head.V.rows() != data.dim())
+      throw bad_input(
+          fmt::format("V of the ReLU head has shape ({}, {}): expected {} rows, the dimension of the tokens",
+                      head.V.rows(), head.V.cols(), data.dim()));
+    if (!head.V.allFinite()) throw bad_input("V of the ReLU head has an entry that is not finite");
+    check_magnitude(PaddedMatrix(head.V).view(), "weights V of the ReLU head");
+    return head;
   }
-  if (relu->V.rows() != data.dim())
-    throw bad_input(
-        fmt::format("V of the ReLU head has shape ({}, {}): expected {} rows, the dimension of the tokens",
-                    relu->V.rows(), relu->V.cols(), data.dim()));
-  if (!relu->V.allFinite()) throw bad_input("V of the ReLU head has an entry that is not finite");
-  check_magnitude(PaddedMatrix(relu->V).view(), "weights V of the ReLU head");
-  return head;
-}
+  Head operator()(QuadraticHead head) const {
+    if (!std::isfinite(head.lambda))
+      throw bad_input(
+          fmt::format("lambda of the quadratic head is {}: expected a finite number", head.lambda));
+    return head;
+  }
+  Head operator()(std::shared_ptr<const CustomHead> head) const {
+    if (!head) throw bad_input("the custom head is null");
+    return head;
+  }
+};
 
 }  // namespace
 
@@ -75,7 +81,7 @@ Attention::Attention(const Dataset& data, Parameterization parameterization, Los
     : data_(&data),
       parameterization_(std::move(parameterization)),
       loss_(std::move(loss)),
-      head_(resolved(std::move(options.head), data)),
+      head_(std::visit(ResolveHead{data}, std::move(options.head))),
       penalty_(options.penalty) {
   if (!(penalty_ >= 0) || std::isinf(penalty_))
     throw bad_input(fmt::format("penalty is {}: expected a finite number, 0 or greater", penalty_));
@@ -85,9 +91,9 @@ Attention::Attention(const Dataset& data, Parameterization parameterization, Los
   if (options.train.empty())
     for (const BlockShape& shape : blocks_) options.train.push_back(shape.name);
   if (options.scaled) logit_scale_ = 1 / std::sqrt(static_cast<double>(rank()));
-  if (uses_decoder(head_)) blocks_.push_back({Block::v, 1, data.dim(), false});
+  if (uses_decoder(head_)) blocks_.push_back(BlockShape::vector(Block::v, data.dim()));
 
-  for (const Block block : options.train) {
+  for (const Block& block : options.train) {
     if (!has_block(block))
       throw bad_input(block == Block::v
                           ? fmt::format("cannot train v: the head {} has none", to_string(head_))
@@ -113,11 +119,11 @@ std::ptrdiff_t Attention::rank() const {
   return std::holds_alternative<KQ>(parameterization_) ? blocks_.front().rows : data_->dim();
 }
 
-bool Attention::has_block(Block block) const {
+bool Attention::has_block(const Block& block) const {
   return std::ranges::any_of(blocks_, [&](const BlockShape& shape) { return shape.name == block; });
 }
 
-bool Attention::is_trained(Block block) const { return std::ranges::count(trained_, block) > 0; }
+bool Attention::is_trained(const Block& block) const { return std::ranges::count(trained_, block) > 0; }
 
 std::vector<BlockShape> Attention::trained_blocks() const {
   std::vector<BlockShape> result;

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "attention/block_kernels.hpp"
+#include "attention/loss_formulas.hpp"
 #include "attention/matrix_kernels.hpp"
 #include "base/vector_math_inline.hpp"
 
@@ -85,8 +86,7 @@ struct PerQuery {
   }
 };
 
-// ---- 1. directions
-// ----------------------------------------------------------------------------------------------
+// ---- 1. directions ----------------------------------------------------------------------------------------------
 
 void scale_rows(double factor, double* rows, std::ptrdiff_t size) {
   if (factor == 1) return;
@@ -119,8 +119,7 @@ Directions form_directions(const Problem& problem, const Point& at, const Scratc
   return {scratch.u, problem.stride};
 }
 
-// ---- 2. logits, softmax, loss
-// -----------------------------------------------------------------------------------
+// ---- 2. logits, softmax, loss -----------------------------------------------------------------------------------
 
 // -inf for what a query may not attend to and for the padding.
 template <class Token>
@@ -171,34 +170,19 @@ double max_of(const double* values, std::ptrdiff_t padded_length) {
 // Losses and log|ell'| of all margins of the block (padded).
 void form_losses(const Problem& problem, const PerQuery& per, std::ptrdiff_t count,
                  std::ptrdiff_t padded_count) {
-  if (problem.loss == LossForm::custom) {
+  const auto built_in = [&](auto formulas) {
+    for (std::ptrdiff_t i = 0; i < padded_count; i += lanes<Wide>) {
+      const Wide margin = load<Wide>(per.margin + i);
+      const LossAt<Wide> loss = formulas.at(margin, formulas.exponential(margin));
+      store(per.loss + i, loss.value);
+      store(per.log_slope + i, loss.log_slope);
+    }
+  };
+  const auto custom = [&] {
     problem.custom_loss.evaluate(problem.custom_loss.object, per.margin, count, per.loss, per.log_slope);
     for (std::ptrdiff_t i = count; i < padded_count; ++i) per.loss[i] = per.log_slope[i] = 0;
-    return;
-  }
-  const Wide zero{};
-  for (std::ptrdiff_t i = 0; i < padded_count; i += lanes<Wide>) {
-    const Wide margin = load<Wide>(per.margin + i);
-    switch (problem.loss) {
-      case LossForm::logistic: {
-        const Wide tail = log1p(exp(-abs(margin)));
-        // The comparison with NaN must leave NaN: a diverged run is recognised by its loss.
-        store(per.loss + i, tail + max(zero, -margin));
-        store(per.log_slope + i, -(tail + max(zero, margin)));
-        break;
-      }
-      case LossForm::exponential:
-        store(per.loss + i, exp(-margin));
-        store(per.log_slope + i, -margin);
-        break;
-      case LossForm::linear:
-        store(per.loss + i, -margin);
-        store(per.log_slope + i, zero);
-        break;
-      case LossForm::custom:
-        break;
-    }
-  }
+  };
+  with_loss(problem.loss, built_in, custom);
 }
 
 void add_losses(const PerQuery& per, std::ptrdiff_t count, Sums& sums) {
@@ -345,14 +329,16 @@ void textbook_margins(const Problem& problem, const PerQuery& per, std::ptrdiff_
 
 // weight_i = (1/N) ell'(m_i)
 void textbook_weights(LossForm form, const PerQuery& per, double inverse_count, std::ptrdiff_t padded_count) {
-  for (std::ptrdiff_t i = 0; i < padded_count; i += lanes<Wide>) {
-    const Wide margin = load<Wide>(per.margin + i), one = broadcast<Wide>(1.0);
-    Wide slope = -one;
-    if (form == LossForm::logistic) slope = -one / (one + exp(margin));
-    if (form == LossForm::exponential) slope = -exp(-margin);
-    if (form == LossForm::custom) slope = -exp(load<Wide>(per.log_slope + i));
-    store(per.weight + i, slope * broadcast<Wide>(inverse_count));
-  }
+  const auto form_weights = [&](auto slope_of) {
+    for (std::ptrdiff_t i = 0; i < padded_count; i += lanes<Wide>)
+      store(per.weight + i, slope_of(i) * broadcast<Wide>(inverse_count));
+  };
+  with_loss(
+      form,
+      [&](auto formulas) {
+        form_weights([&](std::ptrdiff_t i) { return formulas.textbook_slope(load<Wide>(per.margin + i)); });
+      },
+      [&] { form_weights([&](std::ptrdiff_t i) { return -exp(load<Wide>(per.log_slope + i)); }); });
 }
 
 void textbook_coefficients(double weight_i, const double* probabilities, const double* scores,

@@ -1,7 +1,7 @@
 // Value and gradient of softmax attention over a block of queries. Compiled once per instruction set.
 //
-// A chunk keeps its sums relative to the largest log|ell'| + E seen so far (attention_steps.hpp), as an online softmax
-// does.
+// A chunk keeps its sums relative to the largest log|ell'| + E seen so far (attention_steps.hpp), as an online
+// softmax does.
 #include "attention/block_kernels.hpp"
 
 #include "attention/attention_steps.hpp"

@@ -16,7 +16,7 @@
 namespace attmirror::kernels {
 
 enum class LogitForm { W, KQ, prompt };
-enum class LossForm { logistic, exponential, linear, custom };
+enum class LossForm { logistic, exponential, linear, sigmoid, custom };
 enum class HeadForm { linear, relu, quadratic, custom };
 enum class JacobianForm { safe, textbook };
 

@@ -1,9 +1,11 @@
 // What a GradientEngine sets up once: the problem as its kernels see it, and the memory of each chunk.
 #include "attention/engine_memory.hpp"
 
+#include "attention/kinds.hpp"
 #include "base/dispatch.hpp"
 #include <attmirror/base/error.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -36,19 +38,49 @@ void call_custom_head(const void* object, const double* u, std::ptrdiff_t stride
   }
 }
 
+// What belongs to a head, as the kernels see it.
+struct SetUpHead {
+  Problem& problem;
+  PaddedMatrix& head_weights;
+  CustomHeadObject& custom_head;
+  void operator()(const LinearHead&) const {}
+  void operator()(const ReluHead& head) const {
+    head_weights = PaddedMatrix(head.V.transpose());
+    problem.head_weights = head_weights.view().data;
+    problem.head_rows = head_weights.view().rows;
+  }
+  void operator()(const QuadraticHead& head) const { problem.lambda = head.lambda; }
+  void operator()(const std::shared_ptr<const CustomHead>& head) const {
+    custom_head = {head.get(), problem.dim};
+    problem.custom_head = {&custom_head, &call_custom_head};
+  }
+};
+
 }  // namespace
 
+BlockPlaces::BlockPlaces(const std::vector<BlockShape>& blocks) {
+  const auto place = [&](const Block& name) -> std::ptrdiff_t {
+    const auto found = std::ranges::find(blocks, name, &BlockShape::name);
+    return found == blocks.end() ? -1 : found - blocks.begin();
+  };
+  W = place(Block::W);
+  K = place(Block::K);
+  Q = place(Block::Q);
+  p = place(Block::p);
+  v = place(Block::v);
+}
+
 GradientEngine::Memory::Memory(const Attention& m, const EngineOptions& options, ThreadPool& p)
-    : model(&m), pool(&p), layout(m, options.path) {
+    : model(&m), pool(&p), layout(m, options.path), all(m.blocks()), trained(m.trained_blocks()) {
   const AttentionKernels& kernels =
       layout.path == DataPath::stream
-          ? choose_kernels(isa_sse2::stream_kernels, isa_avx2::stream_kernels, isa_avx512::stream_kernels)
-          : choose_kernels(isa_sse2::block_kernels, isa_avx2::block_kernels, isa_avx512::block_kernels);
+          ? choose_kernels<isa_sse2::stream_kernels, isa_avx2::stream_kernels, isa_avx512::stream_kernels>()
+          : choose_kernels<isa_sse2::block_kernels, isa_avx2::block_kernels, isa_avx512::block_kernels>();
   evaluate = options.storage == TokenStorage::float32 ? kernels.evaluate_floats : kernels.evaluate;
   const Dataset& data = m.data();
-  problem.form = static_cast<LogitForm>(m.parameterization().index());
-  problem.loss = static_cast<LossForm>(m.loss().index());
-  problem.head = static_cast<HeadForm>(m.head().index());
+  problem.form = logit_form(m.parameterization());
+  problem.loss = loss_form(m.loss());
+  problem.head = head_form(m.head());
   problem.jacobian = options.jacobian == Jacobian::safe ? JacobianForm::safe : JacobianForm::textbook;
   problem.outputs = data.total_queries();
   problem.dim = data.dim();
@@ -88,16 +120,7 @@ void GradientEngine::Memory::set_up_head() {
   const Dataset& data = model->data();
   if (const auto* custom = std::get_if<std::shared_ptr<const CustomLoss>>(&model->loss()))
     problem.custom_loss = {custom->get(), &call_custom_loss};
-  if (const auto* custom = std::get_if<std::shared_ptr<const CustomHead>>(&model->head())) {
-    custom_head = {custom->get(), data.dim()};
-    problem.custom_head = {&custom_head, &call_custom_head};
-  }
-  if (const auto* relu = std::get_if<ReluHead>(&model->head())) {
-    head_weights = PaddedMatrix(relu->V.transpose());
-    problem.head_weights = head_weights.view().data;
-    problem.head_rows = head_weights.view().rows;
-  }
-  if (const auto* quadratic = std::get_if<QuadraticHead>(&model->head())) problem.lambda = quadratic->lambda;
+  std::visit(SetUpHead{problem, head_weights, custom_head}, model->head());
   if (problem.head != HeadForm::linear || model->is_trained(Block::v)) return;
 
   sequence_places.push_back(0);

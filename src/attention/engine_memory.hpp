@@ -16,12 +16,19 @@ struct CustomHeadObject {
   std::ptrdiff_t dim = 0;
 };
 
+// Where the blocks of attention lie among others, -1 for those that are not there: no step looks for a name.
+struct BlockPlaces {
+  std::ptrdiff_t W = -1, K = -1, Q = -1, p = -1, v = -1;
+  explicit BlockPlaces(const std::vector<BlockShape>& blocks);
+};
+
 struct GradientEngine::Memory {
   const Attention* model;
   ThreadPool* pool;
   QueryLayout layout;
   kernels::EvaluateQueries evaluate;
   kernels::Problem problem;
+  BlockPlaces all, trained;
   std::vector<float, CacheLineAllocator<float>> float_tokens;  // the tokens, where they are stored so
   PaddedMatrix head_weights;
   CustomHeadObject custom_head;

@@ -20,7 +20,7 @@ template <class Enum>
 Enum parse(std::string_view what, std::string_view name, std::span<const std::string_view> names) {
   for (std::size_t k = 0; k < names.size(); ++k)
     if (names[k] == name) return static_cast<Enum>(k);
-  throw bad_input(fmt::format("{} is \"{}\": expected {}", what, name, fmt::join(names, " or ")));
+  throw bad_value(what, name, fmt::format("{}", fmt::join(names, " or ")));
 }
 
 void check(std::string_view what, int value, std::size_t count) {
@@ -35,7 +35,7 @@ std::string_view to_string(DataPath path) { return paths[static_cast<std::size_t
 std::string_view to_string(TokenStorage storage) { return storages[static_cast<std::size_t>(storage)]; }
 
 Jacobian parse_jacobian(std::string_view name) { return parse<Jacobian>("jacobian", name, jacobians); }
-DataPath parse_data_path(std::string_view name) { return parse<DataPath>("data path", name, paths); }
+DataPath parse_data_path(std::string_view name) { return parse<DataPath>("path", name, paths); }
 TokenStorage parse_token_storage(std::string_view name) {
   return parse<TokenStorage>("storage", name, storages);
 }

@@ -1,4 +1,5 @@
 #include "attention/engine_memory.hpp"
+#include "base/numbers.hpp"
 #include <attmirror/attention/gradient.hpp>
 
 #include <algorithm>
@@ -9,11 +10,7 @@ namespace attmirror {
 
 using namespace attmirror::kernels;
 
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 double decoder_score(ConstMatrixView token, ConstMatrixView v) {
   return token.eigen().row(0).dot(v.eigen().row(0));
@@ -21,7 +18,7 @@ double decoder_score(ConstMatrixView token, ConstMatrixView v) {
 
 double penalized_square(const Attention& model, const ParameterBlocks& parameters) {
   double sum = 0;
-  for (const Block name : model.trained())
+  for (const Block& name : model.trained())
     if (name != Block::v) sum += parameters.view(parameters.find(name)).eigen().squaredNorm();
   return sum;
 }
@@ -76,30 +73,16 @@ void GradientEngine::Memory::begin(Worker& worker, Gradient* target) {
   for (std::ptrdiff_t b = 0; b < target->blocks.count(); ++b) {
     MatrixView block = target->blocks.view(b);
     std::fill_n(block.data, block.flat_size(), 0.0);
-    switch (target->blocks.shape(b).name) {
-      case Block::W:
-        sums.W = block.data;
-        break;
-      case Block::K:
-        sums.K = block.data;
-        break;
-      case Block::Q:
-        sums.Q = block.data;
-        break;
-      case Block::v:
-        sums.v = block.data;
-        break;
-      case Block::p: {
-        MatrixView sum = worker.direction_sum.view();
-        std::fill_n(sum.data, sum.flat_size(), 0.0);
-        sums.direction = sum.data;
-        break;
-      }
-      case Block::W_ov:
-      case Block::W_kq:
-        break;  // not of this model
-    }
   }
+  const auto place = [&](std::ptrdiff_t b) { return b < 0 ? nullptr : target->blocks.view(b).data; };
+  sums.W = place(trained.W);
+  sums.K = place(trained.K);
+  sums.Q = place(trained.Q);
+  sums.v = place(trained.v);
+  if (trained.p < 0) return;
+  MatrixView sum = worker.direction_sum.view();
+  std::fill_n(sum.data, sum.flat_size(), 0.0);
+  sums.direction = sum.data;
 }
 
 // gradient = sum over chunks of e^{scale_c - scale} gradient_c, in chunk order; workers[0] already points at
@@ -125,8 +108,7 @@ void GradientEngine::Memory::combine(Gradient& gradient) {
     }
   };
   for (std::ptrdiff_t b = 0; b < gradient.blocks.count(); ++b) {
-    const Block name = gradient.blocks.shape(b).name;
-    if (name == Block::p) continue;
+    if (b == trained.p) continue;
     const MatrixView into = gradient.blocks.view(b);
     const Chunking parts = fixed_chunks(into.flat_size(), 2048, 32);
     pool->run(parts.count, [&](std::ptrdiff_t part) {
@@ -134,7 +116,7 @@ void GradientEngine::Memory::combine(Gradient& gradient) {
       for (Worker& worker : workers) {
         const bool first = &worker == &workers.front();
         add(into.data + begin, first ? nullptr : worker.gradient.blocks.view(b).data + begin, size,
-            name == Block::v ? worker.factor_v : worker.factor);
+            b == trained.v ? worker.factor_v : worker.factor);
       }
     });
   }
@@ -153,7 +135,7 @@ void GradientEngine::Memory::combine(Gradient& gradient) {
 // grad_p = scale A (sum_j r_j)
 void GradientEngine::Memory::finish_prompt(Gradient& gradient) {
   const Matrix& A = std::get<Prompt>(model->parameterization()).key_weights;
-  MatrixView g = gradient.blocks.view(gradient.blocks.find(Block::p));
+  MatrixView g = gradient.blocks.view(trained.p);
   const double* sum = workers.front().sums.direction;
   for (std::ptrdiff_t r = 0; r < problem.dim; ++r) {
     double value = A.size() == 0 ? sum[r] : 0.0;
@@ -168,7 +150,7 @@ double GradientEngine::Memory::penalty(const ParameterBlocks& parameters, Gradie
   const double lambda = model->penalty();
   if (lambda == 0) return 0;
   if (gradient == nullptr) return lambda * penalized_square(*model, parameters);
-  for (const Block name : model->trained()) {
+  for (const Block& name : model->trained()) {
     if (name == Block::v) continue;
     const ConstMatrixView w = parameters.view(parameters.find(name));
     const std::ptrdiff_t b = gradient->blocks.find(name);
@@ -188,30 +170,16 @@ double GradientEngine::Memory::penalty(const ParameterBlocks& parameters, Gradie
 
 Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradient* gradient) {
   Point at;
-  for (std::ptrdiff_t b = 0; b < parameters.count(); ++b) {
-    const double* data = parameters.view(b).data;
-    switch (parameters.shape(b).name) {
-      case Block::W:
-        at.W = data;
-        break;
-      case Block::K:
-        at.K = data;
-        break;
-      case Block::Q:
-        at.Q = data;
-        break;
-      case Block::v:
-        at.v = data;
-        if (!scores.empty()) update_scores(parameters.view(b));
-        break;
-      case Block::p:
-        form_direction(parameters.view(b));
-        at.direction = direction.view().data;
-        break;
-      case Block::W_ov:
-      case Block::W_kq:
-        break;  // not of this model
-    }
+  if (all.W >= 0) at.W = parameters.view(all.W).data;
+  if (all.K >= 0) at.K = parameters.view(all.K).data;
+  if (all.Q >= 0) at.Q = parameters.view(all.Q).data;
+  if (all.p >= 0) {
+    form_direction(parameters.view(all.p));
+    at.direction = direction.view().data;
+  }
+  if (all.v >= 0) {
+    at.v = parameters.view(all.v).data;
+    if (!scores.empty()) update_scores(parameters.view(all.v));
   }
   pool->run(static_cast<std::ptrdiff_t>(workers.size()), [&](std::ptrdiff_t c) {
     const auto chunk = static_cast<std::size_t>(c);
@@ -226,8 +194,7 @@ Evaluation GradientEngine::Memory::run(const ParameterBlocks& parameters, Gradie
     if (workers.size() > 1) combine(*gradient);
     if (total.direction != nullptr) finish_prompt(*gradient);
     for (std::ptrdiff_t b = 0; b < gradient->blocks.count(); ++b)
-      gradient->log_scale[static_cast<std::size_t>(b)] =
-          gradient->blocks.shape(b).name == Block::v ? total.log_scale_v : total.log_scale;
+      gradient->log_scale[static_cast<std::size_t>(b)] = b == trained.v ? total.log_scale_v : total.log_scale;
   } else {
     for (std::size_t c = 1; c < workers.size(); ++c) {
       total.loss += workers[c].sums.loss;

@@ -1,14 +1,10 @@
-// Heads that are not linear, for the kernels that are compiled once per instruction set:
-//
-//   ReLU        h(u) = sum_r max(V_r^T u, 0)       grad h = sum of the V_r with V_r^T u > 0
-//   quadratic   h(u) = v^T u - lambda |u|^2        grad h = v - 2 lambda u
-//   custom      the user's own
-//
-// at the attended token u = X^T softmax(a). The logits of the block are there; the exponentials that are formed
-// here are formed again with the scores, which is a small price for keeping the linear head's path short.
+// Heads that are not linear (head_formulas.hpp) at the attended token u = X^T softmax(a), for the kernels that are
+// compiled once per instruction set. The logits of the block are there; the exponentials that are formed here are
+// formed again with the scores, which is a small price for keeping the linear head's path short.
 #pragma once
 
 #include "attention/attention_steps.hpp"
+#include "attention/head_formulas.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 namespace {
@@ -32,30 +28,18 @@ void form_attended_token(const Problem& problem, const Scratch& scratch, const A
     store(u + c, load<Narrow>(u + c) / total);
 }
 
-double dot(const double* a, const double* b, std::ptrdiff_t stride) {
-  return reduce_pairs(partial_dot(a, b, stride));
-}
-
-double relu_head(const Problem& problem, const double* u, double* gradient) {
-  for (std::ptrdiff_t c = 0; c < problem.stride; ++c) gradient[c] = 0;
-  double value = 0;
-  for (std::ptrdiff_t r = 0; r < problem.head_rows; ++r) {
-    const double* row = problem.head_weights + r * problem.stride;
-    const double activation = dot(row, u, problem.stride);
-    if (activation <= 0) continue;  // NaN goes on, so that the loss shows it
-    value += activation;
-    for (std::ptrdiff_t c = 0; c < problem.stride; c += lanes<Narrow>)
-      store(gradient + c, load<Narrow>(gradient + c) + load<Narrow>(row + c));
+// The padded rows of a single run.
+struct PaddedRows {
+  std::ptrdiff_t stride;
+  double dot(const double* a, const double* b) const { return reduce_pairs(partial_dot(a, b, stride)); }
+  const double* row(const double* matrix, std::ptrdiff_t r) const { return matrix + r * stride; }
+  template <class Body>
+  [[gnu::always_inline]] void for_each(Body body) const {
+    for (std::ptrdiff_t c = 0; c < stride; c += lanes<Narrow>) body(c);
   }
-  return value;
-}
-
-double quadratic_head(const Problem& problem, const double* v, const double* u, double* gradient) {
-  const Narrow twice = broadcast<Narrow>(2 * problem.lambda);
-  for (std::ptrdiff_t c = 0; c < problem.stride; c += lanes<Narrow>)
-    store(gradient + c, load<Narrow>(v + c) - twice * load<Narrow>(u + c));
-  return dot(v, u, problem.stride) - problem.lambda * dot(u, u, problem.stride);
-}
+  static Narrow at(const double* row, std::ptrdiff_t c) { return load<Narrow>(row + c); }
+  static void put(double* row, std::ptrdiff_t c, Narrow entries) { store(row + c, entries); }
+};
 
 // Margins Y h(u) and scores Y x_t^T grad h(u) of the queries of a block.
 template <class Token>
@@ -64,17 +48,16 @@ void apply_head(const Problem& problem, const Point& at, const Scratch& scratch,
   const std::ptrdiff_t stride = problem.stride;
   for (std::ptrdiff_t i = 0; i < count; ++i)
     form_attended_token(problem, scratch, attended<Token>(problem, first, i), scratch.attended + i * stride);
-  if (problem.head == HeadForm::custom) {
+  const auto built_in = [&](auto formulas) {
+    for (std::ptrdiff_t i = 0; i < count; ++i)
+      per.head[i] = formulas.evaluate(problem, PaddedRows{stride}, at.v, scratch.attended + i * stride,
+                                      scratch.head_gradient + i * stride);
+  };
+  const auto custom = [&] {
     problem.custom_head.evaluate(problem.custom_head.object, scratch.attended, stride, count, per.head,
                                  scratch.head_gradient);
-  } else {
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-      const double* u = scratch.attended + i * stride;
-      double* gradient = scratch.head_gradient + i * stride;
-      per.head[i] = problem.head == HeadForm::relu ? relu_head(problem, u, gradient)
-                                                   : quadratic_head(problem, at.v, u, gradient);
-    }
-  }
+  };
+  with_nonlinear_head(problem.head, built_in, custom);
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     per.head[i] *= problem.labels[first + i];
     form_scores(problem, scratch, attended<Token>(problem, first, i), scratch.head_gradient + i * stride,

@@ -4,7 +4,7 @@
 // Wide) and keep a tile of the result in registers. The order of every sum is fixed by the shapes alone.
 #pragma once
 
-#include "base/simd.hpp"
+#include "base/register_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 namespace {
@@ -13,40 +13,19 @@ namespace {
 // A[c,i]: the sum of outer products. `C` is overwritten or added to.
 enum class Into { overwrite, add };
 
-//
-// `ahead.step()` is called with every step of the sum: there a kernel that streams data from memory asks for what it
-// will need next (read_ahead.hpp).
-struct NoReadAhead {
-  void step() {}
-};
-
 template <class V, int Rows, int Cols, bool Transposed, Into into, class Number, class Ahead>
 [[gnu::always_inline]] inline void product_tile(const double* A, std::ptrdiff_t lda, const Number* B,
                                                 std::ptrdiff_t ldb, double* C, std::ptrdiff_t ldc,
                                                 std::ptrdiff_t depth, Ahead& ahead) {
-  V sum[Rows][Cols];
-  for (int r = 0; r < Rows; ++r)
-    for (int k = 0; k < Cols; ++k) sum[r][k] = into == Into::add ? load<V>(C + r * ldc + k * lanes<V>) : V{};
-  for (std::ptrdiff_t c = 0; c < depth; ++c) {
-    ahead.step();
-    V b[Cols];
-    for (int k = 0; k < Cols; ++k) b[k] = load<V>(B + c * ldb + k * lanes<V>);
-    for (int r = 0; r < Rows; ++r) {
-      const V a = broadcast<V>(Transposed ? A[c * lda + r] : A[r * lda + c]);
-      for (int k = 0; k < Cols; ++k) sum[r][k] = mul_add(a, b[k], sum[r][k]);
-    }
-  }
-  for (int r = 0; r < Rows; ++r)
-    for (int k = 0; k < Cols; ++k) store(C + r * ldc + k * lanes<V>, sum[r][k]);
+  Tile<V, Rows, Cols> tile;
+  if constexpr (into == Into::add)
+    tile.read(C, ldc);
+  else
+    tile.clear();
+  tile.add_products([=](int r, std::ptrdiff_t c) { return Transposed ? A[c * lda + r] : A[r * lda + c]; }, B,
+                    ldb, depth, ahead);
+  tile.write(C, ldc);
 }
-
-// With 32 registers a tile has eight rows, so that each vector of B that comes from the second-level cache serves eight
-// multiply-adds. The shape of the tiles does not change the order of any sum.
-#if defined(ATTMIRROR_ISA_avx512)
-inline constexpr int tile_rows = 8;
-#else
-inline constexpr int tile_rows = 4;
-#endif
 
 template <class V, int Cols, bool Transposed, Into into, class Ahead>
 [[gnu::always_inline]] inline void product_columns(const double* A, std::ptrdiff_t lda, const double* B,
@@ -146,8 +125,8 @@ inline void row_dots(const Number* x, const double* u, double* out, std::ptrdiff
   for (; t < rows; ++t) out[t] = reduce_pairs(partial_dot(x + t * stride, u, stride));
 }
 
-// C[i,:] = (b_0 . a_i, b_1 . a_i, ...), C = A B^T: A (rows, stride), B (columns, stride), C (rows, ldc). A few rows of B
-// stay in the cache while all of A goes by.
+// C[i,:] = (b_0 . a_i, b_1 . a_i, ...), C = A B^T: A (rows, stride), B (columns, stride), C (rows, ldc). A few rows
+// of B stay in the cache while all of A goes by.
 inline void multiply_by_transposed(const double* A, const double* B, double* C, std::ptrdiff_t ldc,
                                    std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t columns) {
   for (std::ptrdiff_t k = 0; k < columns; k += 8)

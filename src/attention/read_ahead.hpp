@@ -1,11 +1,11 @@
 // Keeps the memory busy while the processor computes, for the kernels that are compiled once per instruction set.
 //
-// A gradient on data larger than the caches reads its tokens at the speed of the memory, and the hardware fetches ahead
-// of the reader. During the matrix products between two batches of queries nothing is read and the memory would idle.
-// But what comes next is known. So the products call step() as they go, which asks for the next two cache lines of
-// tokens, up to `reach` bytes: about as fast as the memory delivers, beside a step of a product. These lines wait in the
-// second-level cache. (During the passes over the tokens themselves such requests do more harm than good: they compete
-// with the loads for the same few slots.)
+// A gradient on data larger than the caches reads its tokens at the speed of the memory, and the hardware fetches
+// ahead of the reader. During the matrix products between two batches of queries nothing is read and the memory would
+// idle. But what comes next is known. So the products call step() as they go, which asks for the next two cache lines
+// of tokens, up to `reach` bytes: about as fast as the memory delivers, beside a step of a product. These lines wait
+// in the second-level cache. (During the passes over the tokens themselves such requests do more harm than good: they
+// compete with the loads for the same few slots.)
 #pragma once
 
 #include "base/simd.hpp"

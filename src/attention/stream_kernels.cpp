@@ -6,8 +6,8 @@
 //
 //   1. directions u_j of a batch of queries, as a matrix product;
 //   2. query after query: logits (and scores), softmax, coefficients c_jt and r_j = X^T c_j (and x_j = X^T e_j, for the
-//      gradient of v). The safe form leaves the weight of the query out of c_j: it has e^{log|ell'| + E} / S as a factor
-//      of the whole row, so the loss need not be known yet. (The textbook form rounds with it inside.)
+//      gradient of v). The safe form leaves the weight of the query out of c_j: it has e^{log|ell'| + E} / S as a
+//      factor of the whole row, so the loss need not be known yet. (The textbook form rounds with it inside.)
 //   3. losses and weights of the batch on whole vectors, rows r_j times weights, and the sum of outer products as a
 //      matrix product.
 //

@@ -1,5 +1,5 @@
-// The two passes over the tokens of one query, X u and X^T c, for the kernels that are compiled once per instruction set
-// and stream their data; each for one or two vectors at a time.
+// The two passes over the tokens of one query, X u and X^T c, for the kernels that are compiled once per instruction
+// set and stream their data; each for one or two vectors at a time.
 //
 // The first pass reads from memory, the second finds the tokens in the second-level cache. Both go along the rows as
 // they lie in memory, one row after the other, which is what the hardware that fetches ahead is made for: reading

@@ -1,3 +1,4 @@
+#include "base/numbers.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 
@@ -11,19 +12,23 @@ namespace attmirror {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// The direction u_j with logits a_j = X u_j.
-Vector direction(const Attention& model, const Parameters& parameters, std::ptrdiff_t j) {
-  const Vector z = model.data().queries().eigen().row(j);
-  const double scale = model.logit_scale();
-  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization())) {
-    if (prompt->key_weights.size() == 0) return scale * parameters.p;
-    return scale * (prompt->key_weights.transpose() * parameters.p);
+// The direction u_j with logits a_j = X u_j, for each parameterization.
+struct DirectionOfTokens {
+  const Parameters& at;
+  Vector z;
+  double scale;
+  Vector operator()(const W&) const { return scale * (at.W * z); }
+  Vector operator()(const KQ&) const { return scale * (at.K * (at.Q.transpose() * z)); }
+  Vector operator()(const Prompt& prompt) const {
+    if (prompt.key_weights.size() == 0) return scale * at.p;
+    return scale * (prompt.key_weights.transpose() * at.p);
   }
-  if (std::holds_alternative<KQ>(model.parameterization()))
-    return scale * (parameters.K * (parameters.Q.transpose() * z));
-  return scale * (parameters.W * z);
+};
+
+Vector direction(const Attention& model, const Parameters& parameters, std::ptrdiff_t j) {
+  const DirectionOfTokens direction_of{parameters, model.data().queries().eigen().row(j),
+                                       model.logit_scale()};
+  return std::visit(direction_of, model.parameterization());
 }
 
 // `values` with -inf for the tokens that query j may not attend to.

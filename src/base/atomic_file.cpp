@@ -4,7 +4,8 @@
 // is only atomic within a file system. fsync before the rename: else a power cut may keep the new name and
 // lose the bytes. fsync of the folder after it: else the rename itself may be lost. close(2) is checked, as
 // network file systems report a full disk there.
-#include <attmirror/base/atomic_file.hpp>
+#include "base/atomic_file.hpp"
+
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>

@@ -6,7 +6,8 @@
 
 namespace attmirror {
 
-// In quotes if it holds a comma, a quote or a line end, or a blank at either end, which only quotes save from all readers.
+// In quotes if it holds a comma, a quote or a line end, or a blank at either end, which only quotes save from
+// all readers.
 void append_csv_cell(std::string& line, std::string_view text);
 
 }  // namespace attmirror

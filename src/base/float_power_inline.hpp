@@ -6,9 +6,9 @@
 //   x^s      = 2^floor(n) 2^(n mod 1) 2^h
 //
 // where 2^(n mod 1) comes from a table of 16 and 2^h from a cubic. What decides the accuracy: each term of h is
-// rounded when it is already below 1/16, so no rounding counts more than 2^-29; and s is applied to the coefficients of the
-// series, in double, before they become floats. So h needs no second float, and powers like x^9 are as good as roots. AVX-512
-// has the tables in registers.
+// rounded when it is already below 1/16, so no rounding counts more than 2^-29; and s is applied to the coefficients
+// of the series, in double, before they become floats. So h needs no second float, and powers like x^9 are as good as
+// roots. AVX-512 has the tables in registers.
 //
 // A power is left as a sum (head + tail) 2^n, so that what a caller adds to it is not rounded twice.
 #pragma once
@@ -22,8 +22,8 @@ namespace {
 // Adding this to |x| < 2^18 rounds x to a multiple of 1/16, which then stands in the low bits of the sum.
 inline constexpr float sixteenth_shifter = 0x1.8p19f;
 
-// x^s 2^bias, for s = value + rest. The short series of the logarithm costs s 0.09 ulp of the result: it is for s <= 1, and
-// for powers whose error counts as that of x, which is 0.09 ulp for every s.
+// x^s 2^bias, for s = value + rest. The short series of the logarithm costs s 0.09 ulp of the result: it is for s <=
+// 1, and for powers whose error counts as that of x, which is 0.09 ulp for every s.
 enum class LogSeries { full, brief };
 
 struct FloatExponent {

@@ -6,8 +6,8 @@
 namespace attmirror::ATTMIRROR_ISA {
 namespace {
 
-// For mantissas m in [1, 2), by their first five bits: r near 1/m with -log2 r = t + 2^-32.4, t a multiple of 2^-16. Then
-// log2 m = t + log2(1 + f) with f = m r - 1, |f| < 0.0189, and t plus an exponent is a float.
+// For mantissas m in [1, 2), by their first five bits: r near 1/m with -log2 r = t + 2^-32.4, t a multiple of 2^-16.
+// Then log2 m = t + log2(1 + f) with f = m r - 1, |f| < 0.0189, and t plus an exponent is a float.
 alignas(64) inline constexpr float log2_inverse[32] = {
     0x1.f8846ap-1f, 0x1.e7534ap-1f, 0x1.db5b6ep-1f, 0x1.cb47c4p-1f, 0x1.c2fb5p-1f,  0x1.b6a47p-1f,
     0x1.a87aeap-1f, 0x1.a029aap-1f, 0x1.94c47cp-1f, 0x1.8cefe8p-1f, 0x1.801192p-1f, 0x1.7694b2p-1f,
@@ -23,8 +23,8 @@ alignas(64) inline constexpr float log2_offset[32] = {
     0x1.7d4p-1f,  0x1.875ap-1f, 0x1.92c6p-1f, 0x1.a22p-1f,  0x1.b52ep-1f, 0x1.bb84p-1f, 0x1.ccfp-1f,
     0x1.d3c4p-1f, 0x1.e606p-1f, 0x1.ea2p-1f,  0x1.f63ep-1f};
 
-// log2(1 + f) = f (c0 + c1 f + c2 f^2 + c3 f^3) to 2^-34.5, and with one term less to 2^-27. As doubles: a power multiplies
-// them by its exponent first.
+// log2(1 + f) = f (c0 + c1 f + c2 f^2 + c3 f^3) to 2^-34.5, and with one term less to 2^-27. As doubles: a power
+// multiplies them by its exponent first.
 inline constexpr double log2_series[4] = {0x1.71547624dee73p+0, -0x1.7154739933ae5p-1, 0x1.ec914c89ea23fp-2,
                                           -0x1.71c0a4304e4bfp-2};
 inline constexpr double log2_short_series[3] = {0x1.715475592353ap+0, -0x1.7162187b28776p-1,

@@ -1,8 +1,8 @@
 // Vectors of floats for the kernels of optimizers, and their three storage formats: float, bfloat16, half.
 //
-// The same rules as in simd.hpp: only for sources that attmirror_add_kernels() compiles. Weights of networks are floats or
-// less, and a vector has twice as many of them as of doubles. SSE2 has no fused multiply-add, on which the steps depend for
-// their accuracy; there it goes through doubles, which is slow and right.
+// The same rules as in simd.hpp: only for sources that attmirror_add_kernels() compiles. Weights of networks are
+// floats or less, and a vector has twice as many of them as of doubles. SSE2 has no fused multiply-add, on which the
+// steps depend for their accuracy; there it goes through doubles, which is slow and right.
 #pragma once
 
 #include "base/simd.hpp"
@@ -38,8 +38,8 @@ inline constexpr float float_infinity = __builtin_inff();
   return bit_cast<Floats>(bit_cast<Words>(x) ^ sign);
 }
 
-// a*b + c with one rounding (on SSE2 a second one, 2^29 times finer); minus_fused is c - a*b. rough_fused may round twice
-// on SSE2: for terms that are small against what they are added to.
+// a*b + c with one rounding (on SSE2 a second one, 2^29 times finer); minus_fused is c - a*b. rough_fused may round
+// twice on SSE2: for terms that are small against what they are added to.
 #if defined(ATTMIRROR_ISA_avx512)
 [[gnu::always_inline]] inline Floats fused(Floats a, Floats b, Floats c) {
   return Floats(_mm512_fmadd_ps(a, b, c));
@@ -85,7 +85,8 @@ inline constexpr float float_infinity = __builtin_inff();
 [[gnu::always_inline]] inline Floats larger(Floats a, Floats b) { return Floats(_mm_max_ps(a, b)); }
 #endif
 
-// Is an x >= 0 outside [low, high), or NaN, in a lane where d is not 0? As integers the magnitudes are in the same order.
+// Is an x >= 0 outside [low, high), or NaN, in a lane where d is not 0? As integers the magnitudes are in the
+// same order.
 [[gnu::always_inline]] inline Words outside(Floats x, float low, float high) {
   const std::uint32_t first = bit_cast<std::uint32_t>(low), count = bit_cast<std::uint32_t>(high) - first;
   return bit_cast<Words>((bit_cast<Words>(x) - first) >= count);

@@ -54,8 +54,8 @@ inline Half to_half(float x) {
   return {static_cast<std::uint16_t>(sign | ((rest - 0x38000000u + 0xfffu + to_even) >> 13))};
 }
 
-// Numbers of any of the four formats as doubles, which hold them all, and back: from a number that T or float holds, so that
-// it is rounded once at most.
+// Numbers of any of the four formats as doubles, which hold them all, and back: from a number that T or float holds,
+// so that it is rounded once at most.
 inline double widen(double x) { return x; }
 inline double widen(float x) { return x; }
 inline double widen(BFloat16 x) { return to_float(x); }

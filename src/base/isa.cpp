@@ -1,3 +1,4 @@
+#include "base/dispatch.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
 
@@ -27,29 +28,43 @@ Isa parse_isa(std::string_view name) {
   throw bad_input(fmt::format("isa is \"{}\": expected sse2, avx2 or avx512", name));
 }
 
-bool is_supported(Isa isa) {
+namespace {
+
+// What this processor and operating system can run.
+bool processor_has(Isa isa) {
   switch (isa) {
     case Isa::sse2:
       return true;
     case Isa::avx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case Isa::avx512:
-      return is_supported(Isa::avx2) && __builtin_cpu_supports("avx512f") &&
+      return processor_has(Isa::avx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
              __builtin_cpu_supports("avx512bw");
   }
   return false;
 }
 
+}  // namespace
+
+bool is_supported(Isa isa) { return is_built(isa) && processor_has(isa); }
+
 Isa best_isa() {
-  if (is_supported(Isa::avx512)) return Isa::avx512;
-  if (is_supported(Isa::avx2)) return Isa::avx2;
-  return Isa::sse2;
+  for (Isa isa : {Isa::avx512, Isa::avx2, Isa::sse2})
+    if (is_supported(isa)) return isa;
+  throw environment_error(
+      "this attmirror was built with the kernels of another machine, which this processor lacks: build "
+      "it here, or with -DATTMIRROR_KERNELS=all");
 }
 
 namespace {
 
 Isa require_supported(Isa isa) {
+  if (!is_built(isa))
+    throw bad_input(
+        fmt::format("isa is {}: this attmirror was built with the kernels of {} alone "
+                    "(-DATTMIRROR_KERNELS=all builds them all)",
+                    to_string(isa), to_string(best_isa())));
   if (!is_supported(isa))
     throw bad_input(
         fmt::format("isa is {}: this processor supports up to {}", to_string(isa), to_string(best_isa())));

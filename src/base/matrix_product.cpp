@@ -1,6 +1,6 @@
-// The classical scheme of blocks: 512 terms of all sums at a time. Of these, the rows of A and the columns of B are copied
-// into the order in which the tiles read them, and blocks of 96 x 64 entries of C are dealt to the threads: what a block
-// reads (400 and 260 kB) stays in a core's own cache, the rows of A for the next block, too.
+// The classical scheme of blocks: 512 terms of all sums at a time. Of these, the rows of A and the columns of B are
+// copied into the order in which the tiles read them, and blocks of 96 x 64 entries of C are dealt to the threads:
+// what a block reads (400 and 260 kB) stays in a core's own cache, the rows of A for the next block, too.
 #include "base/matrix_product.hpp"
 
 #include "base/dispatch.hpp"
@@ -19,8 +19,8 @@ constexpr std::ptrdiff_t block_groups = 12, block_strips = 4;
 // Below this many multiplications a thread costs more than it brings.
 constexpr std::ptrdiff_t worth_sharing = 1 << 16;
 
-const ProductTable& table() {
-  return choose_kernels(isa_sse2::product_table, isa_avx2::product_table, isa_avx512::product_table);
+const ProductTable& product_kernels() {
+  return choose_kernels<isa_sse2::product_table, isa_avx2::product_table, isa_avx512::product_table>();
 }
 
 std::ptrdiff_t divide_up(std::ptrdiff_t a, std::ptrdiff_t b) { return (a + b - 1) / b; }
@@ -79,7 +79,7 @@ void MatrixProduct::multiply_transposed(ConstMatrixView A, Panels<const double> 
 
 void MatrixProduct::run(ConstMatrixView A, Side side, Panels<const double> B, Panels<double> C) {
   reserve(C.rows, C.cols);
-  const ProductTable& kernel = table();
+  const ProductTable& kernel = product_kernels();
   const std::ptrdiff_t row_step = side == Side::plain ? A.stride : 1,
                        col_step = side == Side::plain ? 1 : A.stride;
   const std::ptrdiff_t groups = divide_up(C.rows, product_rows), strips = divide_up(C.cols, product_strip);

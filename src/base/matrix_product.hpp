@@ -1,21 +1,22 @@
-// Products of large matrices at the speed of the multiply-add instructions, with the same bits for any number of threads.
+// Products of large matrices at the speed of the multiply-add instructions, with the same bits for any number
+// of threads.
 //
 //   C = A B        multiply()
 //   C = A^T B      multiply_transposed()
 //
-// Every entry of C is a sum over k from the first to the last, so blocks, tiles and threads leave no trace in it, and equal
-// rows of A give equal rows of C. Internal.
+// Every entry of C is a sum over k from the first to the last, so blocks, tiles and threads leave no trace in it, and
+// equal rows of A give equal rows of C. Internal.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
 #include <cstddef>
 
 namespace attmirror {
 
-// A matrix whose columns are divided into panels: those of one panel lie side by side in memory, row after row. Who works
-// on some columns of all rows then has a compact piece of memory. A padded matrix is a single panel.
+// A matrix whose columns are divided into panels: those of one panel lie side by side in memory, row after row. Who
+// works on some columns of all rows then has a compact piece of memory. A padded matrix is a single panel.
 template <class T>
 struct Panels {
   T* data = nullptr;

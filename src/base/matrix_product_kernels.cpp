@@ -1,5 +1,5 @@
-// Blocks of a matrix product: tiles of a few rows times a strip of 16 columns stay in registers while k runs. Compiled once
-// per instruction set.
+// Blocks of a matrix product: tiles of a few rows times a strip of 16 columns stay in registers while k runs.
+// Compiled once per instruction set.
 #include "base/matrix_product_kernels.hpp"
 
 #include "base/strip_tiles.hpp"
@@ -46,8 +46,7 @@ inline void multiply_tile(const double* rows, const double* columns, std::ptrdif
   if (height > tile_rows) height = tile_rows;
   if (width > tile_lanes) width = tile_lanes;
   if (starts) {
-    for (auto& row : tile.sums)
-      for (Wide& sum : row) sum = Wide{};
+    tile.clear();
   } else if (whole) {
     tile.read(C, stride);
   } else {
@@ -56,7 +55,8 @@ inline void multiply_tile(const double* rows, const double* columns, std::ptrdif
         edge[h * tile_lanes + j] = h < height && j < width ? C[h * stride + j] : 0.0;
     tile.read(edge, tile_lanes);
   }
-  tile.add_products([=](int h, std::ptrdiff_t k) { return rows[k * product_rows + h]; }, columns, depth);
+  tile.add_products([=](int h, std::ptrdiff_t k) { return rows[k * product_rows + h]; }, columns, strip,
+                    depth);
   if (whole) {
     tile.write(C, stride);
     return;

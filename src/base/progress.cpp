@@ -1,5 +1,6 @@
+#include "base/progress.hpp"
+
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/progress.hpp>
 
 #include <algorithm>
 #include <cmath>

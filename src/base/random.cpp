@@ -1,5 +1,6 @@
+#include "base/random.hpp"
+
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/random.hpp>
 
 #include <cmath>
 #include <numbers>
@@ -58,6 +59,8 @@ std::string_view to_string(RandomStream stream) {
       return "deep_dropout";
     case RandomStream::deep_augment:
       return "deep_augment";
+    case RandomStream::init_own:
+      return "init_own";
   }
   return "unnamed";
 }

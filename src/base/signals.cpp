@@ -1,5 +1,6 @@
+#include "base/signals.hpp"
+
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/signals.hpp>
 
 #include <array>
 #include <atomic>
@@ -18,6 +19,7 @@ constexpr std::array<int, 2> guarded{SIGINT, SIGTERM};
 
 // A handler may touch only lock-free atomics.
 std::atomic<int> received{0};
+std::atomic<bool> stop_flag{false};
 std::array<std::atomic<bool>, guarded.size()> installed{};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
@@ -29,6 +31,7 @@ extern "C" void attmirror_take_signal(int number) {
   const int saved_errno = errno;
   int none = 0;
   received.compare_exchange_strong(none, number);
+  stop_flag = true;
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   for (std::size_t i = 0; i < guarded.size(); ++i) {
@@ -45,6 +48,7 @@ void restore() {
 
 void install() {
   received = 0;
+  stop_flag = false;
   struct sigaction action {};
   action.sa_handler = attmirror_take_signal;
   action.sa_flags = SA_RESTART;  // a file that is being read or written is not to notice
@@ -79,5 +83,7 @@ SignalGuard::~SignalGuard() {
 }
 
 int SignalGuard::interrupted() noexcept { return received.load(std::memory_order_relaxed); }
+
+StopRequest SignalGuard::stop() noexcept { return StopRequest::of(stop_flag); }
 
 }  // namespace attmirror

@@ -52,21 +52,25 @@ ThreadPool::ThreadPool(int threads) {
   workers_.reserve(static_cast<std::size_t>(threads - 1));
   try {
     for (int i = 1; i < threads; ++i) {
-      workers_.emplace_back([this](std::stop_token stop) { serve(std::move(stop)); });
+      workers_.emplace_back([this] { serve(); });
     }
   } catch (const std::system_error& error) {
     shut_down();
     throw environment_error(fmt::format("cannot start {} threads: {}", threads, error.what()));
+  } catch (...) {  // out of memory
+    shut_down();
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() { shut_down(); }
 
 void ThreadPool::shut_down() {
-  for (std::jthread& worker : workers_) worker.request_stop();
+  ends_.store(true, std::memory_order_release);
   wake_.fetch_add(1, std::memory_order_release);
   wake_.notify_all();
-  workers_.clear();  // joins
+  for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
 }
 
 void ThreadPool::Failure::keep_first(std::ptrdiff_t failed_chunk) {
@@ -149,16 +153,17 @@ void ThreadPool::work_off(std::uint64_t ticket) {
   }
 }
 
-void ThreadPool::serve(std::stop_token stop) {
-  while (!stop.stop_requested()) {
+void ThreadPool::serve() {
+  const auto ends = [this] { return ends_.load(std::memory_order_acquire); };
+  while (!ends()) {
     const std::uint32_t seen = wake_.load(std::memory_order_acquire);
     work_off(ticket_.load(std::memory_order_acquire));
     int spin = 0;
-    while (wake_.load(std::memory_order_acquire) == seen && spin < spins_ && !stop.stop_requested()) {
+    while (wake_.load(std::memory_order_acquire) == seen && spin < spins_ && !ends()) {
       relax();
       ++spin;
     }
-    if (stop.stop_requested()) return;
+    if (ends()) return;
     if (wake_.load(std::memory_order_acquire) == seen) wake_.wait(seen, std::memory_order_acquire);
   }
 }

@@ -1,4 +1,5 @@
-// UTF-8 text letter by letter. What users name (runs, columns, files) may hold any bytes; what we write must not. Internal.
+// UTF-8 text letter by letter. What users name (runs, columns, files) may hold any bytes; what we write must
+// not. Internal.
 #pragma once
 
 #include <cstddef>

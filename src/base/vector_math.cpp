@@ -1,7 +1,8 @@
+#include "base/vector_math.hpp"
+
 #include "base/dispatch.hpp"
 #include "base/vector_math_kernels.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/vector_math.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -12,9 +13,9 @@ namespace attmirror {
 
 namespace {
 
-const VectorMathKernels& kernels() {
-  return choose_kernels(isa_sse2::vector_math_kernels, isa_avx2::vector_math_kernels,
-                        isa_avx512::vector_math_kernels);
+const VectorMathKernels& vector_kernels() {
+  return choose_kernels<isa_sse2::vector_math_kernels, isa_avx2::vector_math_kernels,
+                        isa_avx512::vector_math_kernels>();
 }
 
 std::ptrdiff_t common_size(std::span<const double> in, std::span<double> out) {
@@ -29,15 +30,15 @@ void apply(VectorMathKernels::Map map, std::span<const double> in, std::span<dou
 
 }  // namespace
 
-void vexp(std::span<const double> in, std::span<double> out) { apply(kernels().exp, in, out); }
-void vlog(std::span<const double> in, std::span<double> out) { apply(kernels().log, in, out); }
-void vlog1p(std::span<const double> in, std::span<double> out) { apply(kernels().log1p, in, out); }
-void vsqrt(std::span<const double> in, std::span<double> out) { apply(kernels().sqrt, in, out); }
-void vcbrt(std::span<const double> in, std::span<double> out) { apply(kernels().cbrt, in, out); }
+void vexp(std::span<const double> in, std::span<double> out) { apply(vector_kernels().exp, in, out); }
+void vlog(std::span<const double> in, std::span<double> out) { apply(vector_kernels().log, in, out); }
+void vlog1p(std::span<const double> in, std::span<double> out) { apply(vector_kernels().log1p, in, out); }
+void vsqrt(std::span<const double> in, std::span<double> out) { apply(vector_kernels().sqrt, in, out); }
+void vcbrt(std::span<const double> in, std::span<double> out) { apply(vector_kernels().cbrt, in, out); }
 
 void vpow(std::span<const double> in, double r, std::span<double> out) {
   if (!std::isfinite(r)) throw bad_input(fmt::format("r is {}: expected a finite exponent", r));
-  kernels().pow(in.data(), r, out.data(), common_size(in, out));
+  vector_kernels().pow(in.data(), r, out.data(), common_size(in, out));
 }
 
 }  // namespace attmirror

@@ -69,8 +69,8 @@ template <class V>
   return exp_of_pair(x, broadcast<V>(0.0));
 }
 
-// e^x for x <= 700 in two thirds of the time: 1.6 ulp. Below -708 it is e^-708, not yet 0: for terms of a sum whose largest
-// is of order one. NaN at NaN.
+// e^x for x <= 700 in two thirds of the time: 1.6 ulp. Below -708 it is e^-708, not yet 0: for terms of a sum whose
+// largest is of order one. NaN at NaN.
 template <class V>
 [[gnu::always_inline]] inline V exp_of_term(V x) {
   x = max(broadcast<V>(-708.0), x);
@@ -80,9 +80,8 @@ template <class V>
   return scale(1.0 + mul_add(r2, exp_series(r, r2), r), n);
 }
 
-// The polynomial of the logarithms: with s = f/(2 + f), log(1 + f) = 2 atanh(s) = 2s + s R(s^2), and s^2 <
-// 0.0295 for 1 + f in [sqrt(1/2), sqrt(2)). R without its constant term, which is 0; of degree 7: 2^-59.5
-// relative.
+// The polynomial of the logarithms: with s = f/(2 + f), log(1 + f) = 2 atanh(s) = 2s + s R(s^2), and s^2 < 0.0295 for
+// 1 + f in [sqrt(1/2), sqrt(2)). R without its constant term, which is 0; of degree 7: 2^-59.5 relative.
 template <class V>
 [[gnu::always_inline]] inline V log_series(V s) {
   const V z = s * s;
@@ -114,8 +113,7 @@ template <class V>
   return log_of_parts(parts.exponent, f, f / (f + 2.0), broadcast<V>(0.0));
 }
 
-// log(1 + x) for x >= 0: 0.95 ulp. The rounding error c of 1 + x comes back as c/(1 + x), to first order
-// exact.
+// log(1 + x) for x >= 0: 0.95 ulp. The rounding error c of 1 + x comes back as c/(1 + x), to first order exact.
 template <class V>
 [[gnu::always_inline]] inline V log1p(V x) {
   const Pair<V> sum = two_sum(broadcast<V>(1.0), x);

@@ -9,8 +9,8 @@ namespace attmirror {
 
 namespace {
 
-// How many letters must be changed, added or dropped to make one word of the other (Levenshtein), one row of the table at
-// a time.
+// How many letters must be changed, added or dropped to make one word of the other (Levenshtein), one row of the
+// table at a time.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -102,16 +102,28 @@ int run(const CommandLine& line, int argc, char** argv, bool json) {
   throw bad_input("no subcommand was given");
 }
 
-int fail(const std::string& message, ExitCode code, bool json) {
+int fail(const std::string& message, ExitCode code, bool json, const Json& place = Json::object()) {
   note(message);
   if (json) {
     try {
-      print_json(Json{{"status", "error"}, {"error", message}});
+      Json answer{{"status", "error"}, {"error", message}};
+      answer.update(place);
+      print_json(answer);
     } catch (const std::exception&) {
       // stdout itself is broken, and the sentence above has said what went wrong first.
     }
   }
   return code;
+}
+
+// The field that an error is about, for programs: {"field": "labels", "index": 17, "value": "0"}.
+Json place_of(const Error& error) {
+  Json place = Json::object();
+  if (error.field().empty()) return place;
+  place["field"] = error.field();
+  if (error.index()) place["index"] = *error.index();
+  place["value"] = error.value();
+  return place;
 }
 
 }  // namespace
@@ -125,7 +137,8 @@ int run_command_line(const CommandLine& line, int argc, char** argv) {
     if (line.before_parsing) line.before_parsing(words);
     return run(line, argc, argv, json);
   } catch (const Error& error) {
-    return fail(error.what(), error.kind() == ErrorKind::bad_input ? bad_input_exit : environment, json);
+    return fail(line.spelling ? error.message(line.spelling) : error.what(),
+                error.kind() == ErrorKind::bad_input ? bad_input_exit : environment, json, place_of(error));
   } catch (const std::bad_alloc&) {
     return fail("out of memory", environment, json);
   } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/options.hpp"
+#include <attmirror/base/error.hpp>
 
 #include <functional>
 #include <span>
@@ -20,6 +21,8 @@ struct CommandLine {
   std::function<std::vector<Subcommand>(CLI::App&)> subcommands;
   // Sees the words before anything else does, and may end the program or replace it. Empty: nobody does.
   std::function<void(std::span<char* const> words)> before_parsing = {};
+  // How messages spell the fields of options.
+  FieldSpelling spelling;
 };
 
 // The whole of main(): nothing is thrown out of it.

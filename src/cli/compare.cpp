@@ -37,7 +37,7 @@ Solution read_solution(const std::filesystem::path& path, const Dataset& data, b
   const SavedSolution saved = load_solution(path, data);
   const char* name = prompt ? "p" : "W";
   const Matrix weights = prompt ? Matrix(saved.p) : saved.W;
-  if (weights.size() == 0 && saved.status == Status::infeasible)
+  if (weights.size() == 0 && saved.status == MarginStatus::infeasible)
     throw bad_input(
         fmt::format("{}: the problem is infeasible: there is no solution to compare with", path.string()));
   if (weights.size() == 0)
@@ -76,7 +76,7 @@ int run_compare(const CompareOptions& options, bool p_given) {
   const SavedRun run = load_trained_run(options.run);
   const Measure measure =
       p_given ? Measure{options.p, Norm::l(options.p)}
-              : Measure{geometry_p(run.config.optimizer), geometry_norm(run.config.optimizer)};
+              : Measure{geometry_p(run.config.optimizer), measuring_norm(run.config.optimizer)};
   const Dataset data = load_data(run, options);
   const Attention model = model_of(run, data);
   const Solution svm = read_solution(options.svm, data, run.config.params == "prompt");
@@ -86,6 +86,11 @@ int run_compare(const CompareOptions& options, bool p_given) {
   if (!svm.alpha && !options.common.quiet)
     note(fmt::format("{} has no alpha: margins are taken on the tokens that the run selects",
                      options.svm.string()));
+  if (!p_given && !geometry_norm(run.config.optimizer) && !options.common.quiet)
+    note(
+        fmt::format("theory names no norm whose margin {} maximizes: compared at p = 2, with margins in the "
+                    "Frobenius norm",
+                    method_name(run.config.optimizer)));
   if (!run.result && !options.common.quiet)
     note(fmt::format("the run in {} has not ended: compared at its checkpoint, step {}", options.run.string(),
                      run.step));

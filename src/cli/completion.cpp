@@ -1,11 +1,13 @@
 // attmirror completion: scripts for the Tab key, made from the same tree of options that reads the command
 // line, so that they cannot fall behind it.
+//
+// A choice that ends in a colon ("normal:") is completed without a space after it; after "file:" and "run:" the scripts
+// offer files. tests/house/completions.sh asks each shell itself what it makes of its script.
 #include "cli/console.hpp"
+#include "cli/option_tree.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/error.hpp>
 
-#include <algorithm>
-#include <cctype>
 #include <memory>
 #include <vector>
 
@@ -15,69 +17,6 @@
 namespace attmirror::cli {
 
 namespace {
-
-struct OptionInfo {
-  std::vector<std::string> names;  // "-o", "--output"
-  std::string description;
-  std::vector<std::string> choices;  // "md", "gd"; "normal:" where something of the user's follows
-  bool takes_value = false, takes_file = false;
-};
-
-struct CommandInfo {
-  std::string name, description;
-  std::vector<OptionInfo> options;
-  OptionInfo argument;  // what words without dashes are
-};
-
-// "zero|uniform|normal:STD" gives zero, uniform and "normal:"; a part all in capitals is the user's own word.
-std::vector<std::string> choices_of(const std::string& type) {
-  std::vector<std::string> choices;
-  if (type.find('|') == std::string::npos) return choices;
-  for (std::size_t begin = 0; begin <= type.size();) {
-    const std::size_t end = std::min(type.find('|', begin), type.size());
-    std::string choice = type.substr(begin, end - begin);
-    begin = end + 1;
-    if (const std::size_t colon = choice.find(':'); colon != std::string::npos) choice.resize(colon + 1);
-    const bool placeholder = choice.size() > 2 && std::ranges::all_of(choice, [](unsigned char c) {
-                               return std::isupper(c) || c == '_';
-                             });
-    if (!placeholder && std::ranges::find(choices, choice) == choices.end()) choices.push_back(choice);
-  }
-  return choices;
-}
-
-OptionInfo info_of(const CLI::Option& option) {
-  OptionInfo info;
-  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
-  info.description = option.get_description();
-  info.takes_value = option.get_items_expected_max() != 0;
-  const std::string type = option.get_type_name();
-  info.takes_file = type == "FILE" || type == "FOLDER" || type.find("file:") != std::string::npos;
-  info.choices = choices_of(type);
-  return info;
-}
-
-CommandInfo info_of(const CLI::App& app) {
-  CommandInfo info{app.get_name(), app.get_description(), {}, {}};
-  for (const CLI::Option* option : app.get_options()) {
-    OptionInfo one = info_of(*option);
-    if (one.names.empty()) {
-      info.argument.takes_file |= one.takes_file;
-      info.argument.choices.insert(info.argument.choices.end(), one.choices.begin(), one.choices.end());
-    } else {
-      info.options.push_back(std::move(one));
-    }
-  }
-  return info;
-}
-
-std::vector<std::string> all_names(const CommandInfo& command) {
-  std::vector<std::string> names;
-  for (const OptionInfo& option : command.options)
-    names.insert(names.end(), option.names.begin(), option.names.end());
-  return names;
-}
 
 // Within single quotes of a shell.
 std::string shell_quoted(const std::string& text) {
@@ -91,52 +30,103 @@ std::string shell_quoted(const std::string& text) {
   return result + "'";
 }
 
-// What follows the word before the cursor.
-std::string bash_values(const OptionInfo& option) {
-  if (!option.choices.empty() && option.takes_file)
-    return fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\") $(compgen -f -- \"$cur\"))",
-                       shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
-  if (!option.choices.empty())
-    return fmt::format("COMPREPLY=($(compgen -W {} -- \"$cur\"))",
-                       shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
-  if (option.takes_file) return "COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames 2>/dev/null";
-  return "COMPREPLY=()";
+std::string quoted_list(const std::vector<std::string>& words) {
+  return shell_quoted(fmt::format("{}", fmt::join(words, " ")));
 }
 
-std::string bash_script(const CommandInfo& root, const std::vector<CommandInfo>& commands) {
-  std::string script =
-      "# attmirror for bash: put this line into ~/.bashrc\n"
-      "#   source <(attmirror completion bash)\n"
-      "_attmirror() {\n"
-      "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\" command=\"\" word\n"
-      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-      "    case \"$word\" in\n";
+std::vector<std::string> names_of(const std::vector<OptionInfo>& options) {
+  std::vector<std::string> names;
+  for (const OptionInfo& option : options)
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  return names;
+}
+
+std::vector<std::string> names_of(const std::vector<CommandInfo>& commands) {
   std::vector<std::string> names;
   for (const CommandInfo& command : commands) names.push_back(command.name);
-  script += fmt::format("      {}) command=\"$word\"; break ;;\n    esac\n  done\n  case \"$command\" in\n",
-                        fmt::join(names, "|"));
-  for (const CommandInfo& command : commands) {
+  return names;
+}
+
+// Readline takes words apart at colons and equals signs, and replaces only what stands after the last of them.
+constexpr const char* bash_beginning = R"(# attmirror for bash: put this line into ~/.bashrc
+#   source <(attmirror completion bash)
+
+# _attmirror_reply WORDS [files]: offers those of WORDS that begin like the word at the cursor, and files.
+_attmirror_reply() {
+  local rest="${cur#*:}" before=""
+  COMPREPLY=()
+  if [[ "$cur" == file:* || "$cur" == run:* ]]; then
+    [[ "$COMP_WORDBREAKS" == *:* ]] || before="${cur%%:*}:"
+    mapfile -t COMPREPLY < <(compgen -P "$before" -f -- "$rest")
+    compopt -o filenames 2>/dev/null
+    return
+  fi
+  [[ "$cur" == *:* ]] || mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+  if [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *: ]]; then compopt -o nospace 2>/dev/null; fi
+  if [[ "$2" == files ]]; then
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
+    compopt -o filenames 2>/dev/null
+  fi
+}
+
+_attmirror() {
+  local cur prev command="" word last="" words=() i position=0
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    word="${COMP_WORDS[i]}"
+    if [[ "$word" == "=" ]]; then
+      # --option=value is --option value.
+      if ((i == COMP_CWORD)); then words+=(""); fi
+    elif [[ "$word" == ":" || ( "$last" == ":" && "$word" != -* ) ]]; then
+      words[${#words[@]}-1]+="$word"
+    else
+      words+=("$word")
+    fi
+    last="$word"
+  done
+  cur="${words[${#words[@]}-1]}"
+  prev="${words[${#words[@]}-2]}"
+  for word in "${words[@]:1:${#words[@]}-2}"; do
+    if [[ "$word" == -* ]]; then continue; fi
+    if [[ -z "$command" ]]; then command="$word"; else position=$((position + 1)); fi
+  done
+  case "$command" in
+)";
+
+std::string bash_reply(const OptionInfo& option) {
+  return fmt::format("_attmirror_reply {}{}", quoted_list(option.choices), option.takes_file ? " files" : "");
+}
+
+// What words without dashes are. The first may be of another kind than the others: `deep SUBCOMMAND FILE...`.
+std::string bash_arguments(const CommandInfo& command) {
+  if (command.arguments.empty()) return "_attmirror_reply ''";
+  if (command.arguments.size() == 1) return bash_reply(command.arguments.front());
+  return fmt::format("if ((position == 0)); then {}; else {}; fi", bash_reply(command.arguments.front()),
+                     bash_reply(command.arguments.back()));
+}
+
+std::string bash_script(const CommandInfo& root) {
+  std::string script = bash_beginning;
+  for (const CommandInfo& command : root.subcommands) {
     script += fmt::format("    {})\n      case \"$prev\" in\n", command.name);
     for (const OptionInfo& option : command.options)
       if (option.takes_value)
         script +=
-            fmt::format("        {}) {}; return ;;\n", fmt::join(option.names, "|"), bash_values(option));
+            fmt::format("        {}) {}; return ;;\n", fmt::join(option.names, "|"), bash_reply(option));
     script += fmt::format(
         "      esac\n"
-        "      if [[ \"$cur\" == -* ]]; then COMPREPLY=($(compgen -W {} -- \"$cur\")); return; fi\n"
+        "      if [[ \"$cur\" == -* ]]; then _attmirror_reply {}; return; fi\n"
         "      {} ;;\n",
-        shell_quoted(fmt::format("{}", fmt::join(all_names(command), " "))), bash_values(command.argument));
+        quoted_list(names_of(command.options)), bash_arguments(command));
   }
-  std::vector<std::string> first = names;
-  for (const std::string& name : all_names(root)) first.push_back(name);
-  script += fmt::format(
-      "    *) COMPREPLY=($(compgen -W {} -- \"$cur\")) ;;\n  esac\n}}\ncomplete -F _attmirror attmirror\n",
-      shell_quoted(fmt::format("{}", fmt::join(first, " "))));
-  return script;
+  std::vector<std::string> first = names_of(root.subcommands);
+  for (const std::string& name : names_of(root.options)) first.push_back(name);
+  return script +
+         fmt::format("    \"\") _attmirror_reply {} ;;\n  esac\n}}\ncomplete -F _attmirror attmirror\n",
+                     quoted_list(first));
 }
 
 // Colons and brackets are marks of zsh's own.
-std::string zsh_escaped(std::string text) {
+std::string zsh_escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
     if (c == ':' || c == '[' || c == ']' || c == '\\') result += '\\';
@@ -145,79 +135,160 @@ std::string zsh_escaped(std::string text) {
   return result;
 }
 
+// A file on zsh's search path is the body of a function the first time that it is called; sourced, it only defines.
+constexpr const char* zsh_beginning = R"(#compdef attmirror
+# attmirror for zsh: put this line into ~/.zshrc, after compinit
+#   source <(attmirror completion zsh)
+
+# _attmirror_values WORDS...: those that end in a colon want more, so no space follows them.
+_attmirror_values() {
+  local -a whole open
+  if compset -P '(file|run):'; then _files; return; fi
+  whole=(${@:#*:}) open=(${(M)@:#*:})
+  compadd -a whole
+  compadd -S '' -a open
+}
+
+_attmirror() {
+  local -a commands
+  local index=2
+  commands=(
+)";
+
+constexpr const char* zsh_middle = R"(  )
+  while (( index < CURRENT )) && [[ "${words[index]}" == -* ]]; do (( index++ )); done
+  if (( CURRENT <= index )); then
+    if [[ "${words[CURRENT]}" == -* ]]; then compadd -- ROOT_OPTIONS; else _describe command commands; fi
+    return
+  fi
+  local command="${words[index]}"
+  shift $(( index - 1 )) words; (( CURRENT -= index - 1 ))
+  case "$command" in
+)";
+
+constexpr const char* zsh_end = R"(  esac
+}
+
+if [[ "${funcstack[1]}" == _attmirror ]]; then
+  _attmirror "$@"
+else
+  compdef _attmirror attmirror
+fi
+)";
+
 std::string zsh_action(const OptionInfo& option) {
-  if (option.choices.empty()) return option.takes_file ? "_files" : "";
+  if (option.choices.empty()) return option.takes_file ? "_files" : " ";
   std::vector<std::string> choices;
   for (const std::string& choice : option.choices) choices.push_back(zsh_escaped(choice));
-  return fmt::format("({})", fmt::join(choices, " "));
+  return fmt::format(" _attmirror_values {}", fmt::join(choices, " "));
 }
 
-std::string zsh_script(const std::vector<CommandInfo>& commands) {
-  std::string script =
-      "#compdef attmirror\n"
-      "# attmirror for zsh: put this line into ~/.zshrc, after compinit\n"
-      "#   source <(attmirror completion zsh)\n"
-      "_attmirror() {\n"
-      "  local -a commands\n"
-      "  commands=(\n";
-  for (const CommandInfo& command : commands)
-    script += fmt::format("    {}\n", shell_quoted(fmt::format("{}:{}", command.name, command.description)));
-  script +=
-      "  )\n"
-      "  if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
-      "  local command=\"${words[2]}\"\n"
-      "  shift words; (( CURRENT-- ))\n"
-      "  case \"$command\" in\n";
-  for (const CommandInfo& command : commands) {
-    script += fmt::format("    {})\n      _arguments", command.name);
-    for (const OptionInfo& option : command.options)
-      for (const std::string& name : option.names) {
-        std::string spec = fmt::format("{}[{}]", name, zsh_escaped(option.description));
-        if (option.takes_value) spec += fmt::format(":value:{}", zsh_action(option));
-        script += " \\\n        " + shell_quoted(spec);
-      }
-    script +=
-        " \\\n        " + shell_quoted(fmt::format("*:argument:{}", zsh_action(command.argument))) + " ;;\n";
+std::string zsh_option(const OptionInfo& option) {
+  std::string specifications;
+  // Once given, neither name is offered again.
+  const std::string once = option.repeats ? "*" : fmt::format("({})", fmt::join(option.names, " "));
+  for (const std::string& name : option.names) {
+    const char* joined = option.takes_value && name.starts_with("--") ? "=" : "";
+    std::string one = fmt::format("{}{}{}[{}]", once, name, joined, zsh_escaped(option.description));
+    if (option.takes_value) one += fmt::format(":{}:{}", zsh_escaped(option.type), zsh_action(option));
+    specifications += " \\\n        " + shell_quoted(one);
   }
-  return script + "  esac\n}\ncompdef _attmirror attmirror\n";
+  return specifications;
 }
 
-std::string fish_script(const std::vector<CommandInfo>& commands) {
-  std::string script =
-      "# attmirror for fish: attmirror completion fish > ~/.config/fish/completions/attmirror.fish\n"
-      "complete -c attmirror -f\n";
-  for (const CommandInfo& command : commands) {
-    script += fmt::format("complete -c attmirror -n __fish_use_subcommand -a {} -d {}\n", command.name,
-                          shell_quoted(command.description));
-    const std::string condition = fmt::format("-n '__fish_seen_subcommand_from {}'", command.name);
-    if (command.argument.takes_file) script += fmt::format("complete -c attmirror {} -F\n", condition);
-    if (!command.argument.choices.empty())
-      script += fmt::format("complete -c attmirror {} -a '{}'\n", condition,
-                            fmt::join(command.argument.choices, " "));
-    for (const OptionInfo& option : command.options) {
-      script += fmt::format("complete -c attmirror {}", condition);
-      for (const std::string& name : option.names)
-        script += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2))
-                                         : fmt::format(" -s {}", name.substr(1));
-      if (option.takes_value) script += option.takes_file ? " -r -F" : " -x";
-      if (!option.choices.empty()) script += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
-      script += fmt::format(" -d {}\n", shell_quoted(option.description));
+std::string zsh_script(const CommandInfo& root) {
+  std::string script = zsh_beginning;
+  for (const CommandInfo& command : root.subcommands)
+    script += fmt::format("    {}\n", shell_quoted(fmt::format("{}:{}", command.name, command.description)));
+  std::string middle = zsh_middle;
+  const std::string mark = "ROOT_OPTIONS";
+  middle.replace(middle.find(mark), mark.size(), fmt::format("{}", fmt::join(names_of(root.options), " ")));
+  script += middle;
+  for (const CommandInfo& command : root.subcommands) {
+    script += fmt::format("    {})\n      _arguments", command.name);
+    for (const OptionInfo& option : command.options) script += zsh_option(option);
+    int position = 0;
+    for (const OptionInfo& argument : command.arguments) {
+      const std::string place = argument.repeats ? "*" : fmt::format("{}", ++position);
+      script += " \\\n        " +
+                shell_quoted(fmt::format("{}:{}:{}", place, argument.names.front(), zsh_action(argument)));
     }
+    script += " ;;\n";
+  }
+  return script + zsh_end;
+}
+
+// `attmirror deep train` is not `attmirror train`: only the first word without dashes is the subcommand.
+constexpr const char* fish_beginning =
+    R"(# attmirror for fish: attmirror completion fish > ~/.config/fish/completions/attmirror.fish
+
+# __attmirror_at COMMAND [first|later]: whether COMMAND is the subcommand ('' for none yet), and how many words follow.
+function __attmirror_at
+  set -l words (commandline -opc)
+  set -l plain (string match -v -- '-*' $words[2..-1])
+  set -l command ''
+  if set -q plain[1]
+    set command $plain[1]
+  end
+  test "$command" = "$argv[1]"; or return 1
+  switch "$argv[2]"
+    case first
+      test (count $plain) -eq 1
+    case later
+      test (count $plain) -gt 1
+  end
+end
+
+complete -c attmirror -f
+)";
+
+std::string fish_option(const OptionInfo& option, const std::string& condition) {
+  std::string line = fmt::format("complete -c attmirror {}", condition);
+  for (const std::string& name : option.names)
+    line += name.starts_with("--") ? fmt::format(" -l {}", name.substr(2))
+                                   : fmt::format(" -s {}", name.substr(1));
+  if (option.takes_value) line += option.takes_file ? " -r -F" : " -x";
+  if (!option.choices.empty()) line += fmt::format(" -a {}", quoted_list(option.choices));
+  return line + fmt::format(" -d {}\n", shell_quoted(option.description));
+}
+
+std::string fish_argument(const OptionInfo& argument, const std::string& condition) {
+  std::string lines;
+  if (argument.takes_file) lines += fmt::format("complete -c attmirror {} -F\n", condition);
+  if (!argument.choices.empty())
+    lines += fmt::format("complete -c attmirror {} -a {}\n", condition, quoted_list(argument.choices));
+  return lines;
+}
+
+std::string fish_script(const CommandInfo& root) {
+  std::string script = fish_beginning;
+  for (const OptionInfo& option : root.options) script += fish_option(option, "-n '__attmirror_at \"\"'");
+  for (const CommandInfo& command : root.subcommands) {
+    script += fmt::format("complete -c attmirror -n '__attmirror_at \"\"' -a {} -d {}\n", command.name,
+                          shell_quoted(command.description));
+    const auto condition = [&](const char* where) {
+      return fmt::format("-n '__attmirror_at {}{}'", command.name, where);
+    };
+    if (command.arguments.size() > 1) {
+      script += fish_argument(command.arguments.front(), condition(" first"));
+      script += fish_argument(command.arguments.back(), condition(" later"));
+    } else if (!command.arguments.empty()) {
+      script += fish_argument(command.arguments.front(), condition(""));
+    }
+    for (const OptionInfo& option : command.options) script += fish_option(option, condition(""));
   }
   return script;
 }
 
 int run_completion(const CLI::App& root, const std::string& shell, const CommonOptions& common) {
-  std::vector<CommandInfo> commands;
-  for (const CLI::App* app : root.get_subcommands([](const CLI::App*) { return true; }))
-    commands.push_back(info_of(*app));
+  const CommandInfo tree = option_tree(root);
   std::string script;
   if (shell == "bash")
-    script = bash_script(info_of(root), commands);
+    script = bash_script(tree);
   else if (shell == "zsh")
-    script = zsh_script(commands);
+    script = zsh_script(tree);
   else if (shell == "fish")
-    script = fish_script(commands);
+    script = fish_script(tree);
   else
     throw bad_input(fmt::format("shell is \"{}\": expected bash, zsh or fish", shell));
   if (common.json)

@@ -50,8 +50,8 @@ void hand_over_to_deep(std::span<char* const> words) {
   for (auto other = words.begin(); other != words.end(); ++other)
     if (other != word) arguments.push_back(*other);
   arguments.push_back(nullptr);
-  // LibTorch's threads wait for their next loop by spinning, which takes the cores from all others (ours, another training).
-  // It reads this when it is loaded, so this is the last moment to say that they should sleep.
+  // LibTorch's threads wait for their next loop by spinning, which takes the cores from all others (ours, another
+  // training). It reads this when it is loaded, so this is the last moment to say that they should sleep.
   ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   ::execv(name.c_str(), arguments.data());
   throw environment_error(fmt::format("cannot run {}: {}", name, std::strerror(errno)));
@@ -64,12 +64,14 @@ Subcommand add_deep(CLI::App& parent) {
     std::vector<std::string> arguments;
   };
   auto options = std::make_shared<Options>();
-  CLI::App& app = *parent.add_subcommand(
-      "deep", "transformers on LibTorch: train them, look at their attention (attmirror deep --help)");
-  app.add_option("subcommand", options->subcommand, "what to do")
+  CLI::App& app =
+      *parent.add_subcommand("deep", "train transformers on LibTorch and show what they attend to");
+  app.add_option("subcommand", options->subcommand, "what to do; attmirror deep --help says more")
       ->type_name("attention-map|histogram|report|score|tokenize|train");
-  app.add_option("arguments", options->arguments, "its own")->type_name("FILE");
+  app.add_option("arguments", options->arguments, "the options and files of the subcommand")
+      ->type_name("FILE");
   add_common_options(app, options->common);
+  app.footer("Example:\n  attmirror deep train sst2.toml -o run/");
   // Only words that hand_over_to_deep() did not see come here, and there are none.
   return {&app, &options->common,
           []() -> int { throw bad_input("deep is the first word of its command line"); }};

@@ -1,7 +1,8 @@
 // attmirror deep: the subcommands that need LibTorch, in a program of their own.
 //
-// Loading LibTorch takes half a second, and many machines do not have it. So what needs it is the program attmirror-deep,
-// which lies beside this one; `attmirror deep ...` is replaced by it, with every word passed on as it came.
+// Loading LibTorch takes half a second, and many machines do not have it. So what needs it is the program
+// attmirror-deep, which lies beside this one; `attmirror deep ...` is replaced by it, with every word passed on as
+// it came.
 #pragma once
 
 #include "cli/options.hpp"

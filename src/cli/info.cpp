@@ -1,30 +1,23 @@
 // attmirror info: what is in a file or folder.
 #include "cli/console.hpp"
+#include "cli/info_results.hpp"
 #include "cli/options.hpp"
-#include "descent/run_text.hpp"
+#include "data/npy.hpp"
 #include "descent/selection_json.hpp"
+#include "margin/solution_summary.hpp"
+#include "pages/sources.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/data/safetensors.hpp>
-#include <attmirror/descent/run_folder.hpp>
-#include <attmirror/next_token/run_folders.hpp>
-#include <attmirror/papers/training_folder.hpp>
-#include <attmirror/sweep/database.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <fstream>
-#include <map>
 #include <memory>
-#include <span>
+#include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace attmirror::cli {
 
@@ -37,14 +30,8 @@ struct InfoOptions {
   fs::path path;
 };
 
-// What an answer consists of: an object for --json, and text.
-struct Answer {
-  Json json;
-  std::string text;
-};
-
-Answer describe_arrays(const fs::path& path, const char* kind, const NamedArrays& arrays) {
-  Answer answer;
+InfoAnswer describe_arrays(const fs::path& path, const char* kind, const NamedArrays& arrays) {
+  InfoAnswer answer;
   answer.json = {{"kind", kind}, {"path", path.string()}, {"arrays", Json::array()}};
   Table table;
   table.title = fmt::format("{}: {} with {} array{}", path.string(), kind, arrays.size(),
@@ -62,13 +49,13 @@ Answer describe_arrays(const fs::path& path, const char* kind, const NamedArrays
   return answer;
 }
 
-Answer describe_dataset(const fs::path& path) {
+InfoAnswer describe_dataset(const fs::path& path) {
   const Dataset data = load_dataset(path);
   std::ptrdiff_t shortest = data.max_length(), positive = 0;
   for (std::ptrdiff_t i = 0; i < data.samples(); ++i) shortest = std::min(shortest, data.length(i));
   positive = std::ranges::count(data.labels(), 1.0);
   const std::string fingerprint = fmt::format("{:016x}", data.fingerprint());
-  Answer answer;
+  InfoAnswer answer;
   answer.json = {{"kind", "dataset"},
                  {"path", path.string()},
                  {"samples", data.samples()},
@@ -109,166 +96,8 @@ Answer describe_dataset(const fs::path& path) {
   return answer;
 }
 
-Answer describe_run_folder(const fs::path& path) {
-  const SavedRun run = load_run(path);
-  const RunConfig& config = run.config;
-  const std::string status = run.result ? std::string(to_string(run.result->status)) : "unfinished";
-  Answer answer;
-  answer.json = {{"kind", "run"},
-                 {"path", path.string()},
-                 {"status", status},
-                 {"step", run.step},
-                 {"steps", config.steps},
-                 {"records", run.records.size()},
-                 {"result", run.result ? Json::parse(to_json(*run.result, config, path)) : Json()},
-                 {"config", Json::parse(to_json(config))}};
-  answer.text = fmt::format("{}: {} at step {} of {}\n\n", path.string(), status, run.step, config.steps);
-  answer.text += fmt::format("data        {} ({} sequences, at most {} tokens, dimension {})\n",
-                             config.data_path.string(), config.samples, config.max_tokens, config.dim);
-  answer.text += fmt::format("model       {}\n", model_text(config));
-  answer.text += fmt::format("optimizer   {}\n", to_string(config.optimizer));
-  answer.text += fmt::format("start       {}\n", start_text(config));
-  answer.text += fmt::format("records     {} ({}, keeps {})\n", run.records.size(), config.record,
-                             to_string(config.keep));
-  answer.text +=
-      fmt::format("made by     attmirror {} (commit {}), {}\n", config.version, config.commit, config.isa);
-  if (run.result && !run.result->selected.tokens.empty())
-    answer.text += fmt::format("selected    {}\n", short_list(run.result->selected.tokens));
-  if (!run.result)
-    answer.text +=
-        "\nIt was stopped before its end: attmirror train with the same options and --resume goes on.\n";
-  if (run.records.empty()) return answer;
-
-  Table table;
-  table.columns = {{"step"}, {"loss"}, {"max softmax"}, {norm_text(config)}};
-  constexpr std::size_t most = 12;
-  const std::size_t count = run.records.size();
-  for (std::size_t r = 0; r < count; ++r) {
-    if (count > most && r >= most / 2 && r < count - most / 2) {
-      if (r == most / 2) table.rows.push_back({"...", "", "", ""});
-      continue;
-    }
-    const Record& record = run.records[r];
-    table.rows.push_back({fmt::format("{}", record.step), fmt::format("{:.9g}", record.loss),
-                          fmt::format("{:.6f}", record.max_softmax), fmt::format("{:.6g}", record.norm)});
-  }
-  answer.text += "\n" + to_text(table);
-  return answer;
-}
-
-Answer describe_sweep(const fs::path& path) {
-  const SweepDatabase database(path);
-  const SweepHeader& header = database.header();
-  std::map<std::string, std::int64_t> by_status;
-  const std::array<std::string, 1> status{"status"};
-  database.for_each_run(status, [&](std::span<const Cell> cells) {
-    if (const auto* word = std::get_if<std::string>(&cells[0])) ++by_status[*word];
-  });
-  const auto names = [](const std::vector<RowColumn>& columns) {
-    std::vector<std::string> result;
-    for (const RowColumn& column : columns) result.push_back(column.name);
-    return result;
-  };
-  std::vector<std::string> arrays;
-  for (const auto& [name, shapes] : database.array_shapes()) arrays.push_back(name);
-  Answer answer;
-  answer.json = {{"kind", "sweep"},
-                 {"path", path.string()},
-                 {"name", header.name},
-                 {"description", header.description},
-                 {"rows", database.count()},
-                 {"by_status", by_status},
-                 {"axes", header.axes},
-                 {"settings", names(header.settings)},
-                 {"metrics", names(header.metrics)},
-                 {"arrays", arrays},
-                 {"file", header.file_text}};
-  answer.text = fmt::format("{}: {} rows{}\n", path.string(), database.count(),
-                            header.name.empty() ? "" : " of " + header.name);
-  if (!header.description.empty()) answer.text += header.description + "\n";
-  answer.text += "\n";
-  for (const auto& [word, count] : by_status) answer.text += fmt::format("{:<12}{}\n", word, count);
-  answer.text += fmt::format("\naxes        {}\n", fmt::join(header.axes, ", "));
-  answer.text += fmt::format("metrics     {}\n", fmt::join(names(header.metrics), ", "));
-  if (!arrays.empty()) answer.text += fmt::format("arrays      {}\n", fmt::join(arrays, ", "));
-  answer.text += fmt::format("\nattmirror sweep {} --summary shows the numbers.\n", path.string());
-  return answer;
-}
-
-// What attmirror next-token left: its answer, and where its stages are.
-Answer describe_next_token(const fs::path& path) {
-  const auto read = [&](const char* name) {
-    std::error_code error;
-    return fs::exists(path / name, error) ? Json::parse(read_text_file(path / name)) : Json();
-  };
-  Answer answer;
-  Json stages = Json::array();
-  for (const fs::path& stage : next_token_stages(path)) stages.push_back(stage.string());
-  const Json config = read("config.json"), result = read("result.json");
-  answer.json = {{"kind", "next-token"},
-                 {"path", path.string()},
-                 {"config", config},
-                 {"result", result},
-                 {"stages", stages}};
-  answer.text = fmt::format("{}: next-token prediction, {}\n\n", path.string(),
-                            result.is_object() ? result.value("status", "unknown") : "unfinished");
-  answer.text += fmt::format("sentences   {} ({}), {} words\n", config.value("sentences", 0),
-                             config.value("source", ""), config.value("vocabulary", 0));
-  const auto number = [](const Json& stage, const std::string& name) {
-    const Json value = stage.value(name, Json());
-    return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : std::string("-");
-  };
-  for (const Json& stage : result.is_object() ? result.value("stages", Json::array()) : Json::array())
-    answer.text +=
-        fmt::format("{:<12}{} steps, loss {}, accuracy {}, 1 - cos {}\n", stage.value("stage", ""),
-                    stage.value("steps", 0), number(stage, "loss"), number(stage, "accuracy"),
-                    number(stage, stage.value("stage", "") == "W_ov" ? "direction_W_ov" : "direction_W_kq"));
-  for (const Json& stage : stages)
-    answer.text += fmt::format("\nattmirror info {} shows its records.", stage.get<std::string>());
-  answer.text += "\n";
-  return answer;
-}
-
-// What attmirror deep train left, or is about to.
-Answer describe_training(const fs::path& path) {
-  const TrainingFolder folder = load_training(path);
-  Answer answer;
-  answer.json = {{"kind", "training"},
-                 {"path", path.string()},
-                 {"status", folder.status},
-                 {"config", Json::object()},
-                 {"trials", Json::array()}};
-  for (const auto& [key, value] : folder.configuration) answer.json["config"][key] = value;
-  answer.text = fmt::format("{}: training of a transformer, {}\n\n", path.string(), folder.status);
-  answer.text += fmt::format("network     {}\n", folder.model_text());
-  answer.text += fmt::format("optimizer   {}\n", folder.optimizer_text());
-  answer.text += fmt::format("data        {}\n", folder.value("data.train"));
-  if (folder.trials.empty()) answer.text += "\nNo epoch has ended yet.\n";
-  Table table;
-  table.columns = {{"trial"},         {"status", Align::left}, {"epochs"},
-                   {"training loss"}, {"test accuracy"},       {"best"}};
-  const auto number = [](double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; };
-  for (const TrainingTrial& trial : folder.trials) {
-    const TrainingEpoch& last = trial.epochs.back();
-    const auto [best, epoch] = trial.best_test_accuracy();
-    table.rows.push_back({fmt::format("{}", trial.trial), trial.status, fmt::format("{}", last.epoch),
-                          number(last.train_loss), number(trial.last_test_accuracy()), number(best)});
-    answer.json["trials"].push_back({{"trial", trial.trial},
-                                     {"status", trial.status},
-                                     {"epochs", last.epoch},
-                                     {"train_loss", finite_or_null(last.train_loss)},
-                                     {"train_accuracy", finite_or_null(last.train_accuracy)},
-                                     {"test_accuracy", finite_or_null(trial.last_test_accuracy())},
-                                     {"best_test_accuracy", finite_or_null(best)},
-                                     {"best_epoch", epoch}});
-  }
-  if (!folder.trials.empty()) answer.text += "\n" + to_text(table);
-  answer.text += fmt::format("\nattmirror report {} -o report.html draws the curves.\n", path.string());
-  return answer;
-}
-
 // The files of attmirror deep say in their metadata what they are.
-Answer describe_safetensors(const fs::path& path) {
+InfoAnswer describe_safetensors(const fs::path& path) {
   const Safetensors file = load_safetensors(path);
   const auto metadata = [&](const char* name) {
     const auto found = file.metadata.find(name);
@@ -289,41 +118,92 @@ Answer describe_safetensors(const fs::path& path) {
     what = fmt::format("token file: {} texts of at most {} ids, {} ids in all, vocabulary of {} pieces\n",
                        file.tensors.at("labels").size(), metadata("length"), file.tensors.at("ids").size(),
                        metadata("vocabulary"));
+  } else if (metadata("format") == "attmirror deep checkpoint") {
+    what = "checkpoint of a training of attmirror deep train, with which it goes on\n";
   }
-  Answer answer = describe_arrays(path, kind, file.tensors);
+  InfoAnswer answer = describe_arrays(path, kind, file.tensors);
   answer.json["metadata"] = file.metadata;
+  if (metadata("format") == "attmirror deep checkpoint") answer.json["content"] = "checkpoint";
   if (!what.empty()) answer.text = fmt::format("{}: {}\n", path.string(), what) + answer.text;
   return answer;
 }
 
-std::string first_bytes(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(8, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return bytes;
+// The archives that attmirror itself writes, by the arrays that they have: a word for programs and one for people.
+struct ArchiveContent {
+  const char* word;
+  std::string text;
+};
+
+std::optional<ArchiveContent> content_of(const NamedArrays& arrays) {
+  const auto has = [&](std::initializer_list<const char*> names) {
+    return std::ranges::all_of(names, [&](const char* name) { return arrays.contains(name); });
+  };
+  const auto step = [&] { return arrays.at("step").to_int64().back(); };
+  if (!has({"format_version"})) return std::nullopt;
+  if (has({"format", "rule", "step", "seconds"}))
+    return ArchiveContent{"checkpoint", fmt::format("checkpoint of a run at step {}", step())};
+  if (has({"radius", "gap", "evaluations", "selected"}))
+    return ArchiveContent{
+        "path", fmt::format("points of a regularisation path, {} radii", arrays.at("radius").size())};
+  if (has({"step", "loss", "max_softmax", "norm"}) && arrays.at("step").size() > 0)
+    return ArchiveContent{
+        "trace", fmt::format("records of a run, {} up to step {}", arrays.at("step").size(), step())};
+  if (has({"step"}) && arrays.at("step").size() == 1)
+    return ArchiveContent{"final", fmt::format("weights of a run after {} steps", step())};
+  if (has({"lambda_W_ov"}) || has({"lambda_W_kq"}))
+    return ArchiveContent{"targets", "max-margin targets of a next-token run"};
+  if (has({"W_ov"}) || has({"W_kq"})) return ArchiveContent{"final", "weights of a next-token run"};
+  return std::nullopt;
 }
 
-Answer describe(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error))
-    throw bad_input(fmt::format("cannot read {}: {}", path.string(),
-                                error ? error.message() : "No such file or directory"));
-  if (is_training_folder(path)) return describe_training(path);
-  if (is_next_token_folder(path)) return describe_next_token(path);
-  if (fs::is_directory(path)) return describe_run_folder(path);
-  // The content says what a file is, whatever its name; safetensors have no magic bytes.
-  const std::string head = first_bytes(path);
-  if (head.starts_with("\x93NUMPY")) return describe_arrays(path, "npy", {{"array", load_npy(path)}});
-  if (head == "SQLite f") return describe_sweep(path);
-  if (head.starts_with("PK")) {
-    const NamedArrays arrays = load_npz(path);
-    const auto has = [&](const char* upper, const char* lower) {
-      return arrays.contains(upper) || arrays.contains(lower);
-    };
-    if (has("X", "x") && has("Y", "y")) return describe_dataset(path);
-    return describe_arrays(path, "npz", arrays);
+InfoAnswer describe_archive(const fs::path& path) {
+  const NamedArrays arrays = load_npz(path);
+  const auto has = [&](const char* upper, const char* lower) {
+    return arrays.contains(upper) || arrays.contains(lower);
+  };
+  if (has("X", "x") && has("Y", "y")) return describe_dataset(path);
+  InfoAnswer answer = describe_arrays(path, "npz", arrays);
+  if (const auto content = content_of(arrays)) {
+    answer.json["content"] = content->word;
+    answer.text = fmt::format("{}: {}\n\n", path.string(), content->text) + answer.text;
   }
+  return answer;
+}
+
+// A max-margin solution says what was solved; its arrays come after that.
+InfoAnswer describe_solution(const fs::path& path) {
+  const NamedArrays arrays = load_npz(path);
+  const SolutionSummary summary = summarize_solution(arrays, path.string());
+  const SolutionHalf& half = summary.solution;
+  InfoAnswer answer = describe_arrays(path, "solution", arrays);
+  answer.json.update({{"problem", summary.problem},
+                      {"norm_kind", summary.kind},
+                      {"status", half.status},
+                      {"norm", finite_or_null(half.norm)},
+                      {"dual", finite_or_null(half.dual)},
+                      {"gap", finite_or_null(half.gap)},
+                      {"constraints", half.constraints},
+                      {"support", half.support.size()},
+                      {"data_fingerprint", fmt::format("{:016x}", summary.data_fingerprint)}});
+  std::string text = fmt::format("{}: max-margin solution, {}\n\n", path.string(), half.status);
+  text += fmt::format("problem         {}, norm {}\n", summary.problem, summary.kind);
+  text += fmt::format("norm            {:.9g}\n", half.norm);
+  text += fmt::format("lower bound     {:.9g}, gap {:.1e}\n", half.dual, half.gap);
+  text += fmt::format("constraints     {}, {} of them hold with equality\n", half.constraints,
+                      half.support.size());
+  text += fmt::format("solved by       {}\n", half.method);
+  text += fmt::format("data            fingerprint {:016x}\n\n", summary.data_fingerprint);
+  answer.text = text + answer.text;
+  return answer;
+}
+
+InfoAnswer describe_file(const fs::path& path) {
+  // The content says what a file is, whatever its name; safetensors have no magic bytes.
+  std::ifstream file(path, std::ios::binary);
+  std::string head(6, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (head == "\x93NUMPY") return describe_arrays(path, "npy", {{"array", load_npy(path)}});
+  if (head.starts_with("PK")) return describe_archive(path);
   const fs::path extension = path.extension();
   if (extension == ".safetensors") return describe_safetensors(path);
   if (extension == ".npz") load_npz(path);  // says what is wrong with it
@@ -333,18 +213,43 @@ Answer describe(const fs::path& path) {
                   path.string()));
 }
 
+InfoAnswer describe(const fs::path& path) {
+  switch (result_kind(path)) {
+    case ResultKind::run:
+      return describe_run_folder(path);
+    case ResultKind::path:
+      return describe_path_folder(path);
+    case ResultKind::next_token:
+      return describe_next_token(path);
+    case ResultKind::training:
+      return describe_training(path);
+    case ResultKind::reproduction:
+      return describe_reproduction(path);
+    case ResultKind::sweep:
+      return describe_sweep(path);
+    case ResultKind::solution:
+      return describe_solution(path);
+    case ResultKind::none:
+      break;
+  }
+  return fs::is_directory(path) ? describe_run_folder(path)
+                                : describe_file(path);  // says what a folder lacks
+}
+
 }  // namespace
 
 Subcommand add_info(CLI::App& parent) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App& app = *parent.add_subcommand("info", "say what is in a file or a run folder");
-  add_path(app, "file", options->path, "FILE",
-           "a dataset or other .npz, .npy, .safetensors, the database of a sweep, or the folder of a run")
+  CLI::App& app = *parent.add_subcommand("info", "describe a file or a folder of results");
+  add_path(
+      app, "file", options->path, "FILE",
+      "a dataset or other .npz, .npy, .safetensors, the database of a sweep, or the folder of a run, a path, "
+      "a training or a reproduction")
       ->required();
   add_common_options(app, options->common);
   app.footer("Example:\n  attmirror info data.npz");
   return {&app, &options->common, [options] {
-            const Answer answer = describe(options->path);
+            const InfoAnswer answer = describe(options->path);
             if (options->common.json)
               print_json(answer.json);
             else

@@ -1,8 +1,8 @@
-// The command `attmirror`: reads options, calls the library, prints, and turns what happened into an exit
-// code.
+// The command `attmirror`: reads options, calls the library, prints, and turns what happened into an exit code.
 #include "cli/command_line.hpp"
 #include "cli/deep_command.hpp"
 #include "cli/options.hpp"
+#include "descent/model_fields.hpp"
 
 #include <vector>
 
@@ -18,6 +18,9 @@ int main(int argc, char** argv) {
       "  attmirror margin data.npz --select run:run/ -o svm.npz\n"
       "  attmirror compare run/ svm.npz";
   line.before_parsing = hand_over_to_deep;
+  line.spelling = [](std::string_view field) {
+    return attmirror::command_spelling(attmirror::training_fields(), field);
+  };
   line.subcommands = [](CLI::App& app) {
     std::vector<Subcommand> commands;
     commands.push_back(add_generate(app));
@@ -32,6 +35,7 @@ int main(int argc, char** argv) {
     commands.push_back(add_report(app));
     commands.push_back(add_info(app));
     commands.push_back(add_completion(app));
+    commands.push_back(add_man(app));
     return commands;
   };
   return run_command_line(line, argc, argv);

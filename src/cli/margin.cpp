@@ -1,10 +1,10 @@
-// attmirror margin: the exact problem that training converges to, solved with a proof; or the proof of another's answer
-// checked.
+// attmirror margin: the exact problem that training converges to, solved with a proof; or the proof of another's
+// answer checked.
+#include "base/atomic_file.hpp"
 #include "cli/console.hpp"
 #include "cli/margin_plan.hpp"
 #include "cli/margin_report.hpp"
 #include "cli/options.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/margin/general_svm.hpp>
 #include <attmirror/mirror/direction.hpp>
@@ -66,7 +66,7 @@ struct Relaxed {
 
 Relaxed relaxed_problem(const MarginPlan& plan) {
   SolvedMargin decoder = solve_decoder(plan);
-  if (decoder.solution.status != Status::certified) return {std::nullopt, std::move(decoder)};
+  if (decoder.solution.status != MarginStatus::certified) return {std::nullopt, std::move(decoder)};
   return {PromptSvm{*plan.tokens, plan.key_weights, relaxed_bounds(plan.data, decoder.solution.support)},
           std::move(decoder)};
 }
@@ -100,7 +100,7 @@ CheckedMargin check(const MarginPlan& plan, const MarginProblem& problem, const 
   const SavedSolution& file = *plan.to_check;
   const bool finite = std::holds_alternative<GeneralFiniteSvm>(problem);
   CheckedMargin checked{constraints(plan.data, problem), {}, file.weights(problem), {}, 1};
-  if (checked.W.size() == 0 && file.status != Status::infeasible)
+  if (checked.W.size() == 0 && file.status != MarginStatus::infeasible)
     throw bad_input(fmt::format("{}: missing array {}: expected the solution of the {} problem",
                                 options.check.string(), finite ? "W_fin" : weights_name(problem),
                                 to_string(plan.problem)));

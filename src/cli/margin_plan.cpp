@@ -1,16 +1,18 @@
 #include "cli/margin_plan.hpp"
 
 #include "cli/masked_data.hpp"
+#include "data/npy.hpp"
+#include "descent/model_fields.hpp"
 #include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/margin/support.hpp>
 
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -106,9 +108,14 @@ Dataset load_data(const MarginCommand& options, const std::optional<SavedRun>& r
 
 Norm norm_of(const RunConfig& config) {
   if (const auto norm = limit_norm(config)) return *norm;
+  const std::optional<Norm> geometry = geometry_norm(config.optimizer);
+  if (!geometry)
+    throw bad_input(
+        fmt::format("norm is not given, and theory names no norm whose margin {} maximizes: give --norm",
+                    method_name(config.optimizer)));
   throw bad_input(fmt::format(
       "norm is not given, and no theorem says which one K, Q of a run in the geometry {} end at: give --norm",
-      to_string(geometry_norm(config.optimizer))));
+      to_string(*geometry)));
 }
 
 // Files that hold the whole answer say "general direction" nowhere; their problem is a word of --problem.
@@ -163,7 +170,8 @@ void choose_key_weights(const MarginCommand& options, MarginPlan& plan) {
     plan.key_weights = plan.to_check->key_weights;
 }
 
-// The tokens that the run keeps, and its logits in the scale of W: those of a model with logits / sqrt(d) are divided out.
+// The tokens that the run keeps, and its logits in the scale of W: those of a model with logits / sqrt(d) are
+// divided out.
 GeneralFiniteSvm general_problem(const MarginPlan& plan, const Attention& model, double threshold) {
   GeneralFiniteSvm problem;
   problem.kept = kept_tokens(attention_probabilities(model, plan.run->parameters), threshold);
@@ -266,8 +274,8 @@ void add_margin_options(CLI::App& app, MarginCommand& o) {
            "the svm.npz to write, with W, lambda, alpha and support; without it the answer is only printed");
 
   const char* group = "Problem";
-  add_text(app, "--norm", o.norm, "2|1|inf|P|nuclear|spectral|frobenius|schatten:P",
-           "what to minimise; P any number >= 1. By default 2, and with a run the norm of its geometry")
+  add_text(app, "--norm", o.norm, "2|1|inf|NUMBER|nuclear|spectral|frobenius|schatten:P",
+           "what to minimise; a NUMBER is p >= 1; by default 2, and with a run the norm of its geometry")
       ->group(group);
   add_text(app, "--problem", o.problem, "attention|prompt|decoder|relaxed|general",
            "by default attention, and prompt with the run of a prompt")
@@ -275,11 +283,9 @@ void add_margin_options(CLI::App& app, MarginCommand& o) {
   add_text(
       app, "--select", o.select, "global|run:RUN|file:PATH|TOKENS",
       "the tokens alpha: the best ones for the data's v, those of a run, an .npy or the alpha of an .npz, or "
-      "a list 0,3,2. By default global")
+      "a list 0,3,2; by default global")
       ->group(group);
-  add_text(app, "--mask", o.mask, "none|causal",
-           "causal: the query at token k attends to the tokens up to k (the data need query_index)")
-      ->group(group);
+  add_text(app, "--mask", o.mask, "none|causal", training_field("mask").help)->group(group);
   add_path(app, "--key-weights", o.key_weights, "FILE",
            "of prompt and relaxed: A of the keys A x, .npy (d, d); by default the run's, or the identity")
       ->group(group);

@@ -1,4 +1,5 @@
-// The options of `attmirror margin`, and what they come to: the data with their mask, the tokens, the problem, the norm.
+// The options of `attmirror margin`, and what they come to: the data with their mask, the tokens, the problem,
+// the norm.
 //
 // What is not given follows from what is: a run says its mask, its key weights, whether it has a prompt, and the norm
 // that its geometry maximises the margin in; a file to be checked says its problem, its norm and its tokens.
@@ -57,7 +58,8 @@ struct MarginPlan {
   std::optional<SavedSolution> start;     // of --start
 };
 
-// The tokens that a word of --select names, but run:RUN: global, file:PATH or a list. `path` is that of the data, for messages.
+// The tokens that a word of --select names, but run:RUN: global, file:PATH or a list. `path` is that of the data,
+// for messages.
 Selection parse_selection(const std::string& select, const Dataset& data, const std::filesystem::path& path);
 
 // Reads all files that the options name. Throws Error (bad input) in one sentence for whatever does not fit.

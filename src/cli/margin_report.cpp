@@ -49,9 +49,10 @@ Json solution_json(const MarginConstraints& constraints, const MarginSolution& s
                {"worst_margin", finite_or_null(solution.certificate.worst_margin)},
                {"scaled_dual", finite_or_null(solution.certificate.scaled_dual)}};
   if (solution.singular_values.size() > 0) json["singular_values"] = numbers_json(solution.singular_values);
-  if (!solution.kind.is_entrywise() && solution.status != Status::infeasible)
+  if (!solution.kind.is_entrywise() && solution.status != MarginStatus::infeasible)
     json["dual_multiplicity"] = solution.dual_multiplicity;
-  if (solution.status == Status::infeasible) json["conflict"] = origins_json(constraints, solution.conflict);
+  if (solution.status == MarginStatus::infeasible)
+    json["conflict"] = origins_json(constraints, solution.conflict);
   if (!solution.reason.empty()) json["reason"] = solution.reason;
   return json;
 }
@@ -131,14 +132,14 @@ std::string bound_text(const MarginSolution& solution) {
 
 std::string status_text(const MarginSolution& solution, double tol, double max_norm) {
   switch (solution.status) {
-    case Status::certified:
+    case MarginStatus::certified:
       return fmt::format("certified: the gap is at most {:g}", tol);
-    case Status::infeasible:
+    case MarginStatus::infeasible:
       return fmt::format("infeasible: {}{}", bound_text(solution),
                          std::isinf(solution.dual) ? ""
                                                    : fmt::format(" ({:.4g} in units of the data, above {:g})",
                                                                  solution.certificate.scaled_dual, max_norm));
-    case Status::stopped:
+    case MarginStatus::stopped:
       break;
   }
   return fmt::format("stopped: {}", solution.reason.empty() ? "the gap is not reached" : solution.reason);
@@ -154,7 +155,7 @@ TokenQuality quality(const MarginPlan& plan, const SolvedMargin& solved) {
   TokenQuality result;
   if (plan.v.size() > 0) result.label_margin = label_margins(plan.data, *plan.tokens, plan.v).smallest;
   if (!plan.scores.empty() && solved.word != ProblemWord::decoder &&
-      solved.solution.status == Status::certified)
+      solved.solution.status == MarginStatus::certified)
     result.local =
         local_optimality(plan.data, *plan.tokens, solved.constraints, solved.solution.support, plan.scores);
   return result;
@@ -176,7 +177,7 @@ std::string solution_text(const MarginPlan& plan, ProblemWord word, const Margin
                           const MarginSolution& solution) {
   std::string text =
       line("status", status_text(solution, plan.options.tolerance(plan.norm), plan.options.max_norm));
-  if (solution.status != Status::infeasible) {
+  if (solution.status != MarginStatus::infeasible) {
     text += line("norm", fmt::format("{:.15g}", solution.norm));
     text += line("lower bound", fmt::format("{:.15g}", solution.dual));
     text += line("gap", fmt::format("{:.2g}", solution.gap));
@@ -184,9 +185,11 @@ std::string solution_text(const MarginPlan& plan, ProblemWord word, const Margin
   text += line("constraints", fmt::format("{} on {}", constraints.count(), shape_text(constraints)));
   text += line("method", fmt::format("{}; {} Newton step{}, {}", solution.method, solution.iterations,
                                      solution.iterations == 1 ? "" : "s", seconds_text(solution.seconds)));
-  if (solution.status == Status::infeasible) {
-    text += line("in conflict",
-                 fmt::format("{} constraints that no weights satisfy together", solution.conflict.size()));
+  if (solution.status == MarginStatus::infeasible) {
+    text += line("in conflict", solution.conflict.size() == 1
+                                    ? std::string("1 constraint that no weights satisfy")
+                                    : fmt::format("{} constraints that no weights satisfy together",
+                                                  solution.conflict.size()));
     return text + indented(demands(plan, word, constraints, solution.conflict));
   }
   if (!solution.kind.is_entrywise() && solution.singular_values.size() > 0) {
@@ -206,8 +209,8 @@ std::string solution_text(const MarginPlan& plan, ProblemWord word, const Margin
 // One sentence for stderr where the answer is no.
 std::string negative_text(const MarginPlan& plan, ProblemWord word, const MarginConstraints& constraints,
                           const MarginSolution& solution) {
-  if (solution.status == Status::certified) return "";
-  if (solution.status == Status::stopped)
+  if (solution.status == MarginStatus::certified) return "";
+  if (solution.status == MarginStatus::stopped)
     return fmt::format("stopped with a gap of {:.2g}, {:g} was asked for{}", solution.gap,
                        plan.options.tolerance(plan.norm),
                        solution.reason.empty() ? "" : ": " + solution.reason);

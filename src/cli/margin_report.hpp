@@ -17,8 +17,8 @@ struct MarginAnswer {
   bool written = false;    // to the output that was asked for
 };
 
-// One solved problem, with what its constraints are called. `word` is the plan's, or decoder where a relaxed problem did
-// not get beyond it.
+// One solved problem, with what its constraints are called. `word` is the plan's, or decoder where a relaxed problem
+// did not get beyond it.
 struct SolvedMargin {
   ProblemWord word = ProblemWord::attention;
   MarginProblem problem;

@@ -14,7 +14,7 @@ Dataset load_masked_dataset(const std::filesystem::path& path, Mask mask) {
   try {
     return with_causal_mask(std::move(data));
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: mask is causal: {}", path.string(), error.what()));
+    throw error.in(fmt::format("{}: mask is causal", path.string()));
   }
 }
 

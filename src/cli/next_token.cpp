@@ -1,10 +1,10 @@
-// attmirror next-token: P4's two-stage training on sentences, its max-margin targets, and what it knows of sentences that it
-// has not seen.
+// attmirror next-token: P4's two-stage training on sentences, its max-margin targets, and what it knows of sentences
+// that it has not seen.
+#include "base/signals.hpp"
 #include "cli/console.hpp"
 #include "cli/next_token_report.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/signals.hpp>
 
 #include <memory>
 
@@ -26,15 +26,15 @@ int refuse(const Contradiction& contradiction, const NextTokenOptions& options) 
 
 // The weights that a target is a direction for; empty where it was not found.
 Matrix direction_of(const std::optional<MarginSolution>& target) {
-  return target && target->status == Status::certified ? target->W : Matrix();
+  return target && target->status == MarginStatus::certified ? target->W : Matrix();
 }
 
 // What the trained model knows, beyond what its records say.
 void evaluate(NextTokenReport& report, const Parameters& last, int threads) {
-  if (last.W_kq.size() == 0) return;
+  if (!last.has("W_kq")) return;
   if (report.realizable && report.embedding->vocabulary_size() <= 5000)
-    report.order = extended_order(attention_scores(*report.embedding, last.W_kq), *report.orders);
-  if (last.W_ov.size() == 0) return;
+    report.order = extended_order(attention_scores(*report.embedding, last.matrix("W_kq")), *report.orders);
+  if (!last.has("W_ov")) return;
   report.accuracy = accuracy(report.corpus->sentences, *report.embedding, last, threads);
   for (const UnseenSentences& unseen : report.corpus->unseen)
     report.unseen_accuracy.emplace_back(unseen.name,
@@ -50,7 +50,7 @@ int exit_code(const NextTokenReport& report, const NextTokenOptions& options, in
     return negative;
   }
   for (const auto* target : {&report.targets->W_ov, &report.targets->W_kq})
-    if (*target && (*target)->status != Status::certified) {
+    if (*target && (*target)->status != MarginStatus::certified) {
       note(fmt::format("a max-margin problem was not solved: {}", (*target)->brief()));
       if (last.status != RunStatus::interrupted) return negative;
     }
@@ -78,8 +78,11 @@ int run_next_token(const CLI::App& app, const NextTokenOptions& options) {
     stages.push_back(stage_options(plan, models.back()));
   }
 
-  NextTokenFolder folder(options, next_token_config(options, plan, corpus, embedding, stages));
-  folder.begin(corpus, embedding);
+  NextTokenFolder folder(options.output, next_token_config(options, plan, corpus, embedding, stages),
+                         options.overwrite ? ExistingResult::replace
+                         : options.resume  ? ExistingResult::resume
+                                           : ExistingResult::refuse);
+  folder.begin(corpus.input(embedding));
   const Targets targets = solve_targets(plan, options, corpus, embedding, orders);
   folder.save(targets, orders);
   const SignalGuard guard;  // from here on a signal is a request: files are left in order
@@ -98,12 +101,12 @@ int run_next_token(const CLI::App& app, const NextTokenOptions& options) {
   for (std::size_t s = 0; s < models.size(); ++s) {
     report.stages.push_back(run_stage(models[s], measures, stages[s], frozen, options, folder));
     const StageOutcome& outcome = report.stages.back();
-    visit_blocks(last, outcome.parameters, [](Block, auto& into, const auto& from) {
+    visit_blocks(last, outcome.parameters, [](const Block&, auto& into, const auto& from) {
       if (from.size() > 0) into = from;
     });
     if (outcome.result.status == RunStatus::interrupted || outcome.result.status == RunStatus::diverged)
       break;
-    frozen.W_ov = last.W_ov;
+    if (last.has("W_ov")) frozen.matrices["W_ov"] = last.matrix("W_ov");
   }
   if (report.status() != RunStatus::diverged && report.status() != RunStatus::interrupted)
     evaluate(report, last, static_cast<int>(options.common.threads));

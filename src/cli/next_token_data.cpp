@@ -2,6 +2,7 @@
 
 #include <attmirror/base/error.hpp>
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -129,10 +130,17 @@ Targets solve_targets(const NextTokenPlan& plan, const NextTokenOptions& options
                       const Embedding& embedding, const PartialOrders& orders) {
   Targets targets;
   if (plan.targets == TargetPolicy::off) return targets;
-  const Norm norm = geometry_norm(plan.optimizer);
+  const std::optional<Norm> geometry = geometry_norm(plan.optimizer);
+  if (!geometry) {
+    targets.left_out.push_back(
+        fmt::format("theory names no norm whose margin {} maximizes", method_name(plan.optimizer)));
+    return targets;
+  }
+  const Norm& norm = *geometry;
   TargetOptions solving;
   solving.margin.threads = static_cast<int>(options.common.threads);
-  // Problems that decouple take any size. Others are dense: their time grows like the cube of the constraints that hold.
+  // Problems that decouple take any size. Others are dense: their time grows like the cube of the constraints
+  // that hold.
   const bool decouples = embedding.kind == EmbeddingKind::one_hot
                              ? norm.is_entrywise()
                              : embedding.kind == EmbeddingKind::orthonormal && norm == Norm::frobenius();

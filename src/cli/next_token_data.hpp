@@ -3,6 +3,7 @@
 
 #include "base/json.hpp"
 #include "cli/next_token_options.hpp"
+#include "next_token/next_token_folder.hpp"
 #include <attmirror/next_token/graph_svm.hpp>
 #include <attmirror/next_token/partial_order.hpp>
 
@@ -28,6 +29,10 @@ struct Corpus {
   std::vector<std::int64_t> lines;  // of a file
   std::vector<UnseenSentences> unseen;
   std::vector<std::string> missing_unseen;  // kinds that these data have none of, and why
+
+  NextTokenInput input(const Embedding& embedding) const {
+    return {&vocabulary, &collocations, &sentences, &embedding};
+  }
 };
 
 // Throws Error (bad input).
@@ -40,10 +45,7 @@ struct Contradiction {
 };
 std::optional<Contradiction> find_contradiction(const Corpus& corpus, const PartialOrders& orders);
 
-// The max-margin problems that training goes to, as far as they were solved.
-struct Targets {
-  std::optional<MarginSolution> W_ov, W_kq;
-  std::optional<FinitePart> finite;   // of cyclic priorities with readout attention
+struct Targets : NextTokenTargets {
   std::vector<std::string> left_out;  // what was not solved, and why
 };
 Targets solve_targets(const NextTokenPlan& plan, const NextTokenOptions& options, const Corpus& corpus,

@@ -21,6 +21,7 @@ constexpr std::array generator_options{"--vocab",      "--sentences",   "--lengt
                                        "--optimal",    "--non-optimal", "--seed",    "--successor",
                                        "--repetition", "--unseen"};
 constexpr std::array text_options{"--collocations", "--vocabulary"};
+constexpr std::string_view default_method = "gd";
 
 void refuse(const CLI::App& app, std::span<const char* const> names, std::string_view why) {
   for (const char* name : names)
@@ -45,17 +46,21 @@ Value one_of(const char* name, const std::string& word,
 }
 
 // P4 normalises; who wants plain steps says so.
-Optimizer plan_optimizer(const CLI::App& app, OptimizerOptions options) {
-  if (options.optimizer == "md" || options.optimizer == "gd") {
-    if (options.normalized && options.unnormalized)
-      throw bad_input("both --normalized and --unnormalized are given: expected one of them");
-    if (!options.unnormalized && !options.schedule.starts_with("polyak")) options.normalized = true;
-    options.unnormalized = false;
-  }
-  refuse(app, std::array{"--jacobian"}, "the gradients of next-token prediction are always the safe ones");
-  Optimizer optimizer = make_optimizer(app, options);
-  std::visit([](auto& chosen) { chosen.jacobian = Jacobian::safe; }, optimizer);
-  return optimizer;
+Optimizer plan_optimizer(const Given& given) {
+  const OptimizerMethod& method = method_given(given, default_method);
+  Optimizer start = *method.preset;
+  const bool polyak = given.word("schedule").starts_with("polyak");
+  std::visit(
+      [&](auto& preset) {
+        if constexpr (requires { preset.normalized; })
+          if (!polyak) preset.normalized = true;
+        preset.jacobian = Jacobian::safe;
+      },
+      start);
+  if (given.has("jacobian"))
+    throw bad_input(
+        "--jacobian is given, but the gradients of next-token prediction are always the safe ones");
+  return make_optimizer(given, method, start);
 }
 
 RealizableOptions plan_generator(const NextTokenOptions& options) {
@@ -94,11 +99,9 @@ std::vector<Stage> plan_stages(const CLI::App& app, const NextTokenOptions& opti
 }  // namespace
 
 void add_next_token_options(CLI::App& app, NextTokenOptions& o) {
-  o.optimizer.optimizer = "gd";
   add_path(app, "sentences", o.file, "FILE",
            "a sentence a line, its last word the one to predict; lines of two words are collocations");
-  add_path(app, "-o,--output", o.output, "FOLDER",
-           "where the run is kept; without it the run is only printed");
+  add_run_output(app, o.output);
 
   const char* group = "Generated sentences (without FILE)";
   add_count(app, "--vocab", o.vocab, "words")->group(group);
@@ -142,12 +145,12 @@ void add_next_token_options(CLI::App& app, NextTokenOptions& o) {
            "solve the max-margin problems that training goes to; auto: where they are not too large")
       ->group(group);
   add_text(app, "--init", o.init, "zero|uniform|normal:STD", "the start of trained weights")->group(group);
-  add_seed(app, "--init-seed", o.init_seed, "seed of normal and uniform")->group(group);
+  add_seed(app, "--init-seed", o.init_seed, training_field("init_seed").help)->group(group);
 
   add_optimizer_options(app, o.optimizer);
   group = "Descent";
   app.get_option("--lr")->default_str("0.05/sqrt(dim)");
-  app.get_option("--optimizer")->default_str("gd");
+  app.get_option("--optimizer")->default_str(std::string(default_method));
   add_number(app, "--ov-lr", o.ov_lr, "step size of W_ov in two stages")
       ->default_str("0.2/sqrt(dim), or --lr where given")
       ->group(group);
@@ -161,9 +164,8 @@ void add_next_token_options(CLI::App& app, NextTokenOptions& o) {
   add_text(app, "--keep", o.keep, "auto|parameters|metrics",
            "what to keep of a record; auto: weights where they take at most 256 MB")
       ->group(group);
-  add_number(app, "--checkpoint-every", o.checkpoint_every, "seconds between checkpoints")->group(group);
-  add_flag(app, "--resume", o.resume, "go on with the run in the folder")->group(group);
-  add_flag(app, "--overwrite", o.overwrite, "replace the run in the folder")->group(group);
+  add_checkpoint_interval(app, o.checkpoint_every, group);
+  add_existing_run_flags(app, o.resume, o.overwrite, group);
 }
 
 NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& options) {
@@ -196,7 +198,10 @@ NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& 
   plan.targets = one_of<TargetPolicy>(
       "targets", options.targets,
       {{"auto", TargetPolicy::automatic}, {"on", TargetPolicy::on}, {"off", TargetPolicy::off}});
-  plan.optimizer = plan_optimizer(app, options.optimizer);
+  plan.optimizer = plan_optimizer(options.optimizer);
+  if (plan.targets == TargetPolicy::on && !geometry_norm(plan.optimizer))
+    throw bad_input(fmt::format("targets is on, but theory names no norm whose margin {} maximizes",
+                                method_name(plan.optimizer)));
   plan.lr_is_given = app.count("--lr") > 0;
   plan.ov_lr_is_given = app.count("--ov-lr") > 0;
   plan.ov_lr = options.ov_lr;
@@ -208,7 +213,7 @@ NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& 
   if (plan.ov_steps < 0) throw bad_input(fmt::format("ov-steps is {}: expected 0 or more", plan.ov_steps));
   DescentOptions& descent = plan.descent;
   descent.steps = options.steps;
-  descent.seconds = options.max_seconds;
+  descent.max_seconds = options.max_seconds;
   descent.record = RecordSchedule::parse(options.record);
   plan.keep_is_given = options.keep != "auto";
   if (plan.keep_is_given && options.keep != "parameters" && options.keep != "metrics")

@@ -1,7 +1,7 @@
 // The options of `attmirror next-token`.
 #pragma once
 
-#include "cli/optimizer_options.hpp"
+#include "cli/field_options.hpp"
 #include "cli/options.hpp"
 #include <attmirror/next_token/embedding.hpp>
 #include <attmirror/next_token/model.hpp>
@@ -33,7 +33,7 @@ struct NextTokenOptions {
   std::uint64_t embedding_seed = 1;
 
   std::string stages = "two", readout = "softmax", targets = "auto";
-  OptimizerOptions optimizer;
+  Given optimizer;
   std::int64_t steps = 3000, ov_steps = 3000;
   double ov_lr = 0;
   std::string init = "zero";
@@ -50,7 +50,8 @@ void add_next_token_options(CLI::App& app, NextTokenOptions& options);
 
 enum class TargetPolicy { automatic, on, off };
 
-// What the words mean, before any data are read. Step sizes that were not given depend on the dimension: see stage_options().
+// What the words mean, before any data are read. Step sizes that were not given depend on the dimension:
+// see stage_options().
 struct NextTokenPlan {
   RealizableOptions realizable;  // of generated data
   SentenceTextOptions text;      // of a file

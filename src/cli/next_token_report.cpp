@@ -22,11 +22,13 @@ double metric(const StageOutcome& stage, std::string_view name) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-double direction(const StageOutcome& stage, Block block) {
+double direction(const StageOutcome& stage, const Block& block) {
   return metric(stage, fmt::format("direction_{}", to_string(block)));
 }
 
-Block main_block(Stage stage) { return stage == Stage::collocation ? Block::W_ov : Block::W_kq; }
+const Block& main_block(Stage stage) {
+  return stage == Stage::collocation ? NextTokenBlock::W_ov : NextTokenBlock::W_kq;
+}
 
 std::string counted(std::ptrdiff_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
@@ -34,7 +36,7 @@ std::string counted(std::ptrdiff_t count, const char* one, const char* many) {
 
 std::string target_line(const char* name, const std::optional<MarginSolution>& solution) {
   if (!solution) return "";
-  if (solution->status == Status::infeasible) return fmt::format("{:<11} infeasible\n", name);
+  if (solution->status == MarginStatus::infeasible) return fmt::format("{:<11} infeasible\n", name);
   return fmt::format("{:<11} norm {:.6g} ({}), {}, gap {:.1e}\n", name, solution->norm,
                      to_string(solution->kind), to_string(solution->status), solution->gap);
 }
@@ -138,8 +140,8 @@ std::string to_text(const NextTokenReport& report) {
     text += fmt::format("targets     {}\n", missing);
   text += "\n" + to_text(stage_table(report)) + "\n";
   for (const StageOutcome& stage : report.stages)
-    if (stage.stage == Stage::joint && std::isfinite(direction(stage, Block::W_ov)))
-      text += fmt::format("1 - cos of W_ov   {:.3g}\n", direction(stage, Block::W_ov));
+    if (stage.stage == Stage::joint && std::isfinite(direction(stage, NextTokenBlock::W_ov)))
+      text += fmt::format("1 - cos of W_ov   {:.3g}\n", direction(stage, NextTokenBlock::W_ov));
   if (report.accuracy) {
     text += fmt::format("accuracy          {:.4f} on the training sentences\n", *report.accuracy);
     for (const auto& [name, value] : report.unseen_accuracy)

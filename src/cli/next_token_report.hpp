@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/next_token_stages.hpp"
-#include <attmirror/next_token/extended_order.hpp>
+#include <attmirror/next_token/partial_order.hpp>
 
 #include <optional>
 #include <string>

@@ -22,7 +22,7 @@ std::string spoken_name(const std::string& name) {
 
 // An unset variable of a script must not pass for an option that was not given.
 std::string not_empty(const std::string& name, const std::string& text, const std::string& type) {
-  if (text.empty()) throw bad_input(fmt::format("{} is \"\": expected {}", name, type));
+  if (text.empty()) throw bad_value(name, text, type);
   return text;
 }
 
@@ -78,7 +78,7 @@ double parse_number(std::string_view name, const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || end != text.c_str() + text.size() ||
       std::isspace(static_cast<unsigned char>(text.front())))
-    throw bad_input(fmt::format("{} is \"{}\": expected a number", name, text));
+    throw bad_value(name, text, "a number");
   return value;
 }
 
@@ -90,7 +90,7 @@ std::int64_t parse_count(std::string_view name, const std::string& text) {
   const double number = std::strtod(text.c_str(), &number_end);
   const bool whole = !text.empty() && number_end == text.c_str() + text.size() &&
                      std::trunc(number) == number && std::abs(number) < 0x1p53;
-  if (!whole) throw bad_input(fmt::format("{} is \"{}\": expected a whole number", name, text));
+  if (!whole) throw bad_value(name, text, "a whole number");
   return static_cast<std::int64_t>(number);
 }
 
@@ -98,8 +98,7 @@ std::uint64_t parse_seed(std::string_view name, const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw bad_input(
-        fmt::format("{} is \"{}\": expected a whole number from 0 to 18446744073709551615", name, text));
+    throw bad_value(name, text, "a whole number from 0 to 18446744073709551615");
   return value;
 }
 
@@ -142,6 +141,22 @@ CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::p
 
 CLI::Option* add_flag(CLI::App& app, const std::string& name, bool& value, const std::string& description) {
   return app.add_flag(name, value, description)->disable_flag_override();
+}
+
+void add_run_output(CLI::App& app, std::filesystem::path& folder) {
+  add_path(app, "-o,--output", folder, "FOLDER", "where the run is kept; without it the run is only printed");
+}
+
+void add_checkpoint_interval(CLI::App& app, double& seconds, const std::string& group) {
+  add_number(app, "--checkpoint-every", seconds,
+             "seconds between checkpoints (longer where writing one takes more than a tenth of that)")
+      ->group(group);
+}
+
+void add_existing_run_flags(CLI::App& app, bool& resume, bool& overwrite, const std::string& group) {
+  add_flag(app, "--resume", resume, "go on with the run in the folder, as if it had never been stopped")
+      ->group(group);
+  add_flag(app, "--overwrite", overwrite, "replace the run in the folder")->group(group);
 }
 
 void add_common_options(CLI::App& app, CommonOptions& options) {

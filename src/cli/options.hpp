@@ -31,8 +31,7 @@ void add_common_options(CLI::App& app, CommonOptions& options);
 // Checks the common options and puts --isa into force.
 void apply(const CommonOptions& options);
 
-// The value before parsing is the default that help shows. The name in messages is that of the option without
-// dashes.
+// The value before parsing is the default that help shows. The name in messages is that of the option without dashes.
 CLI::Option* add_number(CLI::App& app, const std::string& name, double& value,
                         const std::string& description);
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value,
@@ -46,6 +45,19 @@ CLI::Option* add_path(CLI::App& app, const std::string& name, std::filesystem::p
 
 // On when it is there; --name=VALUE is refused.
 CLI::Option* add_flag(CLI::App& app, const std::string& name, bool& value, const std::string& description);
+
+// What commands take that keep a run in a folder: -o where it may be left out; --checkpoint-every; --resume and
+// --overwrite.
+void add_run_output(CLI::App& app, std::filesystem::path& folder);
+void add_checkpoint_interval(CLI::App& app, double& seconds, const std::string& group);
+void add_existing_run_flags(CLI::App& app, bool& resume, bool& overwrite,
+                            const std::string& group = "Options");
+
+// The value of an option, if it was given: where a default that was not asked for is no word.
+template <class T>
+std::optional<T> if_given(const CLI::App& app, const char* option, const T& value) {
+  return app.count(option) > 0 ? std::optional(value) : std::nullopt;
+}
 
 // The parsers. `name` is what messages call the value; all throw Error (bad input).
 double parse_number(std::string_view name, const std::string& text);       // anything strtod reads to its end
@@ -70,6 +82,7 @@ Subcommand add_reproduce(CLI::App& parent);
 Subcommand add_report(CLI::App& parent);
 Subcommand add_info(CLI::App& parent);
 Subcommand add_completion(CLI::App& parent);
+Subcommand add_man(CLI::App& parent);
 
 // The layout of --help: the default at the end of each sentence.
 std::shared_ptr<CLI::FormatterBase> help_formatter();

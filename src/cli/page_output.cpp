@@ -1,10 +1,10 @@
 #include "cli/page_output.hpp"
 
-#include <attmirror/base/atomic_file.hpp>
+#include "base/atomic_file.hpp"
+#include "report/page_html.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -14,14 +14,6 @@ namespace attmirror::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// By the line that every page of ours has near its beginning.
-bool is_page(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string head(2048, '\0');
-  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return head.find("<meta name=\"generator\" content=\"attmirror") != std::string::npos;
-}
 
 void refuse_existing(const fs::path& file) {
   if (std::error_code error; fs::exists(file, error))
@@ -47,7 +39,7 @@ void check_page_output(const PageOutput& output) {
     throw bad_input(
         fmt::format("output is {}, a folder: expected a file such as report.html", output.path.string()));
   // A slip of the hand must not put a page in the place of a database or of weights.
-  if (std::error_code error; fs::exists(output.path, error) && !is_page(output.path))
+  if (std::error_code error; fs::exists(output.path, error) && !page_title(output.path))
     throw bad_input(fmt::format("{} is there already and is no page of attmirror: give another file",
                                 output.path.string()));
   if (!output.overwrite) refuse_existing(output.path);

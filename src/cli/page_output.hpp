@@ -1,5 +1,5 @@
-// Where a page goes: the options that every subcommand which writes one has, and the care not to write over what is
-// somebody's.
+// Where a page goes: the options that every subcommand which writes one has, and the care not to write over what
+// is somebody's.
 #pragma once
 
 #include "base/json.hpp"
@@ -21,7 +21,8 @@ struct PageOutput {
 // -o, --title, --overwrite. Returns -o, which may be required.
 CLI::Option* add_page_options(CLI::App& app, PageOutput& output, const std::string& description);
 
-// Refuses what can be refused before the work begins: a folder, a file that is no page of ours, one that is there already.
+// Refuses what can be refused before the work begins: a folder, a file that is not a page of ours, one that is
+// there already.
 void check_page_output(const PageOutput& output);
 
 // check_page_output() again, for the files beside the page, too; then writes. Returns all files, the page first.

@@ -1,5 +1,8 @@
 // attmirror path: the least loss within balls of growing radius, and how its direction nears the max-margin solution.
+#include "base/progress.hpp"
+#include "base/signals.hpp"
 #include "cli/console.hpp"
+#include "cli/field_options.hpp"
 #include "cli/margin_plan.hpp"
 #include "cli/masked_data.hpp"
 #include "cli/options.hpp"
@@ -7,10 +10,7 @@
 #include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/progress.hpp>
-#include <attmirror/base/signals.hpp>
 #include <attmirror/descent/comparison.hpp>
-#include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/path_folder.hpp>
 #include <attmirror/margin/max_margin.hpp>
 
@@ -29,9 +29,10 @@ namespace {
 
 struct PathCommand {
   CommonOptions common;
-  std::filesystem::path data, output, key_weights;
-  std::string norm, radii = "1:1e3:16", params = "W", loss = "logistic", mask = "none", train, start, select;
-  std::int64_t rank = 0, starts = PathOptions{}.starts, max_iterations = PathOptions{}.max_evaluations;
+  std::filesystem::path data, output;
+  Given model;
+  std::string norm, radii = "1:1e3:16", start, select;
+  std::int64_t starts = PathOptions{}.starts, max_iterations = PathOptions{}.max_evaluations;
   std::uint64_t seed = 0;
   double tol = PathOptions{}.tol, decoder_scale = 1, decoder_power = 1;
   bool overwrite = false;
@@ -43,8 +44,9 @@ void add_path_options(CLI::App& app, PathCommand& o) {
   add_path(app, "-o,--output", o.output, "FOLDER", "where the path is kept; without it it is only printed");
 
   const char* group = "Path";
-  add_text(app, "--norm", o.norm, "2|P|frobenius|schatten:P|nuclear",
-           "of the balls, 1 < P < infinity; by default 2, and nuclear for KQ, which has no other")
+  add_text(
+      app, "--norm", o.norm, "2|NUMBER|frobenius|schatten:P|nuclear",
+      "of the balls; a NUMBER is p, 1 < p < infinity; by default 2, and nuclear for KQ, which has no other")
       ->group(group);
   add_text(app, "--radii", o.radii, "FROM:TO:COUNT|LIST", "geometric from FROM to TO, or a list 1,10,100")
       ->group(group);
@@ -67,19 +69,8 @@ void add_path_options(CLI::App& app, PathCommand& o) {
   add_number(app, "--decoder-power", o.decoder_power, "see --decoder-scale")->group(group);
   add_flag(app, "--overwrite", o.overwrite, "replace the path in the folder")->group(group);
 
-  group = "Model";
-  add_text(app, "--params", o.params, "W|KQ|prompt", "logits X W z, X K Q^T z or X A^T p")->group(group);
-  add_count(app, "--rank", o.rank, "columns of K and Q; 0: the dimension of the tokens")->group(group);
-  add_path(app, "--key-weights", o.key_weights, "FILE",
-           "A of the prompt, .npy (d, d); without it the identity")
-      ->group(group);
-  add_text(app, "--loss", o.loss, "logistic|exponential|linear", "loss of the margin")->group(group);
-  add_text(app, "--mask", o.mask, "none|causal",
-           "causal: the query at token k attends to the tokens up to k (the data need query_index)")
-      ->group(group);
-  add_text(app, "--train", o.train, "BLOCKS",
-           "blocks of the path, as in W or W,v or K,Q or p,v; by default all but v")
-      ->group(group);
+  add_field_options(app, model_fields(), o.model, "Model",
+                    {"params", "rank", "key_weights", "loss", "mask", "train"});
 }
 
 // The max-margin problem whose solution a path of this model nears.
@@ -98,19 +89,17 @@ Parameters direction_of(const Attention& model, const Matrix& solution) {
   return start;
 }
 
-ModelPlan plan_of(const CLI::App& app, const PathCommand& options) {
-  ModelWords words{
-      .params = options.params, .rank = options.rank, .loss = options.loss, .mask = options.mask};
-  if (!options.key_weights.empty()) words.key_weights = options.key_weights;
-  if (app.count("--train") > 0) words.train = options.train;
-  if (options.start.starts_with("file:")) words.init = options.start;
-  return load_files(plan_model(words));
+ModelPlan plan_of(const PathCommand& options) {
+  Given given = options.model;
+  if (options.start.starts_with("file:")) given.put("init", options.start);
+  return load_files(plan_model(given));
 }
 
 PathOptions path_options(const PathCommand& options) {
   PathOptions path;
-  path.norm = options.norm.empty() ? (options.params == "KQ" ? Norm::nuclear() : Norm::frobenius())
-                                   : parse_norm(options.norm);
+  path.norm = options.norm.empty()
+                  ? (options.model.word("params") == "KQ" ? Norm::nuclear() : Norm::frobenius())
+                  : parse_norm(options.norm);
   path.radii = parse_radii(options.radii);
   path.decoder_scale = options.decoder_scale;
   path.decoder_power = options.decoder_power;
@@ -162,7 +151,8 @@ void choose_start(const PathCommand& options, const Attention& model, const Mode
     const bool prompt = model.has_block(Block::p);
     if (prompt != (run.config.params == "prompt"))
       throw bad_input(fmt::format("the run in {} has params {}: expected those of the path, {}",
-                                  options.start.substr(4), run.config.params, options.params));
+                                  options.start.substr(4), run.config.params,
+                                  to_string(model.parameterization())));
     path.given = {direction_of(model, attention_weights(run.parameters))};
     if (model.is_trained(Block::v)) path.given.front().v = run.parameters.v;
     return;
@@ -175,7 +165,7 @@ void choose_start(const PathCommand& options, const Attention& model, const Mode
     tokens = parse_selection(options.select, data, options.data);
   }
   const MarginSolution svm = max_margin(data, problem_of(model, tokens), path.norm);
-  if (svm.status != Status::certified)
+  if (svm.status != MarginStatus::certified)
     throw bad_input(
         fmt::format("the max-margin problem of the tokens {} is {}: there is no solution to start from",
                     short_list(tokens.tokens), to_string(svm.status)));
@@ -183,12 +173,12 @@ void choose_start(const PathCommand& options, const Attention& model, const Mode
   if (!model.is_trained(Block::v)) return;
   const Norm decoder_norm = model.has_block(Block::K) ? Norm::frobenius() : path.norm;
   const MarginSolution decoder = max_margin(data, DecoderSvm{tokens}, decoder_norm);
-  if (decoder.status == Status::certified) path.given.front().v = decoder.W;
+  if (decoder.status == MarginStatus::certified) path.given.front().v = decoder.W;
 }
 
 // One point against the certified max-margin solution of its own tokens.
 struct Compared {
-  Status status = Status::stopped;
+  MarginStatus status = MarginStatus::stopped;
   double norm = std::numeric_limits<double>::quiet_NaN();
   Comparison comparison;
 };
@@ -209,7 +199,7 @@ std::vector<Compared> compare_points(const Attention& model, const Regularizatio
                                       {.threads = static_cast<int>(options.common.threads)}))
                   .first;
     one.status = found->second.status;
-    if (one.status != Status::certified) continue;
+    if (one.status != MarginStatus::certified) continue;
     one.norm = found->second.norm;
     const double p = norm.is_entrywise() ? norm.p() : 2;
     one.comparison =
@@ -286,30 +276,28 @@ Json answer(const Attention& model, const RegularizationPath& path, const std::v
           {"output", options.output.empty() ? Json() : Json(options.output.string())}};
 }
 
-void check_folder(const PathCommand& options) {
-  if (options.output.empty()) return;
+// The folder is ours from here on, so that nobody else's path is replaced by this one hours later.
+std::unique_ptr<PathFolder> open_folder(const PathCommand& options) {
+  if (options.output.empty()) return nullptr;
   std::error_code none;
   if (std::filesystem::exists(options.output, none) && !std::filesystem::is_directory(options.output, none))
     throw bad_input(fmt::format("{} is a file: expected a folder", options.output.string()));
-  if (std::filesystem::exists(options.output / "results", none))
-    throw bad_input(
-        fmt::format("{} holds results of experiments: give another folder", options.output.string()));
-  check_path_folder(options.output);
-  if (holds_path(options.output) && !options.overwrite)
-    throw bad_input(
-        fmt::format("{} holds a path or a run already: give --overwrite to replace a path, or another folder",
-                    options.output.string()));
+  auto folder = std::make_unique<PathFolder>(options.output);
+  if (folder->holds_path() && !options.overwrite)
+    throw bad_input(fmt::format("{} holds a path already: give --overwrite to replace it, or another folder",
+                                options.output.string()));
+  return folder;
 }
 
 int run_path(const CLI::App& app, const PathCommand& options) {
   check_combination(app, options);
   PathOptions path_settings = path_options(options);
-  const ModelPlan plan = plan_of(app, options);
+  const ModelPlan plan = plan_of(options);
   const Dataset data = load_masked_dataset(options.data, plan.mask);
   const Attention model = make_attention(data, plan);
   choose_start(options, model, plan, path_settings);
   path_settings.validate(model);
-  check_folder(options);
+  const std::unique_ptr<PathFolder> folder = open_folder(options);
 
   const SignalGuard guard;  // from here on a signal is a request: what is done is written
   ProgressOptions progress_options;
@@ -318,19 +306,18 @@ int run_path(const CLI::App& app, const PathCommand& options) {
   progress_options.unit = "";
   progress_options.quiet = options.common.quiet;
   Progress progress(stderr, progress_options);
-  const RegularizationPath path =
-      regularization_path(model, path_settings, {.on_progress = [&](double share) {
-                            progress.update(static_cast<std::int64_t>(1000 * share));
-                            return SignalGuard::interrupted() == 0;
-                          }});
+  const RegularizationPath path = regularization_path(
+      model, path_settings,
+      {.on_progress = [&](double share) { progress.update(static_cast<std::int64_t>(1000 * share)); },
+       .stop = SignalGuard::stop()});
   progress.finish();
-  if (!options.output.empty())
-    save_path(options.output, model, path,
-              {.data = options.data,
-               .key_weights = options.key_weights,
-               .start = !options.start.empty()   ? options.start
-                        : options.select.empty() ? ""
-                                                 : "select " + options.select});
+  if (folder)
+    folder->save(model, path,
+                 {.data = options.data,
+                  .key_weights = plan.key_weights_path,
+                  .start = !options.start.empty()   ? options.start
+                           : options.select.empty() ? ""
+                                                    : "select " + options.select});
   const std::vector<Compared> compared = compare_points(model, path, options);
   if (options.common.json)
     print_json(answer(model, path, compared, options));
@@ -352,8 +339,7 @@ int run_path(const CLI::App& app, const PathCommand& options) {
 
 Subcommand add_path_command(CLI::App& parent) {
   auto options = std::make_shared<PathCommand>();
-  CLI::App& app =
-      *parent.add_subcommand("path", "the least loss within balls of growing radius: a regularisation path");
+  CLI::App& app = *parent.add_subcommand("path", "follow the least loss within balls of growing radius");
   add_path_options(app, *options);
   add_common_options(app, options->common);
   app.footer(

@@ -1,8 +1,8 @@
-// attmirror report: run folders, databases of sweeps and reproductions as one page.
+// attmirror report: anything that attmirror left on disk as one page.
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "cli/page_output.hpp"
-#include <attmirror/papers/run_page.hpp>
+#include <attmirror/pages/run_page.hpp>
 #include <attmirror/report/page.hpp>
 
 #include <filesystem>
@@ -31,7 +31,7 @@ int run_report(const ReportCommand& options) {
     Json answer = written_json(files);
     answer["sources"] = Json::array();
     for (const fs::path& source : options.sources)
-      answer["sources"].push_back({{"path", source.string()}, {"kind", to_string(source_kind(source))}});
+      answer["sources"].push_back({{"path", source.string()}, {"kind", source_kind(source)}});
     print_json(answer);
   } else if (!options.common.quiet) {
     print(fmt::format("report   {}\n", written_text(files)));
@@ -43,10 +43,11 @@ int run_report(const ReportCommand& options) {
 
 Subcommand add_report(CLI::App& parent) {
   auto options = std::make_shared<ReportCommand>();
-  CLI::App& app = *parent.add_subcommand("report", "make one page of runs and sweeps");
-  app.add_option("sources", options->sources,
-                 "folders of runs (also of attmirror deep train), databases of sweeps, a folder of attmirror "
-                 "reproduce")
+  CLI::App& app = *parent.add_subcommand("report", "make one page of runs, paths, sweeps and other results");
+  app.add_option(
+         "sources", options->sources,
+         "folders of attmirror train, path, next-token, deep train and reproduce, databases of sweeps, "
+         "max-margin solutions")
       ->type_name("FILE")
       ->required();
   add_page_options(
@@ -58,7 +59,8 @@ Subcommand add_report(CLI::App& parent) {
       "Examples:\n"
       "  attmirror report run/ -o report.html\n"
       "  attmirror report p1.75/ p2/ p3/ --title \"Three geometries\" -o report.html\n"
-      "  attmirror report results.db -o report.html");
+      "  attmirror report results.db -o report.html\n"
+      "  attmirror report path/ svm.npz -o report.html");
   return {&app, &options->common, [options] { return run_report(*options); }};
 }
 

@@ -1,11 +1,11 @@
 // attmirror reproduce: does the papers' experiments again, published beside ours, and writes the page.
+#include "base/progress.hpp"
+#include "base/signals.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
-#include <attmirror/base/progress.hpp>
-#include <attmirror/base/signals.hpp>
 #include <attmirror/papers/experiment.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/report/page.hpp>
@@ -27,10 +27,10 @@ struct ReproduceCommand {
   CommonOptions common;
   std::vector<std::string> ids;
   std::filesystem::path output;
-  bool list = false, quick = false, resume = false, overwrite = false;
+  bool list = false, quick = false, summary = false, resume = false, overwrite = false;
 };
 
-std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 1 ? 1 : 0); }
+std::string estimate_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 1 ? 1 : 0); }
 
 // Lines of at most 98 columns, each after `indent`.
 std::string wrapped(const std::string& text, const std::string& indent) {
@@ -49,7 +49,8 @@ std::string wrapped(const std::string& text, const std::string& indent) {
 }
 
 int run_list(const ReproduceCommand& options) {
-  if (!options.ids.empty() || !options.output.empty() || options.quick || options.resume || options.overwrite)
+  if (!options.ids.empty() || !options.output.empty() || options.quick || options.summary || options.resume ||
+      options.overwrite)
     throw bad_input("--list is given together with something to run: expected one of them");
   if (options.common.json) {
     Json list = Json::array();
@@ -73,7 +74,7 @@ int run_list(const ReproduceCommand& options) {
     const bool runs = info.out_of_scope.empty();
     text += fmt::format(
         "{:<18} {:<11} {}{}\n", info.id, info.paper, info.item,
-        runs ? fmt::format("  ({}, quick {})", seconds_text(info.seconds), seconds_text(info.quick_seconds))
+        runs ? fmt::format("  ({}, quick {})", estimate_text(info.seconds), estimate_text(info.quick_seconds))
              : std::string());
     text += wrapped(runs ? info.summary : "Out of scope: " + info.out_of_scope, "    ");
   }
@@ -97,29 +98,6 @@ std::vector<const Experiment*> choose(const std::vector<std::string>& ids) {
     chosen.push_back(experiment);
   }
   return chosen;
-}
-
-// The reports of this call, and those that the folder has of other experiments, for one page.
-std::vector<ExperimentReport> with_earlier(std::vector<ExperimentReport> reports,
-                                           const std::filesystem::path& folder) {
-  std::vector<ExperimentReport> all;
-  std::vector<ExperimentReport> earlier;
-  try {
-    earlier = load_reports(folder);
-  } catch (const Error&) {
-    // No results yet, or one of them is damaged: then the page shows what was done now.
-  }
-  const auto same_id = [](const std::string& id) {
-    return [&id](const ExperimentReport& report) { return report.info.id == id; };
-  };
-  for (const Experiment* experiment : experiments()) {
-    const std::string id = experiment->info().id;
-    if (const auto now = std::ranges::find_if(reports, same_id(id)); now != reports.end())
-      all.push_back(*now);
-    else if (const auto then = std::ranges::find_if(earlier, same_id(id)); then != earlier.end())
-      all.push_back(*then);
-  }
-  return all;
 }
 
 struct Totals {
@@ -192,7 +170,43 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
       text +=
           fmt::format("{}  out of scope:\n{}\n", report.info.id, wrapped(report.info.out_of_scope, "    "));
   }
-  return text + to_text(overview_table(reports)) + "\n";
+  return text;
+}
+
+// One line per experiment, for a terminal of 80 columns.
+Table summary_table(const std::vector<ExperimentReport>& reports) {
+  Table table;
+  table.columns = {{"experiment", Align::left},
+                   {"paper", Align::left},
+                   {"reproduced"},
+                   {"artefacts"},
+                   {"differ"},
+                   {"new"},
+                   {"seconds"}};
+  for (const ExperimentReport& report : reports) {
+    const auto count = [&](Verdict verdict) { return fmt::format("{}", report.count(verdict)); };
+    if (report.outcome == ExperimentOutcome::done)
+      table.rows.push_back({report.info.id, report.info.paper, count(Verdict::reproduced),
+                            count(Verdict::artefact), count(Verdict::differs), count(Verdict::unpublished),
+                            report.from_folder ? "earlier" : fmt::format("{:.2f}", report.seconds)});
+    else
+      table.rows.push_back(
+          {report.info.id, report.info.paper, std::string(to_string(report.outcome)), "", "", "", ""});
+  }
+  return table;
+}
+
+// What a reader of a summary must not miss.
+std::string differing_text(const std::vector<ExperimentReport>& reports) {
+  std::string text;
+  for (const ExperimentReport& report : reports)
+    for (const Finding& finding : report.result.findings)
+      if (judge(finding) == Verdict::differs) {
+        const std::vector<std::string> cells = finding_cells(finding);
+        text += wrapped(
+            fmt::format("{}: {}: published {}, ours {}", report.info.id, cells[0], cells[1], cells[3]), "  ");
+      }
+  return text.empty() ? text : "These differ (the page says more):\n" + text + "\n";
 }
 
 int run_experiments(const ReproduceCommand& options) {
@@ -219,15 +233,12 @@ int run_experiments(const ReproduceCommand& options) {
                        progress.relabel(fmt::format(
                            "reproduce  {}/{} {}", std::min(now.finished + 1, now.total), now.total, now.id));
                        progress.update(std::llround(now.share * units));
-                       return SignalGuard::interrupted() == 0;
                      },
-                 .on_report = {}});
+                 .stop = SignalGuard::stop()});
   progress.finish();
   const bool interrupted = !reports.empty() && reports.back().outcome == ExperimentOutcome::interrupted;
-  std::vector<std::filesystem::path> files;
-  if (!options.output.empty())
-    files = write_page(make_page(with_earlier(reports, options.output)), options.output / "report.html");
-
+  const std::filesystem::path page =
+      options.output.empty() ? std::filesystem::path() : options.output / "report.html";
   const Totals totals = totals_of(reports);
   const bool negative_answer = totals.failed > 0 || totals.differs > 0;
   if (options.common.json) {
@@ -244,14 +255,16 @@ int run_experiments(const ReproduceCommand& options) {
                 {"new", totals.unpublished},
                 {"failed", totals.failed},
                 {"seconds", totals.seconds},
-                {"report", files.empty() ? Json() : Json(files.front().string())},
+                {"report", page.empty() ? Json() : Json(page.string())},
                 {"isa", to_string(active_isa())},
                 {"version", version()},
                 {"experiments", std::move(list)}});
   } else if (!options.common.quiet) {
-    std::string text = screen_text(reports);
+    std::string text = options.summary ? to_text(summary_table(reports)) + "\n" + differing_text(reports)
+                                       : screen_text(reports) + to_text(overview_table(reports)) + "\n";
     text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
-    if (!files.empty()) text += fmt::format("report   {}\n", files.front().string());
+    if (options.quick) text += "These are the quick versions: few seeds, small sizes.\n";
+    if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }
   for (const ExperimentReport& report : reports)
@@ -271,13 +284,14 @@ Subcommand add_reproduce(CLI::App& parent) {
   auto options = std::make_shared<ReproduceCommand>();
   options->common.threads = 0;  // experiments are for all cores
   CLI::App& app =
-      *parent.add_subcommand("reproduce", "do the papers' experiments again, published beside ours");
-  app.add_option("ids", options->ids, "experiments by their ids, or all")->type_name("ID|all");
+      *parent.add_subcommand("reproduce", "rerun the papers' experiments and compare the numbers");
+  app.add_option("ids", options->ids, "experiments by their ids, or all")->type_name("EXPERIMENT|all");
   add_path(app, "-o,--output", options->output, "FOLDER",
            "for the page report.html, its figures and tables, and the results; what is there already is not "
            "done again");
   add_flag(app, "--list", options->list, "print all experiments and do none");
   add_flag(app, "--quick", options->quick, "fewer seeds and sizes: all of them within seconds");
+  add_flag(app, "--summary", options->summary, "print one line per experiment instead of each number");
   add_flag(app, "--resume", options->resume, "go on with what the folder has; that is what happens anyway");
   add_flag(app, "--overwrite", options->overwrite, "do again what the folder has");
   add_common_options(app, options->common);

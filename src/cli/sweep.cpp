@@ -1,12 +1,12 @@
 // attmirror sweep: runs a sweep file into a database, goes on with one, and looks at what is there.
+#include "base/progress.hpp"
+#include "base/signals.hpp"
 #include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "cli/sweep_ranks.hpp"
 #include "cli/sweep_report.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/progress.hpp>
-#include <attmirror/base/signals.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/sweep/database.hpp>
 #include <attmirror/sweep/export.hpp>
@@ -135,8 +135,8 @@ int run_look(const SweepCommand& options) {
   return done;
 }
 
-// Whether something is there that must not be replaced unasked. An empty file is what a sweep leaves that was killed at
-// once.
+// Whether something is there that must not be replaced unasked. An empty file is what a sweep leaves that was killed
+// at once.
 bool has_content(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) &&
@@ -204,13 +204,10 @@ int run_file(const SweepCommand& options, Ranks& ranks) {
                              .unit = "runs",
                              .quiet = options.common.quiet});
   SweepAnswer answer;
-  answer.outcome = run_sweep(plan, database, how,
-                             {.on_pulse =
-                                  [&](const SweepProgress& now) {
-                                    progress.update(now.done);
-                                    return SignalGuard::interrupted() != 0 ? Command::stop : Command::proceed;
-                                  }},
-                             team.get());
+  answer.outcome = run_sweep(
+      plan, database, how,
+      {.on_pulse = [&](const SweepProgress& now) { progress.update(now.done); }, .stop = SignalGuard::stop()},
+      team.get());
   progress.finish();
   answer.database = options.output;
   answer.threads = how.threads;

@@ -12,8 +12,8 @@ namespace attmirror::cli {
 // This process and the others of its job. Without mpirun there are no others, and MPI is not touched.
 class Ranks {
  public:
-  // Throws Error (bad input) when mpirun started several processes and the command was built without MPI: each would run
-  // the whole sweep and fight for one file.
+  // Throws Error (bad input) when mpirun started several processes and the command was built without MPI: each would
+  // run the whole sweep and fight for one file.
   Ranks();
   ~Ranks();
   Ranks(const Ranks&) = delete;

@@ -1,7 +1,7 @@
 #include "cli/sweep_report.hpp"
 
+#include "base/progress.hpp"
 #include <attmirror/base/isa.hpp>
-#include <attmirror/base/progress.hpp>
 
 #include <charconv>
 #include <cmath>

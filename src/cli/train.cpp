@@ -1,4 +1,5 @@
 // attmirror train: one run of descent, kept in a folder that survives Ctrl-C, kill -9 and a full disk.
+#include "base/signals.hpp"
 #include "cli/console.hpp"
 #include "cli/masked_data.hpp"
 #include "cli/options.hpp"
@@ -6,7 +7,6 @@
 #include "cli/training.hpp"
 #include "descent/run_text.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/signals.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/descent/run_folder.hpp>
 
@@ -72,17 +72,17 @@ void report(const RunResult& result, const RunConfig& config, const TrainOptions
     print(summary(result, config, options, data));
 }
 
-int exit_code(const RunResult& result, const TrainOptions& options, int signal) {
+int exit_code(const RunResult& result, const TrainOptions& options, std::int64_t steps, int signal) {
   if (result.status == RunStatus::diverged) {
     note(fmt::format(
         "the run diverged at step {}: loss or weights are no longer finite; {}", result.steps,
-        options.optimizer.schedule.starts_with("polyak")
+        options.given.word("schedule").starts_with("polyak")
             ? "the loss may not reach the lower bound of Polyak's step: try polyak:LOWER with a larger one"
             : "try a smaller --lr"));
     return negative;
   }
   if (result.status != RunStatus::interrupted) return done;
-  const std::string where = fmt::format("interrupted at step {} of {}", result.steps, options.steps);
+  const std::string where = fmt::format("interrupted at step {} of {}", result.steps, steps);
   if (options.output.empty())
     note(where + "; nothing is kept without -o FOLDER");
   else
@@ -97,7 +97,7 @@ void check_start(const Attention& model, const TrainPlan& plan) {
     initial_parameters(model, plan.descent.init);
   } catch (const Error& error) {
     if (plan.sources.init.empty()) throw;
-    throw Error(error.kind(), fmt::format("{}: {}", plan.sources.init.string(), error.what()));
+    throw error.in(plan.sources.init.string());
   }
 }
 
@@ -119,7 +119,7 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
         if (!options.common.quiet)
           note(fmt::format("the run in {} has ended already", options.output.string()));
         report(*result, config, options, data);
-        return exit_code(*result, options, 0);
+        return exit_code(*result, options, plan.descent.steps, 0);
       }
       checkpoint = folder->checkpoint(config);
     } else if (folder->holds_run() && !options.overwrite) {
@@ -134,17 +134,17 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
                                : Descent(model, plan.optimizer, plan.descent);
   if (folder) folder->resume(config, checkpoint);
   if (checkpoint && !options.common.quiet)
-    note(fmt::format("resuming at step {} of {}", checkpoint->step, options.steps));
+    note(fmt::format("resuming at step {} of {}", checkpoint->step, plan.descent.steps));
   const Training training = run_descent(descent,
                                         {.label = "train",
-                                         .steps = options.steps,
+                                         .steps = plan.descent.steps,
                                          .checkpoint_every = options.checkpoint_every,
                                          .quiet = options.common.quiet},
                                         folder ? &*folder : nullptr);
   if (folder) folder->finish(model, training.run, training.last, config);
   const RunResult result = result_of(model, training.run);
   report(result, config, options, data);
-  return exit_code(result, options, SignalGuard::interrupted());
+  return exit_code(result, options, plan.descent.steps, SignalGuard::interrupted());
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // From the words of `attmirror train` to the objects of the library.
 #pragma once
 
-#include "cli/optimizer_options.hpp"
+#include "cli/field_options.hpp"
 #include "cli/options.hpp"
-#include <attmirror/descent/model_words.hpp>
 #include <attmirror/descent/run_config.hpp>
 
 #include <filesystem>
@@ -16,31 +15,15 @@ struct TrainOptions {
   CommonOptions common;
   std::filesystem::path data;
 
-  OptimizerOptions optimizer;
-
-  std::string params = "W";
-  std::int64_t rank = 0;
-  std::filesystem::path key_weights;
-  std::string loss = "logistic";
-  std::string head = "linear";
-  std::string mask = "none";
-  bool scaled = false;
-  double penalty = 0;
-  std::string train;  // empty: all blocks of the attention, v fixed
-  std::string init;   // empty: zero, or uniform for KQ
-  std::uint64_t init_seed = 0;
-
-  std::int64_t steps = 1000;
-  double saturation = 0, max_seconds = 0;
-  std::string record = "log", keep = "parameters";
-  std::string data_path = "auto", storage = "float64";
+  Given given;  // of optimizer, model and length
 
   double checkpoint_every = 30;
   bool resume = false, overwrite = false;
   std::filesystem::path output;
 };
 
-// What commands that keep a run have in common. Throws Error (bad input) for values and combinations that make no sense.
+// What commands that keep a run have in common. Throws Error (bad input) for values and combinations that make
+// no sense.
 struct RunOptions {
   std::filesystem::path output;
   bool resume = false, overwrite = false;

@@ -1,8 +1,8 @@
 #include "cli/training.hpp"
 
+#include "base/progress.hpp"
+#include "base/signals.hpp"
 #include "base/stopwatch.hpp"
-#include <attmirror/base/progress.hpp>
-#include <attmirror/base/signals.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -46,11 +46,10 @@ Training run_descent(Descent& descent, const TrainingOptions& options, RunFolder
   if (folder) callbacks.on_record = [&](const Record& record) { folder->append(record); };
   callbacks.on_pulse = [&](const Descent& now) {
     progress.update(now.step());
-    if (SignalGuard::interrupted() != 0) return Command::stop;
     if (folder && clock.due()) clock.time([&] { folder->save(now.checkpoint()); });
-    return Command::proceed;
   };
-  Run run = descent.run(callbacks);
+  callbacks.stop = SignalGuard::stop();
+  DescentRun run = descent.run(callbacks);
   progress.finish();
   return {std::move(run), folder ? descent.checkpoint() : Checkpoint{}};
 }

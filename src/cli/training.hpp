@@ -16,7 +16,7 @@ struct TrainingOptions {
 };
 
 struct Training {
-  Run run;
+  DescentRun run;
   Checkpoint last;  // empty without a folder
 };
 

@@ -1,3 +1,4 @@
+#include "data/messages.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -29,7 +30,7 @@ std::vector<std::ptrdiff_t> running_offsets(const std::vector<std::int64_t>& len
   offsets.push_back(0);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] < 1) {
-      throw bad_input(fmt::format("lengths[{}] is {}: expected 1 or more tokens", i, lengths[i]));
+      throw bad_whole_entry("lengths", i, lengths[i], "1 or more tokens");
     }
     // Compared with what is left, because the sum of hostile lengths may overflow.
     if (lengths[i] > rows - offsets.back()) {
@@ -102,7 +103,7 @@ void check_sizes(const DatasetArrays& arrays) {
 void check_labels(const std::vector<double>& labels) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] != 1.0 && labels[i] != -1.0) {
-      throw bad_input(fmt::format("labels[{}] is {}: expected -1 or +1", i, labels[i]));
+      throw bad_entry("labels", static_cast<std::int64_t>(i), labels[i], "-1 or +1");
     }
   }
 }
@@ -139,14 +140,14 @@ Dataset::Dataset(const DatasetArrays& arrays) {
                                 N == offsets_.size() - 1 ? "" : fmt::format(", or {}, one per query", N)));
   for (std::ptrdiff_t j = 0; j < arrays.decoder.size(); ++j) {
     if (!std::isfinite(arrays.decoder[j])) {
-      throw bad_input(fmt::format("decoder[{}] is {}: expected a finite number", j, arrays.decoder[j]));
+      throw bad_entry("decoder", j, arrays.decoder[j], "a finite number");
     }
   }
   for (std::size_t j = 0; j < arrays.query_index.size(); ++j) {
     const std::ptrdiff_t i = sequence_of_[j];
     if (arrays.query_index[j] < 0 || arrays.query_index[j] >= length(i))
-      throw bad_input(fmt::format("query_index[{}] is {}: expected 0 to {}, a token of sequence {}", j,
-                                  arrays.query_index[j], length(i) - 1, i));
+      throw bad_whole_entry("query_index", j, arrays.query_index[j],
+                            fmt::format("0 to {}, a token of sequence {}", length(i) - 1, i));
   }
 
   tokens_ = PaddedMatrix(arrays.tokens);

@@ -1,5 +1,6 @@
 // Data sets as .npz files. Messages call the arrays what the file calls them (X, x, Y, ...) and give indices
 // in the shape of the file, because that is what the user can look up.
+#include "data/messages.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -237,8 +238,11 @@ std::vector<double> read_labels(const NamedArray& Y, const QueryLayout& layout, 
   std::vector<double> labels = Y.array->to_doubles(Y.name);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] != 1.0 && labels[i] != -1.0) {
-      throw bad_input(fmt::format("labels[{}] is {}: expected -1 or +1 (array {})", index_of(i, Y.shape()),
-                                  labels[i], Y.name));
+      throw Error(
+          ErrorKind::bad_input,
+          fmt::format("labels[{}] is {}: expected -1 or +1 (array {})", index_of(i, Y.shape()), labels[i],
+                      Y.name),
+          {.field = "labels", .index = static_cast<std::int64_t>(i), .value = fmt::format("{}", labels[i])});
     }
   }
   return labels;
@@ -249,8 +253,8 @@ void check_lengths(const DatasetArrays& data, const NamedArray& X) {
   std::int64_t left = data.tokens.rows();
   for (std::size_t i = 0; i < data.lengths.size(); ++i) {
     if (data.lengths[i] < 1 || data.lengths[i] > left) {
-      throw bad_input(fmt::format("lengths[{}] is {}: expected 1 to {}, the rows of {} that are left", i,
-                                  data.lengths[i], left, X.with_shape()));
+      throw bad_whole_entry("lengths", i, data.lengths[i],
+                            fmt::format("1 to {}, the rows of {} that are left", left, X.with_shape()));
     }
     left -= data.lengths[i];
   }
@@ -368,7 +372,7 @@ Dataset load_dataset(const std::filesystem::path& path) {
   try {
     return dataset_from(arrays);
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", path.string(), error.what()));
+    throw error.in(path.string());
   }
 }
 

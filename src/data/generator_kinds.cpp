@@ -1,9 +1,6 @@
+#include "data/generator_fields.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/generator_kinds.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/data/head_data.hpp>
-#include <attmirror/data/prompt_data.hpp>
-#include <attmirror/data/visualization_data.hpp>
 
 #include <algorithm>
 #include <array>
@@ -52,7 +49,7 @@ void take_choice(T& field, const char* name, const std::optional<std::string>& g
     }
     words.push_back(word);
   }
-  throw bad_input(fmt::format("{} is \"{}\": expected {}", name, *given, fmt::join(words, ", ")));
+  throw bad_value(name, *given, fmt::format("{}", fmt::join(words, ", ")));
 }
 
 template <class T, std::size_t n>
@@ -73,12 +70,12 @@ Options options_of(const GeneratorSettings& given) {
   if constexpr (requires { options.query_from; }) {
     take(options.queries, given.queries);
     if (given.min_tokens && *given.min_tokens != 0) options.min_tokens = *given.min_tokens;
-    take_choice(options.query_from, "query-from", given.query_from, query_from_words);
+    take_choice(options.query_from, "query_from", given.query_from, query_from_words);
   }
   if constexpr (requires { options.scores; })
     take_choice(options.scores, "scores", given.scores, scores_words);
   if constexpr (requires { options.label_margin; })
-    take_choice(options.label_margin, "label-margin", given.label_margin, label_margin_words);
+    take_choice(options.label_margin, "label_margin", given.label_margin, label_margin_words);
   if constexpr (requires { options.score; }) take(options.score, given.score);
   return options;
 }
@@ -136,25 +133,6 @@ GeneratorKind kind(std::string name, std::string description, std::vector<std::s
           .outline = outline<Options, fixed_dim, has_decoder>};
 }
 
-// The names of the settings that are given.
-std::vector<std::string_view> given_names(const GeneratorSettings& given) {
-  std::vector<std::string_view> names;
-  const auto note = [&names](std::string_view name, const auto& setting) {
-    if (setting) names.push_back(name);
-  };
-  note("samples", given.samples);
-  note("tokens", given.tokens);
-  note("dim", given.dim);
-  note("seed", given.seed);
-  note("min_tokens", given.min_tokens);
-  note("queries", given.queries);
-  note("query_from", given.query_from);
-  note("scores", given.scores);
-  note("label_margin", given.label_margin);
-  note("score", given.score);
-  return names;
-}
-
 }  // namespace
 
 const std::vector<GeneratorKind>& generator_kinds() {
@@ -180,13 +158,51 @@ const std::vector<GeneratorKind>& generator_kinds() {
   return all;
 }
 
+const Fields<GeneratorSettings>& generator_fields() {
+  using G = GeneratorSettings;
+  static const Fields<G> fields{
+      field<&G::samples>({.name = "samples", .help = "sequences n", .range = Range::from(1)}),
+      field<&G::tokens>({.name = "tokens", .help = "tokens T of each sequence", .range = Range::from(1)}),
+      field<&G::dim>({.name = "dim", .help = "dimension d of a token", .range = Range::from(1)}),
+      field<&G::seed>({.name = "seed", .help = "of torch's generator, of which the lower 32 bits count"}),
+      field<&G::min_tokens>({.name = "min_tokens",
+                             .help = "lengths random from this to the number of tokens; 0: all equal",
+                             .range = Range::from(0)}),
+      field<&G::queries>(
+          {.name = "queries", .help = "queries drawn for each sequence", .range = Range::from(1)}),
+      field<&G::query_from>(
+          {.name = "query_from",
+           .help = "where queries are from: drawn, or (self-attention) tokens of the sequence",
+           .choices = "draw|first|last|all"}),
+      field<&G::scores>({.name = "scores",
+                         .help = "of single-input: of the tokens that are not optimal",
+                         .choices = "equal|unequal"}),
+      field<&G::label_margin>(
+          {.name = "label_margin",
+           .help = "of joint-prompt, tight: all inputs are support vectors of the labels' max-margin problem",
+           .choices = "tight|slack"}),
+      field<&G::score>({.name = "score",
+                        .help = "of loss-comparison: score of the first sequence's best token",
+                        .range = Range::above(0)}),
+  };
+  return fields;
+}
+
+std::string generator_default(const FieldInfo& info) {
+  std::vector<std::pair<std::string_view, FieldValue>> values;
+  for (const GeneratorKind& kind : generator_kinds())
+    for (const auto& field : generator_fields())
+      if (field.name == info.name) values.emplace_back(kind.name, field.read(kind.resolve({})));
+  return grouped_defaults(values);
+}
+
 const GeneratorKind& find_generator(std::string_view name) {
   std::vector<std::string_view> names;
   for (const GeneratorKind& kind : generator_kinds()) {
     if (kind.name == name) return kind;
     names.push_back(kind.name);
   }
-  throw bad_input(fmt::format("kind is \"{}\": expected {}", name, fmt::join(names, ", ")));
+  throw bad_value("kind", name, fmt::format("{}", fmt::join(names, ", ")));
 }
 
 bool GeneratorKind::takes(std::string_view setting) const {
@@ -194,12 +210,14 @@ bool GeneratorKind::takes(std::string_view setting) const {
 }
 
 GeneratorSettings resolved(const GeneratorKind& kind, const GeneratorSettings& given) {
-  for (const std::string_view name : given_names(given))
-    if (!kind.takes(name))
-      throw bad_input(fmt::format("{} is given, but the {} data {}", name, kind.name,
-                                  kind.settings.empty()
-                                      ? "have fixed sizes and no seed"
-                                      : fmt::format("take {} only", fmt::join(kind.settings, ", "))));
+  for (const auto& field : generator_fields()) {
+    if (kind.takes(field.name) || field.read(given).index() == 0) continue;
+    std::vector<std::string> taken;
+    for (const std::string& name : kind.settings) taken.push_back(field_name(name));
+    throw bad_input(fmt::format("{} is given, but the {} data {}", field_name(field.name), kind.name,
+                                taken.empty() ? "have fixed sizes and no seed"
+                                              : fmt::format("take {} only", fmt::join(taken, ", "))));
+  }
   return kind.resolve(given);
 }
 

@@ -1,8 +1,8 @@
+#include "base/random.hpp"
+#include "data/torch_random.hpp"
 #include "data/torch_rows.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/data/torch_random.hpp>
 
 #include <span>
 
@@ -86,8 +86,7 @@ Dataset generate(const SphereData& options) {
 }
 
 Dataset generate(const JointData&) {
-  // Single-precision literals: the paper's code makes float tensors and widens them, so 2.7 is 2.7000000477
-  // there.
+  // Single-precision literals: the paper's code makes float tensors and widens them, so 2.7 is 2.7000000477 there.
   constexpr float tokens[] = {-2.7f, 1.2f, 1.4f, 2.1f, 1.3f, -0.1f, 0.4f, -2.2f, -1.1f, -0.4f, 0.9f, 0.1f};
   DatasetArrays arrays;
   arrays.tokens = widened(tokens, 6, 2);

@@ -3,6 +3,7 @@
 
 #include <attmirror/base/error.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,15 @@ inline std::string in_quotes(std::string_view text) {
       result += c;
   }
   return result + (text.size() > longest ? "...'" : "'");
+}
+
+// bad_entry() for whole numbers, which a double may not hold.
+inline Error bad_whole_entry(std::string_view array, std::size_t index, std::int64_t value,
+                             std::string_view expected) {
+  return Error(ErrorKind::bad_input, fmt::format("{}[{}] is {}: expected {}", array, index, value, expected),
+               {.field = std::string(array),
+                .index = static_cast<std::int64_t>(index),
+                .value = fmt::format("{}", value)});
 }
 
 inline Error out_of_memory(std::string_view name) {

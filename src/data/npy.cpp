@@ -1,13 +1,13 @@
 // .npy files: header, then the numbers, in C or in Fortran order.
 //
-// An array in Fortran order is the C-order array of the transpose. Reading such a file gathers element
-// (i_1..i_k) from position i_1 + s_1 (i_2 + s_2 (i_3 + ...)); writing one is the same gather with the axes
-// reversed.
+// An array in Fortran order is the C-order array of the transpose. Reading such a file gathers element (i_1..i_k)
+// from position i_1 + s_1 (i_2 + s_2 (i_3 + ...)); writing one is the same gather with the axes reversed.
+#include "data/npy.hpp"
+
+#include "base/atomic_file.hpp"
 #include "data/messages.hpp"
 #include "data/npy_header.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/npy.hpp>
 
 #include <algorithm>
 #include <cstring>

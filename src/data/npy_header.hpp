@@ -1,8 +1,8 @@
 // The header of an .npy file, read and written. Internal to the room: .npy and .npz share it.
 #pragma once
 
+#include "data/npy.hpp"
 #include <attmirror/data/array.hpp>
-#include <attmirror/data/npy.hpp>
 
 #include <cstddef>
 #include <span>

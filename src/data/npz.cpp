@@ -6,9 +6,10 @@
 // spends at least two bits, one each for length and distance, on a copy of at most 258 bytes. So memory is
 // bounded by 1032 times the file, and by NpzLimits. Then exactly the declared size is inflated; one more read
 // must find the end, where libzip compares the checksum.
+#include "base/atomic_file.hpp"
 #include "data/messages.hpp"
 #include "data/npy_header.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "data/zip_archive.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npz.hpp>
 
@@ -33,9 +34,7 @@ constexpr std::string_view suffix = ".npy";
 constexpr std::string_view entry_magic = "PK\x03\x04", end_magic = "PK\x05\x06";
 constexpr std::uint64_t deflate_ratio = 1032;
 
-// zip_discard() closes an archive without writing; that is right for reading, and for what failed to be
-// written.
-using Archive = std::unique_ptr<zip_t, decltype([](zip_t* archive) { zip_discard(archive); })>;
+// zip_discard() closes an archive without writing; that is right for reading, and for what failed to be written.
 using EntryFile = std::unique_ptr<zip_file_t, decltype([](zip_file_t* file) { zip_fclose(file); })>;
 using Source = std::unique_ptr<zip_source_t, decltype([](zip_source_t* source) { zip_source_free(source); })>;
 
@@ -148,8 +147,7 @@ NamedArrays read_archive(Source source, std::uint64_t file_size, const std::stri
   ZipError error;
   const Archive archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
   if (!archive) {
-    // The strict opening names no entry; the directory, read without its checks, often shows which one is at
-    // fault.
+    // The strict opening names no entry; the directory, read without its checks, often shows which one is at fault.
     ZipError ignored;
     if (const Archive lenient{zip_open_from_source(source.get(), ZIP_RDONLY, ignored.get())}) {
       static_cast<void>(source.release());

@@ -1,10 +1,11 @@
-// libzip asks for the bytes of an entry when it writes the archive: a source with a function of ours behind it makes the
-// array when it is opened and forgets it when it is closed.
+// libzip asks for the bytes of an entry when it writes the archive: a source with a function of ours behind it makes
+// the array when it is opened and forgets it when it is closed.
 #include "data/npz_stream.hpp"
 
+#include "base/atomic_file.hpp"
 #include "data/messages.hpp"
 #include "data/npy_header.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "data/zip_archive.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -20,10 +21,8 @@
 namespace attmirror {
 namespace {
 
-using Archive = std::unique_ptr<zip_t, decltype([](zip_t* archive) { zip_discard(archive); })>;
-
-// The state of one entry while the archive is written. Exceptions cannot pass through libzip, which is C: they wait in
-// `failure`.
+// The state of one entry while the archive is written. Exceptions cannot pass through libzip, which is C: they wait
+// in `failure`.
 struct Feed {
   const NpzEntry& entry;
   std::string header;

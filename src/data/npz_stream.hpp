@@ -1,5 +1,5 @@
-// An .npz archive whose arrays are made one after the other, each when its turn comes: a file of many gigabytes needs the
-// memory of its largest array. Internal.
+// An .npz archive whose arrays are made one after the other, each when its turn comes: a file of many gigabytes needs
+// the memory of its largest array. Internal.
 #pragma once
 
 #include <attmirror/data/array.hpp>
@@ -22,8 +22,8 @@ struct NpzEntry {
   NpzCompression compression = NpzCompression::stored;
 };
 
-// Written atomically. Throws what `make` throws; Error (bad input) for two entries of one name or a path that is no regular
-// file (an archive is not written from front to back); environment where the disk is full.
+// Written atomically. Throws what `make` throws; Error (bad input) for two entries of one name or a path that is no
+// regular file (an archive is not written from front to back); environment where the disk is full.
 void save_npz_entries(const std::filesystem::path& path, const std::vector<NpzEntry>& entries);
 
 }  // namespace attmirror

@@ -1,7 +1,7 @@
+#include "data/torch_random.hpp"
 #include "data/torch_rows.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/prompt_data.hpp>
-#include <attmirror/data/torch_random.hpp>
+#include <attmirror/data/generators.hpp>
 
 #include <cmath>
 #include <span>

@@ -4,8 +4,8 @@
 // each must begin where the one before ended, the first at 0, and the last must end with the file. That
 // excludes overlaps (one buffer claimed many times), holes (bytes that nobody sees) and offsets beyond the
 // file in one pass.
+#include "base/atomic_file.hpp"
 #include "data/messages.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/safetensors.hpp>
 
@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t length_bytes = 8;
-constexpr std::uint64_t longest_header = 100'000'000;
+constexpr std::uint64_t longest_tensor_header = 100'000'000;
 constexpr const char* metadata_key = "__metadata__";
 
 struct TypeName {
@@ -44,7 +44,7 @@ std::string_view safetensors_name(DType dtype) {
       ->name;
 }
 
-struct Entry {
+struct TensorEntry {
   std::string name;
   DType dtype = DType::float64;
   Shape shape;
@@ -95,7 +95,8 @@ std::map<std::string, std::string> parse_metadata(const json& object, std::strin
   return metadata;
 }
 
-Entry parse_entry(const std::string& name, const json& object, std::string_view file, std::size_t data_size) {
+TensorEntry parse_entry(const std::string& name, const json& object, std::string_view file,
+                        std::size_t data_size) {
   const std::string where = fmt::format("{}: tensor {}", file, in_quotes(name));
   if (!object.is_object()) throw bad_input(fmt::format("{} is not described by an object", where));
   for (const auto& [key, value] : object.items())
@@ -116,7 +117,7 @@ Entry parse_entry(const std::string& name, const json& object, std::string_view 
     return number.get<std::uint64_t>();
   };
 
-  Entry entry;
+  TensorEntry entry;
   entry.name = name;
   const json& dtype = field("dtype");
   if (!dtype.is_string()) throw bad_input(fmt::format("{}: dtype is not a string", where));
@@ -154,12 +155,12 @@ Entry parse_entry(const std::string& name, const json& object, std::string_view 
   return entry;
 }
 
-void check_layout(std::vector<Entry>& entries, std::size_t data_size, std::string_view file) {
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+void check_layout(std::vector<TensorEntry>& entries, std::size_t data_size, std::string_view file) {
+  std::sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   std::size_t covered = 0;
-  for (const Entry& entry : entries) {
+  for (const TensorEntry& entry : entries) {
     if (entry.begin != covered)
       throw bad_input(fmt::format("{}: tensor {} begins at {}: expected {}, where the one before ends ({})",
                                   file, in_quotes(entry.name), entry.begin, covered,
@@ -179,9 +180,9 @@ Safetensors parse_safetensors(std::span<const std::byte> file, std::string_view 
                                 file.size(), length_bytes));
   std::uint64_t header_length = 0;
   std::memcpy(&header_length, file.data(), length_bytes);
-  if (header_length > longest_header)
-    throw bad_input(
-        fmt::format("{}: header length is {}: expected at most {}", name, header_length, longest_header));
+  if (header_length > longest_tensor_header)
+    throw bad_input(fmt::format("{}: header length is {}: expected at most {}", name, header_length,
+                                longest_tensor_header));
   if (header_length > file.size() - length_bytes)
     throw bad_input(fmt::format("{}: header length is {}, but only {} bytes follow", name, header_length,
                                 file.size() - length_bytes));
@@ -193,7 +194,7 @@ Safetensors parse_safetensors(std::span<const std::byte> file, std::string_view 
 
   const json header = parse_header(text, name);
   Safetensors result;
-  std::vector<Entry> entries;
+  std::vector<TensorEntry> entries;
   for (const auto& [key, value] : header.items()) {
     if (key == metadata_key)
       result.metadata = parse_metadata(value, name);
@@ -201,7 +202,7 @@ Safetensors parse_safetensors(std::span<const std::byte> file, std::string_view 
       entries.push_back(parse_entry(key, value, name, data.size()));
   }
   check_layout(entries, data.size(), name);
-  for (Entry& entry : entries) {
+  for (TensorEntry& entry : entries) {
     const auto bytes = data.subspan(entry.begin, entry.end - entry.begin);
     Array array(entry.dtype, std::move(entry.shape), {bytes.begin(), bytes.end()},
                 fmt::format("{}: tensor {}", name, in_quotes(entry.name)));
@@ -245,9 +246,9 @@ std::vector<std::byte> format_safetensors(const Safetensors& content) {
     throw bad_input("a tensor's name or its metadata is not UTF-8, which safetensors asks for");
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  if (text.size() > longest_header)
-    throw bad_input(
-        fmt::format("the header would have {} bytes: safetensors allows {}", text.size(), longest_header));
+  if (text.size() > longest_tensor_header)
+    throw bad_input(fmt::format("the header would have {} bytes: safetensors allows {}", text.size(),
+                                longest_tensor_header));
 
   const std::uint64_t header_length = text.size();
   std::vector<std::byte> file(length_bytes + text.size() + end);

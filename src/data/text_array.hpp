@@ -1,4 +1,4 @@
-// A text in a file of arrays, as its bytes: .npy strings are padded UCS-4, which is no format for a sentence. Internal.
+// A text in a file of arrays, as its bytes: .npy strings are padded UCS-4, which does not suit a sentence. Internal.
 #pragma once
 
 #include <attmirror/base/error.hpp>

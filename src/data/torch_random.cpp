@@ -1,4 +1,4 @@
-#include <attmirror/data/torch_random.hpp>
+#include "data/torch_random.hpp"
 
 #include <bit>
 #include <cmath>

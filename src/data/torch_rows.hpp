@@ -2,9 +2,9 @@
 // it, widened to double at the end, and the check of their sizes. Internal.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include "data/torch_random.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/torch_random.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <array>
 #include <cmath>

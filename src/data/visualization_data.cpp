@@ -1,6 +1,6 @@
+#include "data/torch_random.hpp"
 #include "data/torch_rows.hpp"
-#include <attmirror/data/torch_random.hpp>
-#include <attmirror/data/visualization_data.hpp>
+#include <attmirror/data/generators.hpp>
 
 #include <cstddef>
 #include <vector>

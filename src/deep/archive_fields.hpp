@@ -11,20 +11,20 @@
 #include <torch/optim/optimizer.h>
 #include <torch/serialize/archive.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 template <class T>
-void write_field(::torch::serialize::OutputArchive& archive, const std::string& name, const T& value) {
+void write_field(torch::serialize::OutputArchive& archive, const std::string& name, const T& value) {
   if constexpr (std::is_enum_v<T>)
     archive.write(name, c10::IValue(static_cast<std::int64_t>(value)));
-  else if constexpr (std::is_same_v<T, ::at::Tensor>)
+  else if constexpr (std::is_same_v<T, at::Tensor>)
     archive.write(name, value, /*is_buffer=*/true);
   else
     archive.write(name, c10::IValue(value));
 }
 
 template <class T>
-T read_field(::torch::serialize::InputArchive& archive, const std::string& name) {
+T read_field(torch::serialize::InputArchive& archive, const std::string& name) {
   c10::IValue value;
   if (!archive.try_read(name, value)) throw bad_input(c10::str("the archive has no field ", name));
   const auto expect = [&](bool right, const char* what) {
@@ -47,10 +47,10 @@ T read_field(::torch::serialize::InputArchive& archive, const std::string& name)
 
 // The options of a group as its optimizer's own class; throws Error (bad input) for another's.
 template <class Options>
-const Options& options_as(const ::torch::optim::OptimizerOptions& options, const char* name) {
+const Options& options_as(const torch::optim::OptimizerOptions& options, const char* name) {
   const auto* own = dynamic_cast<const Options*>(&options);
   if (own == nullptr) throw bad_input(c10::str("the options are another optimizer's: expected ", name));
   return *own;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

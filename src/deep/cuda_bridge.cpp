@@ -9,23 +9,23 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
-// The allocator hands memory of a stream on to later work of the same stream only, so it may be freed while a step waits.
-::at::Tensor workspace_for(std::span<const StepTensor> tensors, const StepOptions& options,
-                           ::at::Device device) {
-  return ::at::empty({static_cast<std::int64_t>(cuda_workspace_bytes(tensors, options))},
-                     ::at::TensorOptions().dtype(::at::kByte).device(device));
+// The allocator hands memory of a stream on to later work of the same stream only, so it may be freed while a
+// step waits.
+at::Tensor workspace_for(std::span<const StepTensor> tensors, const StepOptions& options, at::Device device) {
+  return at::empty({static_cast<std::int64_t>(cuda_workspace_bytes(tensors, options))},
+                   at::TensorOptions().dtype(at::kByte).device(device));
 }
 
 }  // namespace
 
 void step_on_gpu(const StepBatch& batch, std::span<const StepTensor> tensors, const StepOptions& options,
-                 const ::at::Tensor& found_nonfinite) {
+                 const at::Tensor& found_nonfinite) {
   const c10::cuda::CUDAGuard guard(batch.device);
-  const ::at::Tensor workspace = workspace_for(tensors, options, batch.device);
+  const at::Tensor workspace = workspace_for(tensors, options, batch.device);
   DeviceScaling scaling;
   if (found_nonfinite.defined()) scaling.found_nonfinite = found_nonfinite.data_ptr<float>();
   fused_step_on_device(batch.element, tensors, options, workspace.data_ptr(),
@@ -38,19 +38,19 @@ void fill_masters_on_gpu(const StepBatch& batch, std::span<const StepTensor> ten
                          c10::cuda::getCurrentCUDAStream(batch.device.index()).stream());
 }
 
-::at::Tensor found_nonfinite_on_gpu(std::span<const StepBatch> batches) {
-  const ::at::Device device = batches.front().device;
+at::Tensor found_nonfinite_on_gpu(std::span<const StepBatch> batches) {
+  const at::Device device = batches.front().device;
   const c10::cuda::CUDAGuard guard(device);
-  ::at::Tensor found = ::at::zeros({1}, ::at::TensorOptions().dtype(::at::kFloat).device(device));
+  at::Tensor found = at::zeros({1}, at::TensorOptions().dtype(at::kFloat).device(device));
   for (const StepBatch& batch : batches) {
     std::vector<StepTensor> tensors;
     for (const StepParameter& entry : batch.parameters)
       tensors.push_back({.gradient = entry.gradient.data_ptr(), .size = entry.gradient.numel()});
-    const ::at::Tensor workspace = workspace_for(tensors, {.skip_nonfinite = true}, device);
+    const at::Tensor workspace = workspace_for(tensors, {.skip_nonfinite = true}, device);
     find_nonfinite_on_device(batch.element, tensors, found.data_ptr<float>(), workspace.data_ptr(),
                              c10::cuda::getCurrentCUDAStream(device.index()).stream());
   }
   return found;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -6,15 +6,15 @@
 
 #include <span>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 // `found_nonfinite` is a float on the device, or undefined (DeviceScaling in mirror/cuda_step.hpp).
 void step_on_gpu(const StepBatch& batch, std::span<const StepTensor> tensors, const StepOptions& options,
-                 const ::at::Tensor& found_nonfinite);
+                 const at::Tensor& found_nonfinite);
 
 void fill_masters_on_gpu(const StepBatch& batch, std::span<const StepTensor> tensors);
 
 // 1 where a gradient of the batches is not finite, else 0: a float on their device, which all have in common.
-::at::Tensor found_nonfinite_on_gpu(std::span<const StepBatch> batches);
+at::Tensor found_nonfinite_on_gpu(std::span<const StepBatch> batches);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,5 +1,5 @@
-// A step, from options to kernels: all parameters are looked at (parameter_list), all gradients if a step may be skipped,
-// masters are made where they are missing or out of date, and each batch is one call.
+// A step, from options to kernels: all parameters are looked at (parameter_list), all gradients if a step may be
+// skipped, masters are made where they are missing or out of date, and each batch is one call.
 #include "deep/parameter_list.hpp"
 #include "deep/tensor_step.hpp"
 #include <attmirror/base/error.hpp>
@@ -20,16 +20,16 @@
 #include "deep/cuda_bridge.hpp"
 #endif
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
 // LibTorch 1.13 keys states by the address as text, 2.x by the address.
-using StateMap = std::remove_cvref_t<decltype(std::declval<::torch::optim::Optimizer&>().state())>;
+using StateMap = std::remove_cvref_t<decltype(std::declval<torch::optim::Optimizer&>().state())>;
 using StateKey = std::remove_const_t<StateMap::value_type::first_type>;
 
 template <class Key>
-Key key_as(const ::at::Tensor& parameter) {
+Key key_as(const at::Tensor& parameter) {
   if constexpr (std::is_same_v<Key, std::string>)
     return c10::str(parameter.unsafeGetTensorImpl());
   else
@@ -40,7 +40,7 @@ Key key_as(const ::at::Tensor& parameter) {
 std::shared_ptr<ThreadPool> shared_pool() {
   static std::mutex mutex;
   static std::shared_ptr<ThreadPool> pool;
-  const int threads = std::clamp(::at::get_num_threads(), 1, ThreadPool::max_threads);
+  const int threads = std::clamp(at::get_num_threads(), 1, ThreadPool::max_threads);
   const std::lock_guard lock(mutex);
   if (threads == 1) return nullptr;
   // A forked process has the pool but not its threads: it is left as it is, since ending it would wait for them.
@@ -56,7 +56,7 @@ std::shared_ptr<ThreadPool> shared_pool() {
 
 bool wants_master(const StepBatch& batch) {
   if (batch.rule.masters != MasterState::automatic) return batch.rule.masters == MasterState::on;
-  return batch.element == Element::bfloat16 || batch.element == Element::float16;
+  return batch.element == StepElement::bfloat16 || batch.element == StepElement::float16;
 }
 
 // The p whose mirror image the master is: w itself for p = 2.
@@ -64,14 +64,14 @@ double master_p(const GroupRule& rule) {
   return rule.step.rule == StepRule::mirror && !rule.direction ? rule.step.p : 2;
 }
 
-bool fits(const ::at::Tensor& state, const StepParameter& entry, Element element) {
+bool fits(const at::Tensor& state, const StepParameter& entry, StepElement element) {
   return state.defined() && state.scalar_type() == state_type(element) &&
          state.device() == entry.weights.device() && has_layout_of(entry.weights, state);
 }
 
-::at::Tensor new_state(const StepParameter& entry, Element element) {
-  return ::at::zeros_like(entry.weights, entry.weights.options().dtype(state_type(element)),
-                          ::at::MemoryFormat::Preserve);
+at::Tensor new_state(const StepParameter& entry, StepElement element) {
+  return at::zeros_like(entry.weights, entry.weights.options().dtype(state_type(element)),
+                        at::MemoryFormat::Preserve);
 }
 
 // Does the master still belong to the parameter?
@@ -134,19 +134,19 @@ void prepare_states(const StepBatch& batch) {
     FusedParamState& state = *entry.state;
     if (batch.rule.step.momentum > 0 && !fits(state.momentum(), entry, batch.element)) {
       // Another type or layout: the parameter was moved, and its momentum goes with it.
-      ::at::Tensor fresh = new_state(entry, batch.element);
+      at::Tensor fresh = new_state(entry, batch.element);
       if (state.momentum().defined() && state.momentum().sizes() == fresh.sizes())
         fresh.copy_(state.momentum());
       state.momentum(fresh);
     }
     if (with_masters && state.master().defined() && state.master().sizes() == entry.weights.sizes() &&
         !fits(state.master(), entry, batch.element)) {
-      ::at::Tensor moved = new_state(entry, batch.element);
+      at::Tensor moved = new_state(entry, batch.element);
       moved.copy_(state.master());
       state.master(moved);
     }
     if (!with_masters) {
-      state.master(::at::Tensor());
+      state.master(at::Tensor());
     } else if (!is_current(entry, batch)) {
       if (!fits(state.master(), entry, batch.element)) state.master(new_state(entry, batch.element));
       state.master_p(master_p(batch.rule));
@@ -172,7 +172,7 @@ void finish(const StepBatch& batch) {
 bool has_nonfinite(const std::vector<StepBatch>& batches) {
   for (const StepBatch& batch : batches)
     for (const StepParameter& entry : batch.parameters)
-      if (!::at::isfinite(entry.gradient).all().item<bool>()) return true;
+      if (!at::isfinite(entry.gradient).all().item<bool>()) return true;
   return false;
 }
 
@@ -190,10 +190,10 @@ std::string_view to_string(MasterState state) {
   return "unknown";
 }
 
-::at::Tensor FusedOptimizer::step(LossClosure closure) {
-  ::at::Tensor loss;
+at::Tensor FusedOptimizer::step(LossClosure closure) {
+  at::Tensor loss;
   if (closure != nullptr) {
-    const ::at::AutoGradMode with_gradients(true);
+    const at::AutoGradMode with_gradients(true);
     loss = closure();
   }
   step_all(1, false);
@@ -203,7 +203,7 @@ std::string_view to_string(MasterState state) {
 void FusedOptimizer::step_scaled(double scale) { step_all(scale, true); }
 
 void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
-  const ::at::NoGradGuard no_gradients;
+  const at::NoGradGuard no_gradients;
   check_distinct();
   std::vector<GroupRule> rules;
   for (std::size_t g = 0; g < param_groups().size(); ++g) {
@@ -218,18 +218,18 @@ void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
     add_batches(g, param_groups()[g].params(), rules[g], batches);
   }
   skipped_ = false;
-  device_skipped_ = ::at::Tensor();
+  device_skipped_ = at::Tensor();
   if (batches.empty()) return;
 
   // A step is skipped as a whole. One batch can look at its gradients itself; where there are more, all are looked at
   // before the first moves, on the GPU if all are there, so that nobody waits.
-  ::at::Tensor found;
+  at::Tensor found;
   if (skip_nonfinite) {
     const StepBatch& first = batches.front();
     if (batches.size() == 1 && first.engine != StepEngine::tensors) {
       batches.front().rule.step.skip_nonfinite = true;
       if (first.engine == StepEngine::cuda)
-        found = ::at::zeros({1}, ::at::TensorOptions().dtype(::at::kFloat).device(first.device));
+        found = at::zeros({1}, at::TensorOptions().dtype(at::kFloat).device(first.device));
 #if ATTMIRROR_HAS_CUDA
     } else if (std::all_of(batches.begin(), batches.end(), [&](const StepBatch& batch) {
                  return batch.engine == StepEngine::cuda && batch.device == first.device;
@@ -268,7 +268,7 @@ void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
 bool FusedOptimizer::last_step_skipped() const {
   if (device_skipped_.defined()) {
     skipped_ = device_skipped_.item<float>() != 0;
-    device_skipped_ = ::at::Tensor();
+    device_skipped_ = at::Tensor();
   }
   return skipped_;
 }
@@ -281,7 +281,7 @@ GroupRule FusedOptimizer::group_rule(std::size_t group) const {
     result.step.validate();
     return result;
   } catch (const Error& error) {
-    throw Error(error.kind(), c10::str("group ", group, ": ", error.what()));
+    throw error.in(c10::str("group ", group));
   }
 }
 
@@ -292,7 +292,7 @@ void FusedOptimizer::validate_groups() const {
 void FusedOptimizer::check_distinct() {
   std::vector<const void*> now;
   for (const auto& group : param_groups())
-    for (const ::at::Tensor& parameter : group.params()) now.push_back(parameter.unsafeGetTensorImpl());
+    for (const at::Tensor& parameter : group.params()) now.push_back(parameter.unsafeGetTensorImpl());
   if (now == checked_) return;
   std::vector<std::pair<const void*, std::string>> places;
   for (std::size_t g = 0; g < param_groups().size(); ++g)
@@ -311,15 +311,15 @@ void FusedOptimizer::check_distinct() {
   checked_ = std::move(now);
 }
 
-FusedParamState& FusedOptimizer::state_for(const ::at::Tensor& parameter) {
-  std::unique_ptr<::torch::optim::OptimizerParamState>& state = state_[key_as<StateKey>(parameter)];
+FusedParamState& FusedOptimizer::state_for(const at::Tensor& parameter) {
+  std::unique_ptr<torch::optim::OptimizerParamState>& state = state_[key_as<StateKey>(parameter)];
   if (state == nullptr) state = std::make_unique<FusedParamState>();
   return static_cast<FusedParamState&>(*state);
 }
 
-const FusedParamState* FusedOptimizer::state_of(const ::at::Tensor& parameter) const {
+const FusedParamState* FusedOptimizer::state_of(const at::Tensor& parameter) const {
   const auto found = state_.find(key_as<StateKey>(parameter));
   return found == state_.end() ? nullptr : static_cast<const FusedParamState*>(found->second.get());
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 void GradScalerOptions::validate() const {
   if (!(initial_scale > 0) || !std::isfinite(initial_scale))
@@ -43,7 +43,7 @@ void GradScaler::update() {
   stepped_ = overflowed_ = false;
 }
 
-void GradScaler::save(::torch::serialize::OutputArchive& archive) const {
+void GradScaler::save(torch::serialize::OutputArchive& archive) const {
   write_field(archive, "scale", scale_);
   write_field(archive, "good_steps", good_steps_);
   write_field(archive, "growth_factor", options_.growth_factor);
@@ -51,7 +51,7 @@ void GradScaler::save(::torch::serialize::OutputArchive& archive) const {
   write_field(archive, "growth_interval", options_.growth_interval);
 }
 
-void GradScaler::load(::torch::serialize::InputArchive& archive) {
+void GradScaler::load(torch::serialize::InputArchive& archive) {
   GradScalerOptions options;
   options.initial_scale = read_field<double>(archive, "scale");
   options.growth_factor = read_field<double>(archive, "growth_factor");
@@ -68,15 +68,15 @@ void GradScaler::load(::torch::serialize::InputArchive& archive) {
   stepped_ = overflowed_ = false;
 }
 
-::torch::serialize::OutputArchive& operator<<(::torch::serialize::OutputArchive& archive,
-                                              const GradScaler& scaler) {
+torch::serialize::OutputArchive& operator<<(torch::serialize::OutputArchive& archive,
+                                            const GradScaler& scaler) {
   scaler.save(archive);
   return archive;
 }
 
-::torch::serialize::InputArchive& operator>>(::torch::serialize::InputArchive& archive, GradScaler& scaler) {
+torch::serialize::InputArchive& operator>>(torch::serialize::InputArchive& archive, GradScaler& scaler) {
   scaler.load(archive);
   return archive;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -5,13 +5,13 @@
 
 #include <ATen/ATen.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
-// A copy from ordinary memory makes the host wait for all that the GPU has to do before it; from page-locked memory it does
-// not. Where there is no GPU it is ordinary memory.
-inline ::at::Tensor host_tensor(std::int64_t size, ::at::ScalarType type) {
-  static const bool has_gpu = ::at::hasCUDA() && ::at::globalContext().hasCUDA();
-  return ::at::empty({size}, ::at::TensorOptions().dtype(type).pinned_memory(has_gpu));
+// A copy from ordinary memory makes the host wait for all that the GPU has to do before it; from page-locked memory
+// it does not. Where there is no GPU it is ordinary memory.
+inline at::Tensor host_tensor(std::int64_t size, at::ScalarType type) {
+  static const bool has_gpu = at::hasCUDA() && at::globalContext().hasCUDA();
+  return at::empty({size}, at::TensorOptions().dtype(type).pinned_memory(has_gpu));
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,7 +1,7 @@
+#include "base/random.hpp"
 #include "deep/host_tensor.hpp"
 #include "deep/option_checks.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/deep/image_batch.hpp>
 
 #include <cmath>
@@ -11,17 +11,17 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
 // What is drawn for each image, as rows of one tensor that travels to the device at once.
 enum Draw : std::int64_t { drawn_sample, drawn_top, drawn_left, drawn_mirror, draws };
 
-::at::Tensor drawn(std::span<const std::int64_t> samples, const Augmentation& options,
-                   const std::optional<DropoutPlace>& augment) {
+at::Tensor drawn(std::span<const std::int64_t> samples, const Augmentation& options,
+                 const std::optional<DropoutPlace>& augment) {
   const auto count = static_cast<std::int64_t>(samples.size());
-  const ::at::Tensor result = host_tensor(draws * count, ::at::kLong).view({draws, count});
+  const at::Tensor result = host_tensor(draws * count, at::kLong).view({draws, count});
   auto* const sample = result.data_ptr<std::int64_t>();
   std::int64_t *const top = sample + count, *const left = top + count, *const mirror = left + count;
   const DropoutPlace place = augment.value_or(DropoutPlace{});
@@ -39,38 +39,38 @@ enum Draw : std::int64_t { drawn_sample, drawn_top, drawn_left, drawn_mirror, dr
   return result;
 }
 
-// Bytes of the images, cut and mirrored: pixel (y, x) of the result is (y + top, x' + left) of the image, where x' counts
-// from the right if it is mirrored. What lies outside is 0.
-::at::Tensor cut_and_mirrored(const ::at::Tensor& pixels, const ::at::Tensor& drawn) {
+// Bytes of the images, cut and mirrored: pixel (y, x) of the result is (y + top, x' + left) of the image, where x'
+// counts from the right if it is mirrored. What lies outside is 0.
+at::Tensor cut_and_mirrored(const at::Tensor& pixels, const at::Tensor& drawn) {
   const std::int64_t count = drawn.size(1), channels = pixels.size(1), height = pixels.size(2),
                      width = pixels.size(3);
   const auto column = [&](Draw which) { return drawn[which].unsqueeze(1); };
-  const ::at::Tensor across = ::at::arange(width, drawn.options());
-  const ::at::Tensor x =
-      ::at::where(column(drawn_mirror).to(::at::kBool), width - 1 - across, across) + column(drawn_left);
-  const ::at::Tensor y = ::at::arange(height, drawn.options()) + column(drawn_top);  // [count, height]
-  const ::at::Tensor inside = y.ge(0)
-                                  .logical_and_(y.lt(height))
-                                  .unsqueeze(2)
-                                  .logical_and(x.ge(0).logical_and_(x.lt(width)).unsqueeze(1));
-  const ::at::Tensor within =
+  const at::Tensor across = at::arange(width, drawn.options());
+  const at::Tensor x =
+      at::where(column(drawn_mirror).to(at::kBool), width - 1 - across, across) + column(drawn_left);
+  const at::Tensor y = at::arange(height, drawn.options()) + column(drawn_top);  // [count, height]
+  const at::Tensor inside = y.ge(0)
+                                .logical_and_(y.lt(height))
+                                .unsqueeze(2)
+                                .logical_and(x.ge(0).logical_and_(x.lt(width)).unsqueeze(1));
+  const at::Tensor within =
       y.clamp(0, height - 1).mul_(width).unsqueeze(2) + x.clamp(0, width - 1).unsqueeze(1);
-  const ::at::Tensor planes =
-      (drawn[drawn_sample].unsqueeze(1) * channels + ::at::arange(channels, drawn.options())) *
+  const at::Tensor planes =
+      (drawn[drawn_sample].unsqueeze(1) * channels + at::arange(channels, drawn.options())) *
       (height * width);  // [count, channels]
-  const ::at::Tensor index = planes.view({count, channels, 1, 1}) + within.unsqueeze(1);
+  const at::Tensor index = planes.view({count, channels, 1, 1}) + within.unsqueeze(1);
   return pixels.view(-1).index_select(0, index.view(-1)).view(index.sizes()) * inside.unsqueeze(1);
 }
 
 // (x / 255 - mean) / deviation = scale x + shift
-::at::Tensor normalised(const ::at::Tensor& bytes, const Augmentation& options) {
-  const ::at::Tensor host = host_tensor(6, ::at::kFloat);
+at::Tensor normalised(const at::Tensor& bytes, const Augmentation& options) {
+  const at::Tensor host = host_tensor(6, at::kFloat);
   for (std::size_t c = 0; c < 3; ++c) {
     host.data_ptr<float>()[c] = static_cast<float>(1 / (255 * options.deviation[c]));
     host.data_ptr<float>()[3 + c] = static_cast<float>(-options.mean[c] / options.deviation[c]);
   }
-  const auto maps = host.to(bytes.device(), ::at::kFloat, /*non_blocking=*/true).view({2, 3, 1, 1}).unbind(0);
-  return ::at::addcmul(maps[1], bytes.to(::at::kFloat), maps[0]);
+  const auto maps = host.to(bytes.device(), at::kFloat, /*non_blocking=*/true).view({2, 3, 1, 1}).unbind(0);
+  return at::addcmul(maps[1], bytes.to(at::kFloat), maps[0]);
 }
 
 void check_samples(const DeviceImages& images, std::span<const std::int64_t> samples) {
@@ -99,15 +99,15 @@ void Augmentation::validate() const {
   }
 }
 
-DeviceImages device_images(const ImageSet& images, ::at::Device device) {
+DeviceImages device_images(const ImageSet& images, at::Device device) {
   const std::int64_t count = images.count();
   if (static_cast<std::int64_t>(images.pixels.size()) != count * images.image_bytes())
     throw bad_input(fmt::format("pixels are {} bytes: expected {} for {} images", images.pixels.size(),
                                 count * images.image_bytes(), count));
-  const ::at::Tensor pixels =
-      ::at::empty({count, images.channels, images.height, images.width}, ::at::TensorOptions(::at::kByte));
+  const at::Tensor pixels =
+      at::empty({count, images.channels, images.height, images.width}, at::TensorOptions(at::kByte));
   if (!images.pixels.empty()) std::memcpy(pixels.data_ptr(), images.pixels.data(), images.pixels.size());
-  const ::at::Tensor labels = ::at::empty({count}, ::at::TensorOptions(::at::kLong));
+  const at::Tensor labels = at::empty({count}, at::TensorOptions(at::kLong));
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t label = images.labels[static_cast<std::size_t>(i)];
     if (label < 0 || label >= images.classes)
@@ -125,24 +125,24 @@ Batch image_batch(const DeviceImages& images, std::span<const std::int64_t> samp
   check_samples(images, samples);
   const auto device = images.pixels.device();
   const auto count = static_cast<std::int64_t>(samples.size());
-  const ::at::Tensor draws_there =
-      drawn(samples, options, augment).to(device, ::at::kLong, /*non_blocking=*/true);
-  const ::at::Tensor bytes = augment ? cut_and_mirrored(images.pixels, draws_there)
-                                     : images.pixels.index_select(0, draws_there[drawn_sample]);
+  const at::Tensor draws_there =
+      drawn(samples, options, augment).to(device, at::kLong, /*non_blocking=*/true);
+  const at::Tensor bytes = augment ? cut_and_mirrored(images.pixels, draws_there)
+                                   : images.pixels.index_select(0, draws_there[drawn_sample]);
   Batch batch;
   batch.images = normalised(bytes, options);
   const std::int64_t size = options.size;
   if (size != 0 && (size != batch.images.size(2) || size != batch.images.size(3)))
-    batch.images = ::at::upsample_bilinear2d(batch.images, {size, size}, /*align_corners=*/false);
+    batch.images = at::upsample_bilinear2d(batch.images, {size, size}, /*align_corners=*/false);
   batch.labels = images.labels.index_select(0, draws_there[drawn_sample]);
   batch.offsets =
-      ::at::arange(0, (count + 1) * tokens, tokens, ::at::TensorOptions().dtype(::at::kInt).device(device));
+      at::arange(0, (count + 1) * tokens, tokens, at::TensorOptions().dtype(at::kInt).device(device));
   batch.longest = tokens;
   batch.row_count = count * tokens;
   if (dropout) {
     const std::vector<std::int64_t> lengths(samples.size(), tokens);
     batch.dropout_keys =
-        dropout_keys(*dropout, samples, lengths).to(device, ::at::kLong, /*non_blocking=*/true);
+        dropout_keys(*dropout, samples, lengths).to(device, at::kLong, /*non_blocking=*/true);
     batch.dropout_seed = CounterRandom(dropout->seed, RandomStream::deep_dropout)
                              .bits(static_cast<std::uint64_t>(dropout->step));
     batch.first_sample = first_sample;
@@ -150,4 +150,4 @@ Batch image_batch(const DeviceImages& images, std::span<const std::int64_t> samp
   return batch;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -25,26 +25,26 @@ void visit_mirror_fields(Options& options, Visit visit) {
 
 }  // namespace
 
-void MirrorDescentOptions::serialize(::torch::serialize::OutputArchive& archive) const {
+void MirrorDescentOptions::serialize(torch::serialize::OutputArchive& archive) const {
   visit_mirror_fields(*this, [&](const char* name, const auto& value) { write_field(archive, name, value); });
 }
 
-void MirrorDescentOptions::serialize(::torch::serialize::InputArchive& archive) {
+void MirrorDescentOptions::serialize(torch::serialize::InputArchive& archive) {
   visit_mirror_fields(*this, [&](const char* name, auto& value) {
     value = read_field<std::remove_reference_t<decltype(value)>>(archive, name);
   });
 }
 
-MirrorDescent::MirrorDescent(std::vector<::torch::optim::OptimizerParamGroup> groups,
+MirrorDescent::MirrorDescent(std::vector<torch::optim::OptimizerParamGroup> groups,
                              MirrorDescentOptions defaults)
     : FusedOptimizer(std::move(groups), std::make_unique<MirrorDescentOptions>(defaults)) {
   validate_groups();
 }
 
-MirrorDescent::MirrorDescent(std::vector<::at::Tensor> parameters, MirrorDescentOptions defaults)
-    : MirrorDescent({::torch::optim::OptimizerParamGroup(std::move(parameters))}, std::move(defaults)) {}
+MirrorDescent::MirrorDescent(std::vector<at::Tensor> parameters, MirrorDescentOptions defaults)
+    : MirrorDescent({torch::optim::OptimizerParamGroup(std::move(parameters))}, std::move(defaults)) {}
 
-GroupRule MirrorDescent::rule(const ::torch::optim::OptimizerOptions& options) const {
+GroupRule MirrorDescent::rule(const torch::optim::OptimizerOptions& options) const {
   const auto& own = options_as<MirrorDescentOptions>(options, "MirrorDescentOptions");
   GroupRule result;
   result.step.rule = StepRule::mirror;
@@ -62,4 +62,4 @@ GroupRule MirrorDescent::rule(const ::torch::optim::OptimizerOptions& options) c
   return result;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

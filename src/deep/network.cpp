@@ -1,24 +1,24 @@
+#include "base/random.hpp"
 #include "deep/host_tensor.hpp"
-#include <attmirror/base/random.hpp>
 #include <attmirror/deep/network.hpp>
 
 #include <ATen/ATen.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
-Batch Batch::to(::at::Device device) const {
+Batch Batch::to(at::Device device) const {
   Batch moved = *this;
-  for (::at::Tensor* tensor :
+  for (at::Tensor* tensor :
        {&moved.tokens, &moved.positions, &moved.images, &moved.offsets, &moved.labels, &moved.dropout_keys})
     if (tensor->defined()) *tensor = tensor->to(device, tensor->scalar_type(), /*non_blocking=*/true);
   return moved;
 }
 
-::at::Tensor dropout_keys(const DropoutPlace& place, std::span<const std::int64_t> samples,
-                          std::span<const std::int64_t> lengths) {
+at::Tensor dropout_keys(const DropoutPlace& place, std::span<const std::int64_t> samples,
+                        std::span<const std::int64_t> lengths) {
   std::int64_t rows = 0;
   for (const std::int64_t length : lengths) rows += length;
-  ::at::Tensor keys = host_tensor(rows, ::at::kLong);
+  at::Tensor keys = host_tensor(rows, at::kLong);
   auto* key = keys.data_ptr<std::int64_t>();
   const CounterRandom random(place.seed, RandomStream::deep_dropout);
   const std::uint64_t step_key = random.bits(static_cast<std::uint64_t>(place.step));
@@ -36,17 +36,16 @@ Batch Batch::to(::at::Device device) const {
   return keys;
 }
 
-::at::Tensor summed_loss(const ::at::Tensor& logits, const ::at::Tensor& labels) {
+at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& labels) {
   if (logits.size(1) == 1)
-    return ::at::binary_cross_entropy_with_logits(logits.squeeze(1), labels.to(logits.scalar_type()), {}, {},
-                                                  ::at::Reduction::Sum);
-  return ::at::nll_loss(::at::log_softmax(logits, 1), labels, {}, ::at::Reduction::Sum);
+    return at::binary_cross_entropy_with_logits(logits.squeeze(1), labels.to(logits.scalar_type()), {}, {},
+                                                at::Reduction::Sum);
+  return at::nll_loss(at::log_softmax(logits, 1), labels, {}, at::Reduction::Sum);
 }
 
-::at::Tensor correct(const ::at::Tensor& logits, const ::at::Tensor& labels) {
-  const ::at::Tensor answer =
-      logits.size(1) == 1 ? logits.squeeze(1).gt(0).to(::at::kLong) : logits.argmax(1);
-  return answer.eq(labels).to(::at::kLong);
+at::Tensor correct(const at::Tensor& logits, const at::Tensor& labels) {
+  const at::Tensor answer = logits.size(1) == 1 ? logits.squeeze(1).gt(0).to(at::kLong) : logits.argmax(1);
+  return answer.eq(labels).to(at::kLong);
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -2,7 +2,7 @@
 #include "deep/network_kernels.hpp"
 #include <attmirror/base/error.hpp>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 Error no_gpu_kernels() {
@@ -10,19 +10,19 @@ Error no_gpu_kernels() {
 }
 }  // namespace
 
-::at::Tensor masked_on_gpu(const ::at::Tensor&, const ::at::Tensor&, std::uint32_t, double) {
+at::Tensor masked_on_gpu(const at::Tensor&, const at::Tensor&, std::uint32_t, double) {
   throw no_gpu_kernels();
 }
-bool has_residual_norm_on_gpu(const ::at::Tensor&) { return false; }
-::at::Tensor residual_norm_on_gpu(const ::at::Tensor&, const ::at::Tensor&, const ::at::Tensor&,
-                                  const Dropout&, double) {
-  throw no_gpu_kernels();
-}
-
-bool has_fused_attention(const ::at::Tensor&) { return false; }
-::at::Tensor fused_attention(const ::at::Tensor&, const ::at::Tensor&, const ::at::Tensor&, const PackedRows&,
-                             const PackedRows&, const AttentionDropout&) {
+bool has_residual_norm_on_gpu(const at::Tensor&) { return false; }
+at::Tensor residual_norm_on_gpu(const at::Tensor&, const at::Tensor&, const at::Tensor&, const Dropout&,
+                                double) {
   throw no_gpu_kernels();
 }
 
-}  // namespace attmirror::torch
+bool has_fused_attention(const at::Tensor&) { return false; }
+at::Tensor fused_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const PackedRows&,
+                           const PackedRows&, const AttentionDropout&) {
+  throw no_gpu_kernels();
+}
+
+}  // namespace attmirror::deep

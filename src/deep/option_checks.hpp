@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 inline void check_at_least(std::string_view name, std::int64_t value, std::int64_t least) {
   if (value < least) throw bad_input(fmt::format("{} is {}: expected at least {}", name, value, least));
@@ -24,4 +24,4 @@ inline void check_dropout(double dropout) {
     throw bad_input(fmt::format("dropout is {}: expected at least 0 and below 1", dropout));
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

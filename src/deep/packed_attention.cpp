@@ -1,7 +1,8 @@
+#include "deep/packed_attention.hpp"
+
 #include "deep/dropout_bits.hpp"
 #include "deep/network_kernels.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/deep/packed_attention.hpp>
 
 #include <array>
 #include <cmath>
@@ -13,12 +14,9 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
-
-constexpr std::array kinds{AttentionKind::automatic, AttentionKind::plain, AttentionKind::packed,
-                           AttentionKind::fused};
 
 // The column under which the probability (head, place of the key) is hashed.
 std::uint32_t probability_column(std::int64_t head, std::int64_t place) {
@@ -29,13 +27,14 @@ bool has_dropout(const AttentionDropout& dropout) {
   return dropout.probability > 0 && dropout.keys.defined();
 }
 
-// ---- plain ------------------------------------------------------------------------------------------------------------
+// ---- plain
+// ------------------------------------------------------------------------------------------------------------
 
 // [heads, rows, places]: 0 or 1/(1 - probability), for the rows whose keys are given.
-::at::Tensor dropout_factors(const ::at::Tensor& row_keys, std::int64_t heads, std::int64_t places,
-                             const AttentionDropout& dropout) {
-  const ::at::Tensor keys = row_keys.to(::at::kCPU).contiguous();
-  ::at::Tensor factors = ::at::zeros({heads, keys.size(0), places}, ::at::kDouble);
+at::Tensor dropout_factors(const at::Tensor& row_keys, std::int64_t heads, std::int64_t places,
+                           const AttentionDropout& dropout) {
+  const at::Tensor keys = row_keys.to(at::kCPU).contiguous();
+  at::Tensor factors = at::zeros({heads, keys.size(0), places}, at::kDouble);
   const std::uint32_t threshold = dropout_threshold(dropout.probability);
   auto* factor = factors.data_ptr<double>();
   for (std::int64_t h = 0; h < heads; ++h)
@@ -47,33 +46,32 @@ bool has_dropout(const AttentionDropout& dropout) {
   return factors;
 }
 
-::at::Tensor plain_attention(const ::at::Tensor& query, const ::at::Tensor& key, const ::at::Tensor& value,
-                             const PackedRows& queries, const PackedRows& keys,
-                             const AttentionDropout& dropout) {
-  const ::at::Tensor query_offsets = queries.offsets.to(::at::kCPU),
-                     key_offsets = keys.offsets.to(::at::kCPU);
+at::Tensor plain_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const PackedRows& queries, const PackedRows& keys,
+                           const AttentionDropout& dropout) {
+  const at::Tensor query_offsets = queries.offsets.to(at::kCPU), key_offsets = keys.offsets.to(at::kCPU);
   const double scale = 1 / std::sqrt(static_cast<double>(query.size(2)));
-  std::vector<::at::Tensor> results;
+  std::vector<at::Tensor> results;
   for (std::int64_t i = 0; i + 1 < query_offsets.size(0); ++i) {
-    const auto rows = [&](const ::at::Tensor& x, const ::at::Tensor& offsets) {
+    const auto rows = [&](const at::Tensor& x, const at::Tensor& offsets) {
       const std::int64_t begin = offsets.data_ptr<std::int32_t>()[i],
                          end = offsets.data_ptr<std::int32_t>()[i + 1];
       return x.slice(0, begin, end);
     };
-    const ::at::Tensor q = rows(query, query_offsets).transpose(0, 1),
-                       k = rows(key, key_offsets).transpose(0, 1),
-                       v = rows(value, key_offsets).transpose(0, 1);
-    ::at::Tensor probabilities = ::at::softmax(::at::matmul(q, k.transpose(1, 2)) * scale, -1);
+    const at::Tensor q = rows(query, query_offsets).transpose(0, 1),
+                     k = rows(key, key_offsets).transpose(0, 1), v = rows(value, key_offsets).transpose(0, 1);
+    at::Tensor probabilities = at::softmax(at::matmul(q, k.transpose(1, 2)) * scale, -1);
     if (has_dropout(dropout))
       probabilities =
           probabilities * dropout_factors(rows(dropout.keys, query_offsets), q.size(0), k.size(1), dropout)
                               .to(probabilities.options());
-    results.push_back(::at::matmul(probabilities, v).transpose(0, 1));
+    results.push_back(at::matmul(probabilities, v).transpose(0, 1));
   }
-  return results.empty() ? query * 0 : ::at::cat(results, 0);
+  return results.empty() ? query * 0 : at::cat(results, 0);
 }
 
-// ---- packed: our own loops on the CPU ------------------------------------------------------------------------------------
+// ---- packed: our own loops on the CPU
+// ------------------------------------------------------------------------------------
 
 template <class Number>
 using RowMajor = Eigen::Matrix<Number, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -82,13 +80,13 @@ using Rows = Eigen::Map<RowMajor<Number>, 0, Eigen::OuterStride<>>;
 
 // One head of a tensor [rows, heads, width] whose last dimension has no gaps.
 template <class Number>
-Rows<Number> head_rows(const ::at::Tensor& x, std::int64_t head, std::int64_t begin, std::int64_t end) {
+Rows<Number> head_rows(const at::Tensor& x, std::int64_t head, std::int64_t begin, std::int64_t end) {
   return Rows<Number>(x.data_ptr<Number>() + begin * x.stride(0) + head * x.stride(1), end - begin, x.size(2),
                       Eigen::OuterStride<>(x.stride(0)));
 }
 
 struct PackedProblem {
-  ::at::Tensor query, key, value, query_offsets, key_offsets, dropout_keys;
+  at::Tensor query, key, value, query_offsets, key_offsets, dropout_keys;
   std::uint32_t site = 0;
   double probability = 0;
 
@@ -131,14 +129,14 @@ void drop_probabilities(const PackedProblem& problem, std::int64_t first_row, st
 template <class Work>
 void for_each_head(const PackedProblem& problem, const Work& work) {
   const std::int64_t samples = problem.query_offsets.size(0) - 1, heads = problem.query.size(1);
-  ::at::parallel_for(0, samples * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, samples * heads, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) work(i / heads, i % heads);
   });
 }
 
 template <class Number>
-::at::Tensor packed_forward(const PackedProblem& problem) {
-  ::at::Tensor result = ::at::empty(problem.query.sizes(), problem.query.options());
+at::Tensor packed_forward(const PackedProblem& problem) {
+  at::Tensor result = at::empty(problem.query.sizes(), problem.query.options());
   for_each_head(problem, [&](std::int64_t sample, std::int64_t head) {
     const auto [q_begin, q_end] = problem.query_rows(sample);
     const auto [k_begin, k_end] = problem.key_rows(sample);
@@ -155,9 +153,9 @@ template <class Number>
 // With P the probabilities, D those after dropout, G the gradient of the result: dV = D^T G, dD = G V^T,
 // dS = P * (dP - rowsum(dP * P)), dQ = dS K / sqrt(width), dK = dS^T Q / sqrt(width).
 template <class Number>
-std::array<::at::Tensor, 3> packed_backward(const PackedProblem& problem, const ::at::Tensor& gradient) {
-  const auto like = [](const ::at::Tensor& x) { return ::at::empty(x.sizes(), x.options()); };
-  std::array<::at::Tensor, 3> result{like(problem.query), like(problem.key), like(problem.value)};
+std::array<at::Tensor, 3> packed_backward(const PackedProblem& problem, const at::Tensor& gradient) {
+  const auto like = [](const at::Tensor& x) { return at::empty(x.sizes(), x.options()); };
+  std::array<at::Tensor, 3> result{like(problem.query), like(problem.key), like(problem.value)};
   const auto scale = static_cast<Number>(problem.scale());
   for_each_head(problem, [&](std::int64_t sample, std::int64_t head) {
     const auto [q_begin, q_end] = problem.query_rows(sample);
@@ -183,66 +181,45 @@ std::array<::at::Tensor, 3> packed_backward(const PackedProblem& problem, const 
   return result;
 }
 
-::at::Tensor without_gaps(const ::at::Tensor& x) { return x.stride(2) == 1 ? x : x.contiguous(); }
+at::Tensor without_gaps(const at::Tensor& x) { return x.stride(2) == 1 ? x : x.contiguous(); }
 
-struct PackedFunction : public ::torch::autograd::Function<PackedFunction> {
-  static PackedProblem problem(const ::torch::autograd::variable_list& saved, std::int64_t site,
+struct PackedFunction : public torch::autograd::Function<PackedFunction> {
+  static PackedProblem problem(const torch::autograd::variable_list& saved, std::int64_t site,
                                double probability) {
     return {saved[0],   saved[1], saved[2], saved[3], saved[4], saved[5], static_cast<std::uint32_t>(site),
             probability};
   }
-  static ::at::Tensor forward(::torch::autograd::AutogradContext* context, const ::at::Tensor& query,
-                              const ::at::Tensor& key, const ::at::Tensor& value,
-                              const ::at::Tensor& query_offsets, const ::at::Tensor& key_offsets,
-                              const ::at::Tensor& dropout_keys, std::int64_t site, double probability) {
-    const ::torch::autograd::variable_list saved{query, key, value, query_offsets, key_offsets, dropout_keys};
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& query,
+                            const at::Tensor& key, const at::Tensor& value, const at::Tensor& query_offsets,
+                            const at::Tensor& key_offsets, const at::Tensor& dropout_keys, std::int64_t site,
+                            double probability) {
+    const torch::autograd::variable_list saved{query, key, value, query_offsets, key_offsets, dropout_keys};
     context->save_for_backward(saved);
     context->saved_data["site"] = site;
     context->saved_data["probability"] = probability;
     const PackedProblem p = problem(saved, site, probability);
-    return query.scalar_type() == ::at::kDouble ? packed_forward<double>(p) : packed_forward<float>(p);
+    return query.scalar_type() == at::kDouble ? packed_forward<double>(p) : packed_forward<float>(p);
   }
-  static ::torch::autograd::variable_list backward(::torch::autograd::AutogradContext* context,
-                                                   ::torch::autograd::variable_list gradients) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
     const PackedProblem p = problem(context->get_saved_variables(), context->saved_data["site"].toInt(),
                                     context->saved_data["probability"].toDouble());
-    const ::at::Tensor gradient = without_gaps(gradients[0]);
-    const auto [q, k, v] = p.query.scalar_type() == ::at::kDouble ? packed_backward<double>(p, gradient)
-                                                                  : packed_backward<float>(p, gradient);
+    const at::Tensor gradient = without_gaps(gradients[0]);
+    const auto [q, k, v] = p.query.scalar_type() == at::kDouble ? packed_backward<double>(p, gradient)
+                                                                : packed_backward<float>(p, gradient);
     return {q, k, v, {}, {}, {}, {}, {}};
   }
 };
 
-bool can_pack(const ::at::Tensor& query) {
-  return query.device().is_cpu() &&
-         (query.scalar_type() == ::at::kFloat || query.scalar_type() == ::at::kDouble);
+bool can_pack(const at::Tensor& query) {
+  return query.device().is_cpu() && (query.scalar_type() == at::kFloat || query.scalar_type() == at::kDouble);
 }
 
 }  // namespace
 
-std::string_view to_string(AttentionKind kind) {
-  switch (kind) {
-    case AttentionKind::automatic:
-      return "automatic";
-    case AttentionKind::plain:
-      return "plain";
-    case AttentionKind::packed:
-      return "packed";
-    case AttentionKind::fused:
-      return "fused";
-  }
-  return "unknown";
-}
-
-AttentionKind attention_kind(std::string_view text) {
-  for (const AttentionKind kind : kinds)
-    if (to_string(kind) == text) return kind;
-  throw bad_input(fmt::format("attention is \"{}\": expected automatic, plain, packed or fused", text));
-}
-
-::at::Tensor packed_attention(const ::at::Tensor& query, const ::at::Tensor& key, const ::at::Tensor& value,
-                              const PackedRows& queries, const PackedRows& keys,
-                              const AttentionDropout& dropout, AttentionKind kind) {
+at::Tensor packed_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                            const PackedRows& queries, const PackedRows& keys,
+                            const AttentionDropout& dropout, AttentionKind kind) {
   if (kind == AttentionKind::automatic)
     kind = has_fused_attention(query) ? AttentionKind::fused
            : can_pack(query)          ? AttentionKind::packed
@@ -262,4 +239,4 @@ AttentionKind attention_kind(std::string_view text) {
   return fused_attention(query, key, value, queries, keys, dropout);
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

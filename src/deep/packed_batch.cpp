@@ -1,5 +1,5 @@
+#include "base/random.hpp"
 #include "deep/host_tensor.hpp"
-#include <attmirror/base/random.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include <ATen/ATen.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 constexpr std::int64_t no_row = -1;  // whose dropout the filler has
@@ -32,10 +32,10 @@ Batch pack(const TokenSet& tokens, std::span<const std::int64_t> rows, std::opti
     batch.row_count += filler;
     batch.longest = std::max(batch.longest, filler);
   }
-  batch.tokens = host_tensor(batch.row_count, ::at::kLong);
-  batch.positions = host_tensor(batch.row_count, ::at::kLong);
-  batch.offsets = host_tensor(static_cast<std::int64_t>(lengths.size()) + 1, ::at::kInt);
-  batch.labels = host_tensor(count, ::at::kLong);
+  batch.tokens = host_tensor(batch.row_count, at::kLong);
+  batch.positions = host_tensor(batch.row_count, at::kLong);
+  batch.offsets = host_tensor(static_cast<std::int64_t>(lengths.size()) + 1, at::kInt);
+  batch.labels = host_tensor(count, at::kLong);
   auto* id = batch.tokens.data_ptr<std::int64_t>();
   auto* place = batch.positions.data_ptr<std::int64_t>();
   auto* offset = batch.offsets.data_ptr<std::int32_t>();
@@ -63,4 +63,4 @@ Batch pack(const TokenSet& tokens, std::span<const std::int64_t> rows, std::opti
   return batch;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

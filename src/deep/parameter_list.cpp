@@ -9,7 +9,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <c10/util/StringUtil.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -21,18 +21,18 @@ std::ostream& operator<<(std::ostream& out, const Place& place) {
   return out << "parameter " << place.index << " of group " << place.group;
 }
 
-Element element_of(const ::at::Tensor& parameter, const Place& where) {
+StepElement element_of(const at::Tensor& parameter, const Place& where) {
   if (parameter.layout() != c10::kStrided)
     throw bad_input(c10::str(where, " is sparse: expected a dense tensor"));
   switch (parameter.scalar_type()) {
-    case ::at::kFloat:
-      return Element::float32;
-    case ::at::kBFloat16:
-      return Element::bfloat16;
-    case ::at::kHalf:
-      return Element::float16;
-    case ::at::kDouble:
-      return Element::float64;
+    case at::kFloat:
+      return StepElement::float32;
+    case at::kBFloat16:
+      return StepElement::bfloat16;
+    case at::kHalf:
+      return StepElement::float16;
+    case at::kDouble:
+      return StepElement::float64;
     default:
       throw bad_input(c10::str(where, " is of type ", parameter.scalar_type(),
                                ": expected Float, Double, BFloat16 or Half"));
@@ -40,11 +40,11 @@ Element element_of(const ::at::Tensor& parameter, const Place& where) {
 }
 
 // The type of a parameter that can be trained with this gradient; throws otherwise.
-Element checked(const ::at::Tensor& parameter, const ::at::Tensor& gradient, const Place& where) {
-  const Element element = element_of(parameter, where);
+StepElement checked(const at::Tensor& parameter, const at::Tensor& gradient, const Place& where) {
+  const StepElement element = element_of(parameter, where);
   if (parameter.is_inference())
     throw bad_input(c10::str(where, " was made in inference mode, and such tensors are not trained"));
-  if (::at::has_internal_overlap(parameter) == ::at::MemOverlap::Yes)
+  if (at::has_internal_overlap(parameter) == at::MemOverlap::Yes)
     throw bad_input(
         c10::str(where, " has several entries in one place of memory (expanded): clone() it first"));
   if (gradient.layout() != c10::kStrided)
@@ -61,7 +61,7 @@ Element checked(const ::at::Tensor& parameter, const ::at::Tensor& gradient, con
   return element;
 }
 
-StepEngine choose_engine(const GroupRule& rule, const ::at::Device& device) {
+StepEngine choose_engine(const GroupRule& rule, const at::Device& device) {
   if (!rule.fused || rule.direction) return StepEngine::tensors;
   if (device.is_cpu()) return StepEngine::cpu;
 #if ATTMIRROR_HAS_CUDA
@@ -74,31 +74,31 @@ StepEngine choose_engine(const GroupRule& rule, const ::at::Device& device) {
 
 }  // namespace
 
-::at::ScalarType state_type(Element element) {
-  return element == Element::float64 ? ::at::kDouble : ::at::kFloat;
+at::ScalarType state_type(StepElement element) {
+  return element == StepElement::float64 ? at::kDouble : at::kFloat;
 }
 
-bool has_layout_of(const ::at::Tensor& like, const ::at::Tensor& tensor) {
+bool has_layout_of(const at::Tensor& like, const at::Tensor& tensor) {
   return tensor.sizes() == like.sizes() &&
          ((like.is_contiguous() && tensor.is_contiguous()) || tensor.strides() == like.strides());
 }
 
-::at::Tensor in_layout_of(const ::at::Tensor& like, const ::at::Tensor& tensor) {
+at::Tensor in_layout_of(const at::Tensor& like, const at::Tensor& tensor) {
   if (has_layout_of(like, tensor) && !tensor.is_neg()) return tensor;
-  ::at::Tensor result = ::at::empty_strided(like.sizes(), like.strides(), tensor.options());
+  at::Tensor result = at::empty_strided(like.sizes(), like.strides(), tensor.options());
   result.copy_(tensor);
   return result;
 }
 
-void add_batches(std::size_t group, const std::vector<::at::Tensor>& parameters, const GroupRule& rule,
+void add_batches(std::size_t group, const std::vector<at::Tensor>& parameters, const GroupRule& rule,
                  std::vector<StepBatch>& batches) {
   const std::size_t first = batches.size();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const ::at::Tensor& parameter = parameters[i];
+    const at::Tensor& parameter = parameters[i];
     if (!parameter.defined()) throw bad_input(c10::str(Place{group, i}, " is an undefined tensor"));
-    const ::at::Tensor& gradient = parameter.grad();
+    const at::Tensor& gradient = parameter.grad();
     if (!gradient.defined()) continue;
-    const Element element = checked(parameter, gradient, {group, i});
+    const StepElement element = checked(parameter, gradient, {group, i});
     if (parameter.numel() == 0) continue;
 
     auto batch = std::find_if(batches.begin() + static_cast<std::ptrdiff_t>(first), batches.end(),
@@ -118,4 +118,4 @@ void add_batches(std::size_t group, const std::vector<::at::Tensor>& parameters,
   }
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,8 +1,8 @@
-#include "deep/attention_parts.hpp"
 #include "deep/initial_weights.hpp"
+#include "deep/keyed_dropout.hpp"
 #include "deep/option_checks.hpp"
+#include "deep/packed_attention.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/deep/keyed_dropout.hpp>
 #include <attmirror/deep/vit.hpp>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -53,41 +53,42 @@ double VitOptions::parameters() const {
   return patch_embedding + embeddings + static_cast<double>(blocks) * block + 2 * w + (w + 1) * c;
 }
 
+Transformer::AttentionShape VisionTransformer::shape_of(const VitOptions& options) {
+  options.validate();
+  return {.heads = options.heads,
+          .head_width = options.head_width,
+          .kind = options.attention,
+          .last_block = options.last_block};
+}
+
+Transformer::Affine VisionTransformer::add_norm(const std::string& name) {
+  Affine map;
+  map.weight = register_parameter(name, at::ones({options_.width}, at::kFloat));
+  map.bias = register_parameter(name + "_bias", at::zeros({options_.width}, at::kFloat));
+  return map;
+}
+
 VisionTransformer::VisionTransformer(const VitOptions& options, std::optional<std::uint64_t> seed,
-                                     ::at::ScalarType compute)
-    : options_(options), compute_(compute) {
-  options_.validate();
+                                     at::ScalarType compute)
+    : Transformer(shape_of(options), compute), options_(options) {
   InitialWeights initial(seed);
-  const auto linear = [&](const std::string& name, std::int64_t outputs, std::int64_t inputs) {
-    Affine map;
-    map.weight = register_parameter(name, initial.linear({outputs, inputs}, inputs));
-    map.bias = register_parameter(name + "_bias", initial.linear({outputs}, inputs));
-    return map;
-  };
   const std::int64_t width = options_.width, inner = options_.heads * options_.head_width;
-  const auto norm = [&](const std::string& name) {
-    Affine map;
-    map.weight = register_parameter(name, ::at::ones({width}, ::at::kFloat));
-    map.bias = register_parameter(name + "_bias", ::at::zeros({width}, ::at::kFloat));
-    return map;
-  };
-  patch_embedding_ = linear("patch_embedding", width, options_.patch_numbers());
+  patch_embedding_ = add_affine("patch_embedding", initial, width, options_.patch_numbers());
   class_token_ = register_parameter("class_token", initial.normal({width}));
   position_embedding_ = register_parameter("position_embedding", initial.normal({options_.tokens(), width}));
   for (std::int64_t b = 0; b < options_.blocks; ++b) {
-    const auto name = [&](const char* part) { return fmt::format("block{}_{}", b, part); };
+    const auto name = [&](const char* part) { return block_name(b, part); };
     Block block;
-    block.attention_norm = norm(name("attention_norm"));
-    block.query_key_value =
-        register_parameter(name("query_key_value"), initial.linear({3 * inner, width}, width));
-    block.output = linear(name("output"), width, inner);
-    block.mlp_norm = norm(name("mlp_norm"));
-    block.up = linear(name("up"), options_.hidden, width);
-    block.down = linear(name("down"), width, options_.hidden);
-    blocks_.push_back(block);
+    block.attention_norm = add_norm(name("attention_norm"));
+    block.query_key_value = add_weight(name("query_key_value"), initial, 3 * inner, width);
+    block.output = add_affine(name("output"), initial, width, inner);
+    block.mlp_norm = add_norm(name("mlp_norm"));
+    block.up = add_affine(name("up"), initial, options_.hidden, width);
+    block.down = add_affine(name("down"), initial, width, options_.hidden);
+    add_block(block);
   }
-  head_norm_ = norm("head_norm");
-  head_ = linear("head", options_.classes, width);
+  head_norm_ = add_norm("head_norm");
+  head_ = add_affine("head", initial, options_.classes, width);
 }
 
 void VisionTransformer::check(const Batch& batch) const {
@@ -103,115 +104,52 @@ void VisionTransformer::check(const Batch& batch) const {
                                 batch.images.size(0), batch.row_count, options_.tokens()));
 }
 
-::at::Tensor VisionTransformer::linear(const ::at::Tensor& x, const ::at::Tensor& weight,
-                                       const ::at::Tensor& bias) const {
-  return ::at::linear(x, weight.to(compute_), bias.defined() ? bias.to(compute_) : bias);
+at::Tensor VisionTransformer::norm(const at::Tensor& x, const Affine& map) const {
+  return at::layer_norm(x, {x.size(1)}, map.weight.to(x.scalar_type()), map.bias.to(x.scalar_type()))
+      .to(compute());
 }
 
-::at::Tensor VisionTransformer::norm(const ::at::Tensor& x, const Affine& map) const {
-  return ::at::layer_norm(x, {x.size(1)}, map.weight.to(x.scalar_type()), map.bias.to(x.scalar_type()))
-      .to(compute_);
-}
-
-::at::Tensor VisionTransformer::embedded(const Batch& batch) const {
+at::Tensor VisionTransformer::embedded(const Batch& batch) const {
   const std::int64_t samples = batch.images.size(0), side = options_.image / options_.patch,
                      patch = options_.patch, width = options_.width;
-  const ::at::Tensor patches = batch.images.to(compute_)
-                                   .reshape({samples, options_.channels, side, patch, side, patch})
-                                   .permute({0, 2, 4, 1, 3, 5})
-                                   .reshape({samples, side * side, options_.patch_numbers()});
-  const ::at::Tensor mapped = linear(patches, patch_embedding_.weight, patch_embedding_.bias);
-  const ::at::Tensor first = class_token_.to(compute_).expand({samples, 1, width});
+  const at::Tensor patches = batch.images.to(compute())
+                                 .reshape({samples, options_.channels, side, patch, side, patch})
+                                 .permute({0, 2, 4, 1, 3, 5})
+                                 .reshape({samples, side * side, options_.patch_numbers()});
+  const at::Tensor mapped = linear(patches, patch_embedding_);
+  const at::Tensor first = class_token_.to(compute()).expand({samples, 1, width});
   // The sum takes the type of the positions: float32 beside brief arithmetic.
-  const ::at::Tensor x = ::at::cat({first, mapped}, 1) + position_embedding_;
+  const at::Tensor x = at::cat({first, mapped}, 1) + position_embedding_;
   return dropped(x.view({samples * options_.tokens(), width}),
                  {options_.dropout, batch.dropout_keys, vit_embedding_site});
 }
 
-// The parts of a weight [parts heads head_width, width] applied to x: [rows, heads, head_width] each.
-std::vector<::at::Tensor> VisionTransformer::projected(const ::at::Tensor& x,
-                                                       const ::at::Tensor& weight) const {
-  const std::int64_t parts = weight.size(0) / (options_.heads * options_.head_width);
-  return linear(x, weight).view({x.size(0), parts, options_.heads, options_.head_width}).unbind(1);
+at::Tensor VisionTransformer::first_rows(const at::Tensor& rows, const Batch& batch) const {
+  return rows.view({batch.images.size(0), options_.tokens(), -1}).select(1, 0);
 }
 
-::at::Tensor VisionTransformer::after_attention(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                                                const ::at::Tensor& mixed, const ::at::Tensor& keys) const {
+at::Tensor VisionTransformer::answer(const at::Tensor& first, const Batch&) const {
+  return linear(norm(first, head_norm_), head_);
+}
+
+at::Tensor VisionTransformer::attention_input(const Block& block, const at::Tensor& x) const {
+  return norm(x, block.attention_norm);
+}
+
+AttentionDropout VisionTransformer::attention_dropout(std::int64_t, const at::Tensor&, const Batch&) const {
+  return {};
+}
+
+at::Tensor VisionTransformer::after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
+                                              const at::Tensor& mixed, const at::Tensor& keys) const {
   const auto dropout = [&](VitSite which) { return Dropout{options_.dropout, keys, vit_site(index, which)}; };
-  const ::at::Tensor y =
-      x + dropped(linear(mixed.flatten(1), block.output.weight, block.output.bias), dropout(vit_output_site));
-  const ::at::Tensor hidden = ::at::gelu(linear(norm(y, block.mlp_norm), block.up.weight, block.up.bias));
-  return y + dropped(linear(dropped(hidden, dropout(vit_hidden_site)), block.down.weight, block.down.bias),
-                     dropout(vit_mlp_site));
+  const at::Tensor y = x + dropped(linear(mixed, block.output), dropout(vit_output_site));
+  const at::Tensor hidden = at::gelu(linear(norm(y, block.mlp_norm), block.up));
+  return y + dropped(linear(dropped(hidden, dropout(vit_hidden_site)), block.down), dropout(vit_mlp_site));
 }
 
-::at::Tensor VisionTransformer::block_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                                             const Batch& batch) const {
-  const auto parts = projected(norm(x, block.attention_norm), block.query_key_value);
-  const PackedRows rows{batch.offsets, options_.tokens()};
-  const ::at::Tensor mixed =
-      packed_attention(parts[0], parts[1], parts[2], rows, rows, {}, options_.attention);
-  return after_attention(block, index, x, mixed, batch.dropout_keys);
-}
-
-// The block for the class tokens alone: [samples, width].
-::at::Tensor VisionTransformer::first_token_output(const Block& block, std::int64_t index,
-                                                   const ::at::Tensor& x, const Batch& batch) const {
-  const std::int64_t samples = batch.images.size(0), tokens = options_.tokens(),
-                     inner = options_.heads * options_.head_width;
-  const auto firsts = [&](const ::at::Tensor& rows) { return rows.view({samples, tokens, -1}).select(1, 0); };
-  const auto weights = block.query_key_value.split({inner, 2 * inner}, 0);
-  const ::at::Tensor normed = norm(x, block.attention_norm);
-  const ::at::Tensor query = projected(firsts(normed), weights[0])[0];
-  const auto parts = projected(normed, weights[1]);
-  const PackedRows one_each{::at::arange(samples + 1, batch.offsets.options()), 1};
-  const ::at::Tensor mixed =
-      packed_attention(query, parts[0], parts[1], one_each, {batch.offsets, tokens}, {}, options_.attention);
-  const ::at::Tensor keys =
-      batch.dropout_keys.defined() ? firsts(batch.dropout_keys).squeeze(1).contiguous() : ::at::Tensor();
-  return after_attention(block, index, firsts(x), mixed, keys);
-}
-
-::at::Tensor VisionTransformer::logits(const Batch& batch) {
-  check(batch);
-  ::at::Tensor x = embedded(batch);
-  const bool first_token_only = options_.last_block == LastBlock::first_token;
-  for (std::int64_t b = 0; b < options_.blocks; ++b) {
-    const Block& block = blocks_[static_cast<std::size_t>(b)];
-    if (first_token_only && b + 1 == options_.blocks)
-      x = first_token_output(block, b, x, batch);
-    else
-      x = block_output(block, b, x, batch);
-  }
-  if (!first_token_only) x = x.view({batch.images.size(0), options_.tokens(), -1}).select(1, 0);
-  const ::at::Tensor result = linear(norm(x, head_norm_), head_.weight, head_.bias);
-  return compute_ == ::at::kDouble ? result : result.to(::at::kFloat);
-}
-
-std::vector<::at::Tensor> VisionTransformer::attention_maps(const Batch& one) {
-  check(one);
-  const Batch batch = shown_batch(one);
-  const ::at::NoGradGuard no_gradients;
-  std::vector<::at::Tensor> maps;
-  ::at::Tensor x = embedded(batch);
-  for (std::int64_t b = 0; b < options_.blocks; ++b) {
-    const Block& block = blocks_[static_cast<std::size_t>(b)];
-    const auto parts = projected(norm(x, block.attention_norm), block.query_key_value);
-    maps.push_back(attention_probabilities(parts[0], parts[1]));
-    x = block_output(block, b, x, batch);
-  }
-  return maps;
-}
-
-std::vector<Projection> VisionTransformer::projections() const {
-  std::vector<Projection> result;
-  for (std::int64_t b = 0; b < options_.blocks; ++b)
-    add_projections(result, b, blocks_[static_cast<std::size_t>(b)].query_key_value);
-  return result;
-}
-
-// Forward 2 operations a weight and row, and 4 length x heads x head_width per row in attention; backward twice that, but
-// for the map of patches once: nobody asks for the gradient of an image.
+// Forward 2 operations a weight and row, and 4 length x heads x head_width per row in attention; backward twice that,
+// but for the map of patches once: nobody asks for the gradient of an image.
 double VisionTransformer::training_flops(std::span<const std::int64_t> lengths) const {
   const auto width = static_cast<double>(options_.width), hidden = static_cast<double>(options_.hidden);
   const auto inner = static_cast<double>(options_.heads * options_.head_width);
@@ -226,4 +164,4 @@ double VisionTransformer::training_flops(std::span<const std::int64_t> lengths) 
   return flops;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

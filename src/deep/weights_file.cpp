@@ -14,24 +14,25 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
-constexpr std::array<std::pair<DType, ::at::ScalarType>, 10> number_types{{
-    {DType::float64, ::at::kDouble},
-    {DType::float32, ::at::kFloat},
-    {DType::float16, ::at::kHalf},
-    {DType::bfloat16, ::at::kBFloat16},
-    {DType::int64, ::at::kLong},
-    {DType::int32, ::at::kInt},
-    {DType::int16, ::at::kShort},
-    {DType::int8, ::at::kChar},
-    {DType::uint8, ::at::kByte},
-    {DType::boolean, ::at::kBool},
+constexpr std::array<std::pair<DType, at::ScalarType>, 10> number_types{{
+    {DType::float64, at::kDouble},
+    {DType::float32, at::kFloat},
+    {DType::float16, at::kHalf},
+    {DType::bfloat16, at::kBFloat16},
+    {DType::int64, at::kLong},
+    {DType::int32, at::kInt},
+    {DType::int16, at::kShort},
+    {DType::int8, at::kChar},
+    {DType::uint8, at::kByte},
+    {DType::boolean, at::kBool},
 }};
 
-// ---- metadata --------------------------------------------------------------------------------------------------------------
+// ---- metadata
+// --------------------------------------------------------------------------------------------------------------
 
 // Ours begin with this; others are left to others.
 constexpr std::string_view metadata_prefix = "network.";
@@ -119,10 +120,10 @@ Options read_options(const Metadata& metadata) {
   return options;
 }
 
-// The network without its weights. Before memory is asked for, the file must have as many numbers: a damaged option would
-// otherwise ask for all there is.
+// The network without its weights. Before memory is asked for, the file must have as many numbers: a damaged option
+// would otherwise ask for all there is.
 template <class NetworkOf, class Options>
-std::shared_ptr<Network> empty_network(const Safetensors& weights, ::at::ScalarType compute) {
+std::shared_ptr<Network> empty_network(const Safetensors& weights, at::ScalarType compute) {
   const auto options = read_options<Options>(weights.metadata);
   options.validate();
   double numbers = 0;
@@ -133,7 +134,7 @@ std::shared_ptr<Network> empty_network(const Safetensors& weights, ::at::ScalarT
   return std::make_shared<NetworkOf>(options, std::nullopt, compute);
 }
 
-std::shared_ptr<Network> described_network(const Safetensors& weights, ::at::ScalarType compute) {
+std::shared_ptr<Network> described_network(const Safetensors& weights, at::ScalarType compute) {
   if (const std::string& version = metadata_entry(weights.metadata, "format"); version != weights_format)
     throw bad_input(
         fmt::format("metadata {} is \"{}\": expected {}", metadata_key("format"), version, weights_format));
@@ -149,32 +150,32 @@ auto naming_file(const std::string& name, const Work& work) {
   try {
     return work();
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", name, error.what()));
+    throw error.in(name);
   }
 }
 
-std::string shape_text(const ::at::Tensor& tensor) {
+std::string shape_text(const at::Tensor& tensor) {
   return attmirror::to_string(Shape(tensor.sizes().begin(), tensor.sizes().end()));
 }
 
 }  // namespace
 
-Array to_array(const ::at::Tensor& tensor) {
+Array to_array(const at::Tensor& tensor) {
   for (const auto& [dtype, type] : number_types)
     if (tensor.scalar_type() == type) {
-      const ::at::Tensor here = tensor.detach().to(::at::kCPU).contiguous();
+      const at::Tensor here = tensor.detach().to(at::kCPU).contiguous();
       std::vector<std::byte> bytes(here.nbytes());
       if (!bytes.empty()) std::memcpy(bytes.data(), here.data_ptr(), bytes.size());
       return Array(dtype, Shape(here.sizes().begin(), here.sizes().end()), std::move(bytes), "tensor");
     }
   throw bad_input(
-      fmt::format("a tensor of type {} has no form as an array", ::at::toString(tensor.scalar_type())));
+      fmt::format("a tensor of type {} has no form as an array", at::toString(tensor.scalar_type())));
 }
 
-::at::Tensor to_tensor(const Array& array) {
+at::Tensor to_tensor(const Array& array) {
   for (const auto& [dtype, type] : number_types)
     if (array.dtype() == dtype) {
-      const ::at::Tensor tensor = ::at::empty(array.shape(), ::at::TensorOptions().dtype(type));
+      const at::Tensor tensor = at::empty(array.shape(), at::TensorOptions().dtype(type));
       if (!array.bytes().empty()) std::memcpy(tensor.data_ptr(), array.bytes().data(), array.bytes().size());
       return tensor;
     }
@@ -201,17 +202,17 @@ void save_weights(const std::filesystem::path& path, const Network& network) {
 
 void load_weights(Network& network, const Safetensors& weights, const std::string& name) {
   const auto parameters = network.named_parameters();
-  std::vector<std::pair<::at::Tensor, ::at::Tensor>> copies;  // all are looked at before the first is written
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // all are looked at before the first is written
   for (const auto& parameter : parameters) {
     const auto found = weights.tensors.find(parameter.key());
     if (found == weights.tensors.end())
       throw bad_input(fmt::format("{}: parameter {} is missing", name, parameter.key()));
     const Array& array = found->second;
-    const ::at::Tensor& wanted = parameter.value();
+    const at::Tensor& wanted = parameter.value();
     if (array.shape() != Shape(wanted.sizes().begin(), wanted.sizes().end()))
       throw bad_input(fmt::format("{}: parameter {} has shape {}: expected {}", name, parameter.key(),
                                   attmirror::to_string(array.shape()), shape_text(wanted)));
-    const ::at::Tensor values = naming_file(name, [&] { return to_tensor(array); });
+    const at::Tensor values = naming_file(name, [&] { return to_tensor(array); });
     if (values.scalar_type() != wanted.scalar_type())
       throw bad_input(fmt::format("{}: parameter {} is of type {}: expected {}", name, parameter.key(),
                                   attmirror::to_string(array.dtype()),
@@ -221,19 +222,19 @@ void load_weights(Network& network, const Safetensors& weights, const std::strin
   for (const auto& [key, array] : weights.tensors)
     if (!parameters.contains(key))
       throw bad_input(fmt::format("{}: tensor {} is no parameter of this network", name, key));
-  const ::at::NoGradGuard no_gradients;
+  const at::NoGradGuard no_gradients;
   for (auto& [parameter, values] : copies) parameter.copy_(values);
 }
 
 std::shared_ptr<Network> network_from(const Safetensors& weights, const std::string& name,
-                                      ::at::ScalarType compute) {
+                                      at::ScalarType compute) {
   const auto network = naming_file(name, [&] { return described_network(weights, compute); });
   load_weights(*network, weights, name);
   return network;
 }
 
-std::shared_ptr<Network> load_network(const std::filesystem::path& path, ::at::ScalarType compute) {
+std::shared_ptr<Network> load_network(const std::filesystem::path& path, at::ScalarType compute) {
   return network_from(load_safetensors(path), path.string(), compute);
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

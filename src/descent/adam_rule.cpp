@@ -5,6 +5,7 @@
 // root instead of v itself because v would square the range: entries at 1e-160 of the block's largest have a
 // v below the smallest double, and m / sqrt(0) is no step. Then m^ / sqrt(v^) does not know the scale at all,
 // which is what EpsPolicy::exact takes; EpsPolicy::paper adds eps e^{-a} to r.
+#include "base/numbers.hpp"
 #include "descent/rules.hpp"
 #include "descent/scaled_blocks.hpp"
 #include "descent/step_size.hpp"
@@ -74,9 +75,11 @@ class AdamRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_adam_rule(const Adam& options, std::span<const BlockShape> trained,
-                                           const ParameterBlocks& weights) {
-  return std::make_unique<AdamRule>(options, trained, weights);
+std::optional<Norm> Adam::geometry_norm() const { return Norm::l(infinity); }
+
+std::unique_ptr<UpdateRule> Adam::make_rule(std::span<const BlockShape> trained,
+                                            const ParameterBlocks& weights) const {
+  return std::make_unique<AdamRule>(*this, trained, weights);
 }
 
 }  // namespace attmirror

@@ -1,6 +1,7 @@
+#include "descent/attention_objective.hpp"
+
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/fingerprint.hpp>
-#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/run_config.hpp>
 
@@ -9,17 +10,6 @@
 #include <fmt/format.h>
 
 namespace attmirror {
-
-bool Objective::is_trained(Block block) const {
-  return std::ranges::find(trained(), block) != trained().end();
-}
-
-std::vector<BlockShape> Objective::trained_blocks() const {
-  std::vector<BlockShape> shapes;
-  for (const Block block : trained())
-    shapes.push_back(*std::ranges::find(blocks(), block, &BlockShape::name));
-  return shapes;
-}
 
 namespace {
 
@@ -30,7 +20,6 @@ class AttentionEngine final : public ObjectiveEngine {
   Evaluation evaluate(const ParameterBlocks& weights, Gradient& gradient) override {
     return engine_.evaluate(weights, gradient);
   }
-  Gradient make_gradient() const override { return engine_.make_gradient(); }
 
  private:
   GradientEngine engine_;
@@ -43,10 +32,10 @@ const Matrix* key_weights(const Attention& model) {
 }
 
 // As the one block W.
-std::uint64_t matrix_fingerprint(const Matrix& matrix) {
+std::string matrix_fingerprint(const Matrix& matrix) {
   Parameters parameters;
   parameters.W = matrix;
-  return fingerprint(parameters);
+  return fmt::format("{:016x}", fingerprint(parameters));
 }
 
 }  // namespace
@@ -55,7 +44,7 @@ std::string AttentionObjective::description() const {
   const Attention& model = *model_;
   std::string text = fmt::format("{} of rank {}, {} loss, trains", to_string(model.parameterization()),
                                  model.rank(), to_string(model.loss()));
-  for (const Block block : model.trained()) text += fmt::format(" {}", to_string(block));
+  for (const Block& block : model.trained()) text += fmt::format(" {}", to_string(block));
   if (const Matrix* A = key_weights(model)) {
     Fingerprint print;
     print.add(*A);
@@ -74,27 +63,31 @@ std::string AttentionObjective::description() const {
   return text;
 }
 
-void AttentionObjective::describe(RunConfig& config) const {
+ModelFacts AttentionObjective::facts() const {
   const Attention& model = *model_;
   const Dataset& data = model.data();
-  config.samples = data.samples();
-  config.max_tokens = data.max_length();
-  config.total_tokens = data.total_tokens();
-  config.dim = data.dim();
-  config.queries_each = data.equal_query_counts() ? data.query_count(0) : 0;
-  config.mask = to_string(data.mask());
-  config.params = to_string(model.parameterization());
-  config.rank = model.rank();
-  if (const Matrix* A = key_weights(model)) config.key_weights_fingerprint = matrix_fingerprint(*A);
-  config.loss = to_string(model.loss());
-  config.head = to_string(model.head());
+  ModelFacts facts{.kind = std::string(attention_kind),
+                   .data = {{"mask", std::string(to_string(data.mask()))},
+                            {"samples", data.samples()},
+                            {"max_tokens", data.max_length()},
+                            {"total_tokens", data.total_tokens()},
+                            {"dim", data.dim()},
+                            {"queries_each", data.equal_query_counts() ? data.query_count(0) : 0}},
+                   .model = {{"params", std::string(to_string(model.parameterization()))},
+                             {"rank", model.rank()},
+                             {"head", to_string(model.head())},
+                             {"loss", to_string(model.loss())},
+                             {"scaled", model.logit_scale() != 1},
+                             {"penalty", model.penalty()}}};
+  if (const Matrix* A = key_weights(model)) facts.model.push_back({"key_weights", matrix_fingerprint(*A)});
   if (const auto* relu = std::get_if<ReluHead>(&model.head()))
-    config.head_fingerprint = matrix_fingerprint(relu->V);
-  config.scaled = model.logit_scale() != 1;
-  config.penalty = model.penalty();
+    facts.model.push_back({"head_fingerprint", matrix_fingerprint(relu->V)});
+  return facts;
 }
 
-bool AttentionObjective::has_lower_bound() const { return !std::holds_alternative<Linear>(model_->loss()); }
+bool AttentionObjective::has_lower_bound() const {
+  return !std::holds_alternative<LinearLoss>(model_->loss());
+}
 
 Parameters AttentionObjective::initial_parameters(const Initialization& initialization) const {
   return attmirror::initial_parameters(*model_, initialization);

@@ -1,7 +1,7 @@
 #include "descent/ball_solver.hpp"
 
+#include "mirror/schatten_map.hpp"
 #include <attmirror/mirror/lp_map.hpp>
-#include <attmirror/mirror/schatten_map.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -66,7 +66,8 @@ bool BallSolver::moves_primal() const {
 }
 
 bool BallSolver::exhausted() const {
-  return evaluations_ >= options_.max_evaluations || (options_.proceed && !options_.proceed());
+  if (options_.on_step) options_.on_step();
+  return evaluations_ >= options_.max_evaluations || options_.stop.requested();
 }
 
 double BallSolver::largest_radius() const {
@@ -192,7 +193,8 @@ void BallSolver::prepare_operator(const Point& x) {
   }
 }
 
-// The derivative of y - G(W(y)) applied to t: in y where the unknown is y; in w, preconditioned by psi'', where it is w.
+// The derivative of y - G(W(y)) applied to t: in y where the unknown is y; in w, preconditioned by psi'', where it
+// is w.
 Vector BallSolver::apply_operator(const Point& x, const Vector& t) {
   const double radius = largest_radius();
   if (moves_primal()) {

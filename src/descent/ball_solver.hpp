@@ -2,10 +2,11 @@
 //
 //   min L(W)  subject to  ||W|| <= R                         (and ||v|| <= r where the decoder is trained too)
 //
-// For large R the softmax is saturated: L differs from its limit by e^{-R margin}, far below what a double tells apart from
-// the limit, so no method that compares losses can work. Gradients keep their direction at any scale (attention/gradient.hpp),
-// and the direction is all that optimality asks for. With G = -grad L / ||grad L||_* and y = grad ||W||, the point of the dual
-// unit sphere that belongs to W, a minimiser on the sphere ||W|| = R is a fixed point
+// For large R the softmax is saturated: L differs from its limit by e^{-R margin}, far below what a double tells
+// apart from the limit, so no method that compares losses can work. Gradients keep their direction at any scale
+// (attention/gradient.hpp), and the direction is all that optimality asks for. With G = -grad L / ||grad L||_* and
+// y = grad ||W||, the point of the dual unit sphere that belongs to W, a minimiser on the sphere ||W|| = R is a
+// fixed point
 //
 //   y = G(W(y)),   W(y) = R argmax { <y, w> : ||w|| <= 1 }.
 //
@@ -13,22 +14,26 @@
 //
 //   gap = 1 - <G, W> / R   in [0, 2],   0 only where W minimises the linearised loss over the ball.
 //
-// For losses that are convex in W about the solution as sums of e^{-<A_k, W>} are, log(L - limit) is within R ||grad L||_* gap /
-// (L - limit), about gap R margin, of its least value: the gap bounds the relative error of what is left of the loss.
+// For losses that are convex in W about the solution as sums of e^{-<A_k, W>} are, log(L - limit) is within R ||grad
+// L||_* gap / (L - limit), about gap R margin, of its least value: the gap bounds the relative error of what is left
+// of the loss.
 //
-// Two kinds of steps alternate. Mirror steps y <- y + eta G, scaled back to the sphere, go downhill from anywhere; eta is
-// halved where the loss grows at the end of a step (<G', W' - W> < 0, again without comparing losses). They slow down like
-// R, the condition number. Newton steps on y - G(W(y)) = 0 then finish: the derivative of G acts on the few directions that
-// the support tokens span, so that GMRES, with derivatives as differences of gradients, solves each in some tens of gradients.
-// For p <= 2 Newton works on y, for p > 2 on W: each time where the mirror map is smooth at 0.
+// Two kinds of steps alternate. Mirror steps y <- y + eta G, scaled back to the sphere, go downhill from anywhere;
+// eta is halved where the loss grows at the end of a step (<G', W' - W> < 0, again without comparing losses). They
+// slow down like R, the condition number. Newton steps on y - G(W(y)) = 0 then finish: the derivative of G acts on
+// the few directions that the support tokens span, so that GMRES, with derivatives as differences of gradients,
+// solves each in some tens of gradients. For p <= 2 Newton works on y, for p > 2 on W: each time where the mirror map
+// is smooth at 0.
 //
 // Newton may also settle on a saddle. So the spectrum of the same operator is looked at (Arnoldi) once a point is
 // stationary; a negative eigenvalue is a direction along which the loss falls, and the search goes on that way.
 //
-// (K,Q) with |K|^2 + |Q|^2 <= 2R is a Euclidean ball in both together, of radius sqrt(2R): the nuclear ball ||K Q^T||_* <= R.
+// (K,Q) with |K|^2 + |Q|^2 <= 2R is a Euclidean ball in both together, of radius sqrt(2R): the nuclear ball ||K
+// Q^T||_* <= R.
 #pragma once
 
 #include <attmirror/attention/gradient.hpp>
+#include <attmirror/base/stop.hpp>
 #include <attmirror/mirror/mirror_map.hpp>
 #include <attmirror/mirror/norm.hpp>
 
@@ -44,10 +49,12 @@ namespace attmirror {
 struct BallOptions {
   double radius = 1, decoder_radius = 1;
   double tol = 1e-8;
-  // Steps of W (in its Euclidean norm) are kept to about this: a solution nearby is found, not one behind the next hill.
+  // Steps of W (in its Euclidean norm) are kept to about this: a solution nearby is found, not one behind the
+  // next hill.
   double reach = std::numeric_limits<double>::infinity();
   std::int64_t max_evaluations = 20'000;
-  std::function<bool()> proceed{};  // asked at every step; false: stop
+  std::function<void()> on_step{};
+  StopRequest stop{};  // looked at in every step
 };
 
 struct BallSolution {

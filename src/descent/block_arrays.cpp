@@ -3,7 +3,7 @@
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
-#include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,56 +11,67 @@ namespace attmirror {
 
 namespace {
 
-std::string key(std::string_view prefix, Block block) {
+std::string key(std::string_view prefix, const Block& block) {
   return fmt::format("{}{}", prefix, to_string(block));
 }
 
-// Makes the block as large as `shape` says and returns its memory.
-double* resize_block(Parameters& parameters, Block block, std::span<const std::int64_t> shape) {
-  return visit_block(parameters, block, [&](auto& values) {
-    if constexpr (std::is_same_v<decltype(values), Vector&>)
-      values.resize(shape[0]);
-    else
-      values.resize(shape[0], shape[1]);
-    return values.data();
-  });
+void put(NamedArrays& arrays, const std::string& name, Array array) {
+  if (!arrays.emplace(name, std::move(array)).second)
+    throw bad_input(fmt::format("two arrays of a file are called {}: one is a block", name));
 }
 
-void require_axes(const Array& array, std::size_t axes, const std::string& name) {
+// Makes the block as large as `shape` says and returns its memory. The blocks of attention are what they are; others
+// are vectors where they have one axis.
+double* resize_block(Parameters& parameters, const Block& block, std::span<const std::int64_t> shape) {
+  if (shape.size() == 1) {
+    Vector& values = make_vector(parameters, block);
+    values.resize(shape[0]);
+    return values.data();
+  }
+  Matrix& values = make_matrix(parameters, block);
+  values.resize(shape[0], shape[1]);
+  return values.data();
+}
+
+void require_axes(const Array& array, const Block& block, std::size_t before, const std::string& name) {
+  const bool attention = std::ranges::find(attention_blocks, block) != attention_blocks.end();
+  const bool vector = attention ? block == Block::p || block == Block::v : array.axes() == before + 1;
+  const std::size_t axes = before + (vector ? 1 : 2);
   if (array.axes() != axes)
     throw bad_input(fmt::format("{} has shape {}: expected {} axes", name, to_string(array.shape()), axes));
 }
 
 }  // namespace
 
-std::span<const double> block_values(const Parameters& parameters, Block block) {
+std::span<const double> block_values(const Parameters& parameters, const Block& block) {
   return visit_block(parameters, block, [](const auto& values) {
     return std::span(values.data(), static_cast<std::size_t>(values.size()));
   });
 }
 
-bool has_weights(const Parameters& parameters) {
-  return std::ranges::any_of(all_blocks,
-                             [&](Block block) { return !block_values(parameters, block).empty(); });
+bool has_weights(const Parameters& parameters) { return !block_names(parameters).empty(); }
+
+Shape block_shape(const Parameters& parameters, const Block& block) {
+  return visit_block(parameters, block, [&](const auto& values) {
+    return is_vector<decltype(values)> ? Shape{values.size()} : Shape{values.rows(), values.cols()};
+  });
 }
 
-Shape block_shape(const Parameters& parameters, Block block) {
-  return visit_block(parameters, block, [&](const auto& values) {
-    return is_vector(block) ? Shape{values.size()} : Shape{values.rows(), values.cols()};
-  });
+void put_blocks(NamedArrays& arrays, std::string_view prefix, const Parameters& parameters) {
+  put_blocks(arrays, prefix, parameters, block_names(parameters));
 }
 
 void put_blocks(NamedArrays& arrays, std::string_view prefix, const Parameters& parameters,
                 std::span<const Block> blocks) {
-  for (const Block block : blocks) {
+  for (const Block& block : blocks) {
     const auto values = block_values(parameters, block);
-    if (!values.empty()) arrays.emplace(key(prefix, block), Array(block_shape(parameters, block), values));
+    if (!values.empty()) put(arrays, key(prefix, block), Array(block_shape(parameters, block), values));
   }
 }
 
 void put_stacked(NamedArrays& arrays, std::string_view prefix, std::span<const Record* const> records,
                  const Parameters& like, std::span<const Block> blocks) {
-  for (const Block block : blocks) {
+  for (const Block& block : blocks) {
     const std::size_t size = block_values(like, block).size();
     if (size == 0) continue;
     std::vector<double> stacked;
@@ -74,30 +85,39 @@ void put_stacked(NamedArrays& arrays, std::string_view prefix, std::span<const R
     }
     Shape shape = block_shape(like, block);
     shape.insert(shape.begin(), static_cast<std::int64_t>(records.size()));
-    arrays.emplace(key(prefix, block), Array(std::move(shape), stacked));
+    put(arrays, key(prefix, block), Array(std::move(shape), stacked));
   }
 }
 
-Parameters get_blocks(const NamedArrays& arrays, std::string_view prefix) {
+std::vector<Block> blocks_under(const NamedArrays& arrays, std::string_view prefix) {
+  std::vector<Block> blocks;
+  for (const auto& [name, array] : arrays)
+    if (name.starts_with(prefix) && Block::is_name(std::string_view(name).substr(prefix.size())))
+      blocks.emplace_back(std::string_view(name).substr(prefix.size()));
+  return blocks;
+}
+
+Parameters get_blocks(const NamedArrays& arrays, std::string_view prefix, std::span<const Block> blocks) {
   Parameters result;
-  for (const Block block : all_blocks) {
+  for (const Block& block : blocks) {
     const std::string name = key(prefix, block);
     const auto found = arrays.find(name);
     if (found == arrays.end()) continue;
-    require_axes(found->second, is_vector(block) ? 1 : 2, name);
+    require_axes(found->second, block, 0, name);
     std::ranges::copy(found->second.to_doubles(name), resize_block(result, block, found->second.shape()));
   }
   return result;
 }
 
-std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view prefix, std::size_t count) {
+std::vector<Parameters> get_stacked(const NamedArrays& arrays, std::string_view prefix, std::size_t count,
+                                    std::span<const Block> blocks) {
   std::vector<Parameters> result(count);
-  for (const Block block : all_blocks) {
+  for (const Block& block : blocks) {
     const std::string name = key(prefix, block);
     const auto found = arrays.find(name);
     if (found == arrays.end()) continue;
     const Array& array = found->second;
-    require_axes(array, is_vector(block) ? 2 : 3, name);
+    require_axes(array, block, 1, name);
     if (array.shape().front() != static_cast<std::int64_t>(count))
       throw bad_input(
           fmt::format("{} has shape {}: expected {} records", name, to_string(array.shape()), count));

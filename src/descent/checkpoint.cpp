@@ -40,7 +40,8 @@ void put_records(NamedArrays& arrays, const std::vector<Record>& records) {
   arrays.emplace("record.kept", Array(std::span<const std::int64_t>(kept)));
   put_metrics(arrays, metric_prefix, records);
   if (!with_weights.empty())
-    put_stacked(arrays, "record.", with_weights, with_weights.front()->parameters, all_blocks);
+    put_stacked(arrays, "record.", with_weights, with_weights.front()->parameters,
+                block_names(with_weights.front()->parameters));
 }
 
 std::vector<Record> get_records(const NamedArrays& arrays) {
@@ -52,7 +53,8 @@ std::vector<Record> get_records(const NamedArrays& arrays) {
   const auto scheduled = get_int64(arrays, "record.scheduled", count);
   const auto kept = get_int64(arrays, "record.kept", count);
   const auto with_weights = static_cast<std::size_t>(std::ranges::count(kept, 1));
-  std::vector<Parameters> weights = get_stacked(arrays, "record.", with_weights);
+  std::vector<Parameters> weights =
+      get_stacked(arrays, "record.", with_weights, blocks_under(arrays, "record."));
   std::vector<std::vector<Metric>> metrics =
       get_metrics(arrays, metric_prefix, count, [](const std::string&) { return false; });
   std::vector<Record> records(count);
@@ -73,7 +75,9 @@ std::map<std::string, Parameters> get_state(const NamedArrays& arrays) {
     const std::size_t dot = rest.rfind('.');
     if (dot == std::string::npos) throw bad_input(fmt::format("array {} names no block", key));
     const std::string name = rest.substr(0, dot);
-    if (!state.contains(name)) state[name] = get_blocks(arrays, fmt::format("{}{}.", state_prefix, name));
+    if (state.contains(name)) continue;
+    const std::string prefix = fmt::format("{}{}.", state_prefix, name);
+    state[name] = get_blocks(arrays, prefix, blocks_under(arrays, prefix));
   }
   return state;
 }
@@ -88,7 +92,7 @@ std::map<std::string, std::vector<double>> get_numbers(const NamedArrays& arrays
 
 Checkpoint from_arrays(const NamedArrays& arrays) {
   if (!arrays.contains("format") || get_text(arrays, "format") != format)
-    throw bad_input("it is no checkpoint of attmirror");
+    throw bad_input("not an attmirror checkpoint");
   if (const std::int64_t version = get_int64(arrays, "format_version", 1)[0]; version != format_version)
     throw bad_input(
         fmt::format("format_version is {}: this version of attmirror reads {}", version, format_version));
@@ -98,7 +102,7 @@ Checkpoint from_arrays(const NamedArrays& arrays) {
   checkpoint.data_fingerprint = std::bit_cast<std::uint64_t>(get_int64(arrays, "data_fingerprint", 1)[0]);
   checkpoint.step = get_int64(arrays, "step", 1)[0];
   checkpoint.seconds = get_doubles(arrays, "seconds", 1)[0];
-  checkpoint.weights = get_blocks(arrays, "weights.");
+  checkpoint.weights = get_blocks(arrays, "weights.", blocks_under(arrays, "weights."));
   checkpoint.state = get_state(arrays);
   checkpoint.numbers = get_numbers(arrays);
   checkpoint.records = get_records(arrays);
@@ -106,7 +110,7 @@ Checkpoint from_arrays(const NamedArrays& arrays) {
 }
 
 bool all_finite(const Parameters& parameters) {
-  return std::ranges::all_of(all_blocks, [&](Block block) {
+  return std::ranges::all_of(block_names(parameters), [&](const Block& block) {
     return std::ranges::all_of(block_values(parameters, block), [](double x) { return std::isfinite(x); });
   });
 }
@@ -136,7 +140,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
   try {
     return from_arrays(arrays);
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("cannot use {} as a checkpoint: {}", path.string(), error.what()));
+    throw error.in(fmt::format("cannot use {} as a checkpoint", path.string()));
   }
 }
 

@@ -1,9 +1,10 @@
+#include "descent/attention_objective.hpp"
+#include "descent/model_fields.hpp"
 #include "descent/pulse_timer.hpp"
 #include "descent/run_progress.hpp"
+#include "descent/update_rule.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/descend.hpp>
-#include <attmirror/descent/update_rule.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <algorithm>
@@ -34,21 +35,25 @@ void restore(const std::string& name, const Checkpoint& checkpoint, std::span<do
 }
 
 void check(const Objective& objective, const Optimizer& optimizer) {
+  objective.validate();
   validate(optimizer);
   const auto schedule = std::visit([](const auto& options) { return options.schedule.kind; }, optimizer);
-  if (schedule == ScheduleKind::polyak && !objective.has_lower_bound())
-    throw bad_input(
-        "schedule is polyak with the linear loss, which has no lower bound for Polyak's step to aim at");
+  if (schedule != ScheduleKind::polyak || objective.has_lower_bound()) return;
+  const std::string kind = objective.facts().kind;
+  throw bad_input(
+      kind == attention_kind
+          ? "schedule is polyak with the linear loss, which has no lower bound for Polyak's step to aim at"
+          : fmt::format(
+                "schedule is polyak, but the model {} does not say that its loss has the lower bound 0, "
+                "which Polyak's step aims at",
+                kind));
 }
 
 }  // namespace
 
 void DescentOptions::validate() const {
-  if (steps < 0) throw bad_input(fmt::format("steps is {}: expected 0 or more", steps));
-  if (!(saturation >= 0 && saturation <= 1))
-    throw bad_input(fmt::format("saturation is {}: expected a probability between 0 and 1", saturation));
-  if (!(seconds >= 0)) throw bad_input(fmt::format("seconds is {}: expected 0 or more", seconds));
-  if (threads < 0) throw bad_input(fmt::format("threads is {}: expected 0 or more", threads));
+  check_ranges(descent_fields(), *this);
+  if (threads < 0) throw bad_value("threads", std::int64_t{threads}, "0 or more");
   EngineOptions{.path = path, .storage = storage}.validate();
   init.validate();
 }
@@ -69,7 +74,7 @@ std::string_view to_string(RunStatus status) {
   return "unknown";
 }
 
-std::string summary(const Run& run) {
+std::string summary(const DescentRun& run) {
   return fmt::format("{} after {} steps in {:.3g} s: loss {:.9g}, max softmax {:.6f}, norm {:.6g}",
                      to_string(run.status), run.steps, run.seconds, run.loss, run.max_softmax, run.norm);
 }
@@ -103,7 +108,7 @@ struct Descent::State {
         pool(d.threads),
         engine(objective.make_engine(d, jacobian_for(o), pool)),
         weights(objective.blocks()),
-        gradient(engine->make_gradient()) {}
+        gradient(objective.make_gradient()) {}
   State(std::unique_ptr<const Objective> objective, const Optimizer& o, const DescentOptions& d)
       : State(*objective, o, d) {
     owned = std::move(objective);
@@ -176,10 +181,10 @@ Descent::Descent(const Attention& model, const Optimizer& optimizer, const Desce
 
 Descent::~Descent() = default;
 
-Run Descent::run(const DescentCallbacks& callbacks) {
+DescentRun Descent::run(const DescentCallbacks& callbacks) {
   State& s = *state_;
   RunProgress& progress = s.progress;
-  const double limit = progress.options().seconds;
+  const double limit = progress.options().max_seconds;
   s.start = Clock::now();
   PulseTimer timer;
   progress.begin();
@@ -187,8 +192,8 @@ Run Descent::run(const DescentCallbacks& callbacks) {
     Request request = Request::none;
     if (timer.due()) {
       if (limit > 0 && s.seconds() >= limit) request = Request::time_over;
-      if (callbacks.on_pulse && timer.pulse() && callbacks.on_pulse(*this) == Command::stop)
-        request = Request::stop;
+      if (callbacks.on_pulse && timer.pulse()) callbacks.on_pulse(*this);
+      if (callbacks.stop.requested()) request = Request::stop;
     }
     progress.value = s.engine->evaluate(s.weights, s.gradient);
     const Decision decision = progress.decide(request);
@@ -222,13 +227,13 @@ Checkpoint Descent::checkpoint() const {
   return checkpoint;
 }
 
-Run descend(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
-            const DescentCallbacks& callbacks) {
+DescentRun descend(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
+                   const DescentCallbacks& callbacks) {
   return Descent(objective, optimizer, options).run(callbacks);
 }
 
-Run descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
-            const DescentCallbacks& callbacks) {
+DescentRun descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
+                   const DescentCallbacks& callbacks) {
   return Descent(model, optimizer, options).run(callbacks);
 }
 

@@ -42,10 +42,11 @@ class GradientDescentRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_gradient_descent_rule(const GradientDescent& options,
-                                                       std::span<const BlockShape> trained,
-                                                       const ParameterBlocks& weights) {
-  return std::make_unique<GradientDescentRule>(options, trained, weights);
+std::optional<Norm> GradientDescent::geometry_norm() const { return Norm::frobenius(); }
+
+std::unique_ptr<UpdateRule> GradientDescent::make_rule(std::span<const BlockShape> trained,
+                                                       const ParameterBlocks& weights) const {
+  return std::make_unique<GradientDescentRule>(*this, trained, weights);
 }
 
 }  // namespace attmirror

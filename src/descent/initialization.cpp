@@ -12,7 +12,11 @@ namespace attmirror {
 
 void fill_random(Eigen::Ref<Matrix> block, const Initialization& init, RandomStream stream,
                  std::ptrdiff_t dim) {
-  const CounterRandom random(init.seed, stream);
+  fill_random(block, init, CounterRandom(init.seed, stream), dim);
+}
+
+void fill_random(Eigen::Ref<Matrix> block, const Initialization& init, const CounterRandom& random,
+                 std::ptrdiff_t dim) {
   const double bound = 1 / std::sqrt(static_cast<double>(dim));
   for (std::ptrdiff_t i = 0; i < block.rows(); ++i)
     for (std::ptrdiff_t j = 0; j < block.cols(); ++j) {
@@ -29,7 +33,7 @@ double parse_std(const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || end != text.c_str() + text.size() ||
       std::isspace(static_cast<unsigned char>(text.front())))
-    throw bad_input(fmt::format("std of init is \"{}\": expected a number", text));
+    throw bad_input(fmt::format("std of {} is \"{}\": expected a number", field_name("init"), text));
   return value;
 }
 
@@ -40,19 +44,34 @@ Initialization parse_initialization(const std::string& word, std::optional<std::
   Initialization init;
   init.seed = seed.value_or(0);
   if (word == "zero") {
-    if (seed) throw bad_input("init-seed is given, but init is zero: only uniform and normal are random");
+    if (seed)
+      throw bad_input(fmt::format("{} is given, but {} is zero: only uniform and normal are random",
+                                  field_name("init_seed"), field_name("init")));
   } else if (word == "uniform") {
     init.kind = InitKind::uniform;
   } else if (word == "normal" || word.starts_with("normal:")) {
-    if (word == "normal:") throw bad_input("init is \"normal:\": expected a number after the colon");
+    if (word == "normal:") throw bad_value("init", word, "a number after the colon");
     init.kind = InitKind::normal;
     if (word.size() > 7) init.std = parse_std(word.substr(7));
   } else {
-    throw bad_input(fmt::format("init is \"{}\": expected zero, normal, normal:STD{}uniform{}", word,
-                                others.empty() ? " or " : ", ", others));
+    throw bad_value(
+        "init", word,
+        fmt::format("zero, normal, normal:STD{}uniform{}", others.empty() ? " or " : ", ", others));
   }
   init.validate();
   return init;
+}
+
+std::string init_word(const Initialization& init) {
+  switch (init.kind) {
+    case InitKind::zero:
+      return "zero";
+    case InitKind::normal:
+      return fmt::format("normal:{}", init.std);
+    case InitKind::uniform:
+      return "uniform";
+  }
+  return "unknown";
 }
 
 void Initialization::validate() const {
@@ -75,7 +94,7 @@ Parameters initial_parameters(const Attention& model, const Initialization& init
       start.p = row.transpose();
     }
   }
-  visit_blocks(start, init.given, [&](Block block, auto& into, const auto& from) {
+  visit_blocks(start, init.given, [&](const Block& block, auto& into, const auto& from) {
     if (from.size() == 0) return;
     if (!model.has_block(block))
       throw bad_input(fmt::format("an initial {} is given, but parameterization {} has no such block",

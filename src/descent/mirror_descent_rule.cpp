@@ -5,9 +5,9 @@
 #include "descent/momentum_buffer.hpp"
 #include "descent/rules.hpp"
 #include "descent/step_size.hpp"
-#include <attmirror/mirror/hyperbolic_entropy_map.hpp>
+#include "mirror/hyperbolic_entropy_map.hpp"
+#include "mirror/schatten_map.hpp"
 #include <attmirror/mirror/lp_map.hpp>
-#include <attmirror/mirror/schatten_map.hpp>
 
 namespace attmirror {
 
@@ -69,10 +69,14 @@ class MirrorDescentRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_mirror_descent_rule(const MirrorDescent& options,
-                                                     std::span<const BlockShape> trained,
-                                                     const ParameterBlocks& weights) {
-  return std::make_unique<MirrorDescentRule>(options, trained, weights);
+std::optional<Norm> MirrorDescent::geometry_norm() const {
+  if (geometry == Geometry::hyperbolic_entropy) return Norm::l(1);
+  return geometry == Geometry::schatten ? Norm::schatten(p) : Norm::l(p);
+}
+
+std::unique_ptr<UpdateRule> MirrorDescent::make_rule(std::span<const BlockShape> trained,
+                                                     const ParameterBlocks& weights) const {
+  return std::make_unique<MirrorDescentRule>(*this, trained, weights);
 }
 
 }  // namespace attmirror

@@ -1,13 +1,13 @@
 // The method of Dormand and Prince (orders 5 and 4, seven stages of which the last is the first of the next step) on
 // dy/dtau = -(1 + t) grad L.
 //
-// Is an explicit method enough? Along a direction that constraint k of the max-margin problem sees, the flow relaxes at the
-// rate (1 + t) e^{-margin} |a_k|^2 dw/dy = lambda_k |a_k|^2 dw/dy. For p = 2 this is of order 1 for good: lambda_k
-// converges. For other p dw/dy ~ |w|^{2-p} changes like tau^{2-p} while lambda_k changes like tau^{p-2}: again of order 1, for
-// entries of the size of the largest. For p > 2 an entry that is x times smaller relaxes x^{p-2} times faster, so that small
-// entries, and those that cross 0, make the steps short: that is why p = 3 takes more gradients than p = 2, and
-// p = 5 more than one has. To t = 1e12 on P1's data: about 1,500 gradients at p = 1.1 to 2 (a millisecond or two),
-// 4,500 to 9,300 at p = 3, 350,000 at p = 4.
+// Is an explicit method enough? Along a direction that constraint k of the max-margin problem sees, the flow relaxes
+// at the rate (1 + t) e^{-margin} |a_k|^2 dw/dy = lambda_k |a_k|^2 dw/dy. For p = 2 this is of order 1 for good:
+// lambda_k converges. For other p dw/dy ~ |w|^{2-p} changes like tau^{2-p} while lambda_k changes like tau^{p-2}:
+// again of order 1, for entries of the size of the largest. For p > 2 an entry that is x times smaller relaxes
+// x^{p-2} times faster, so that small entries, and those that cross 0, make the steps short: that is why p = 3 takes
+// more gradients than p = 2, and p = 5 more than one has. To t = 1e12 on P1's data: about 1,500 gradients at p = 1.1
+// to 2 (a millisecond or two), 4,500 to 9,300 at p = 3, 350,000 at p = 4.
 #include "descent/rules.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
@@ -43,13 +43,13 @@ constexpr std::array<double, stages> node{0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9
 constexpr std::array<double, stages> error_weight{71.0 / 57600,      0,          -71.0 / 16695, 71.0 / 1920,
                                                   -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
 
-// A run that leaves one token for another does so within a time of order 1, whatever t is by then: in tau that is a jump,
-// shorter than tau's own rounding. Steps may be as short as they must. A step that does not change tau is still one: tau
-// only enters through the factor 1 + t, which is constant meanwhile.
+// A run that leaves one token for another does so within a time of order 1, whatever t is by then: in tau that is a
+// jump, shorter than tau's own rounding. Steps may be as short as they must. A step that does not change tau is still
+// one: tau only enters through the factor 1 + t, which is constant meanwhile.
 constexpr double smallest_step = 1e-290;
 
-// A step that leaves the numbers is tried again, shorter. A run that leaves them does so time and again: it comes near the
-// end of the range and cannot pass it.
+// A step that leaves the numbers is tried again, shorter. A run that leaves them does so time and again: it comes
+// near the end of the range and cannot pass it.
 constexpr int most_overflows = 1000;
 
 // The method of which the flow is the limit.
@@ -97,7 +97,7 @@ class Integrator {
     record.loss = value_.loss;
     record.max_softmax = value_.max_softmax;
     Parameters now = weights_.parameters();
-    record.norm = attention_norm(now, geometry_norm(descent_of(flow_)));
+    record.norm = attention_norm(now, measuring_norm(descent_of(flow_)));
     if (flow_.keep == Keep::parameters) record.parameters = std::move(now);
     run_.records.push_back(std::move(record));
   }
@@ -119,6 +119,10 @@ class Integrator {
       }
       while (next_record_is(run_.time + (k < flow_.plain_steps ? 0.5 * flow_.lr : 0.0))) record();
       if (finished()) return false;
+      if (flow_.stop.requested()) {
+        run_.status = FlowStatus::interrupted;
+        return false;
+      }
       if (k == flow_.plain_steps) break;
       rule->step(gradient_, {k, value_.loss}, weights_);
     }
@@ -133,6 +137,10 @@ class Integrator {
     int overflows = 0;
     set_slope(0, tau);  // of the gradient that the plain steps ended with
     while (!finished()) {
+      if (flow_.stop.requested()) {
+        run_.status = FlowStatus::interrupted;
+        return restore();
+      }
       const double target = std::log1p(flow_.times[run_.records.size()]);
       // A target that is almost reached is met now, rather than by a step too short to be worth one.
       const bool arrives = tau + 1.01 * step >= target;
@@ -177,8 +185,8 @@ class Integrator {
     }
   }
 
-  // One step from y_ into next_, with weights_ and the last slope at its end. Returns its error; NaN where a stage is not
-  // finite.
+  // One step from y_ into next_, with weights_ and the last slope at its end. Returns its error; NaN where a stage is
+  // not finite.
   double try_step(double tau, double length) {
     for (std::size_t s = 1; s < stages; ++s) {
       for (std::ptrdiff_t b = 0; b < y_.count(); ++b) {
@@ -262,6 +270,8 @@ std::string_view to_string(FlowStatus status) {
       return "out_of_evaluations";
     case FlowStatus::diverged:
       return "diverged";
+    case FlowStatus::interrupted:
+      return "interrupted";
   }
   return "unknown";
 }

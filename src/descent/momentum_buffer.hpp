@@ -3,8 +3,8 @@
 #pragma once
 
 #include "descent/scaled_blocks.hpp"
+#include "descent/update_rule.hpp"
 #include <attmirror/descent/step_options.hpp>
-#include <attmirror/descent/update_rule.hpp>
 
 namespace attmirror {
 

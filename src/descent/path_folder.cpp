@@ -1,8 +1,9 @@
-#include "base/folders.hpp"
+#include "base/atomic_file.hpp"
 #include "base/json.hpp"
+#include "base/result_folder.hpp"
 #include "descent/block_arrays.hpp"
 #include "descent/path_json.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "descent/saved_path.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
@@ -12,7 +13,8 @@
 
 #include <algorithm>
 #include <array>
-#include <system_error>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,19 +24,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view format = "attmirror path";
-constexpr std::int64_t format_version = 1;
-constexpr std::array file_names{"config.json", "metrics.jsonl", "path.npz"};
+constexpr std::int64_t path_format_version = 1;
+constexpr std::array<std::string_view, 3> path_file_names{"metrics.jsonl", "path.npz", "config.json"};
 
 Json config_json(const Attention& model, const RegularizationPath& path, const PathSources& sources) {
   const PathOptions& options = path.options;
   const Dataset& data = model.data();
   Json train = Json::array();
-  for (const Block block : model.trained()) train.push_back(to_string(block));
+  for (const Block& block : model.trained()) train.push_back(to_string(block));
   Json given = Json::array();
   for (const Parameters& one : options.given) given.push_back(fmt::format("{:016x}", fingerprint(one)));
-  return {{"format", format},
-          {"format_version", format_version},
+  return {{"format", format_of(ResultKind::path)},
+          {"format_version", path_format_version},
           {"data",
            {{"path", fs::absolute(sources.data).string()},
             {"fingerprint", fmt::format("{:016x}", data.fingerprint())},
@@ -73,7 +74,7 @@ std::vector<Value> column(const std::vector<PathPoint>& points, auto get) {
 
 NamedArrays path_arrays(const Attention& model, const std::vector<PathPoint>& points) {
   NamedArrays arrays;
-  arrays.emplace("format_version", Array::scalar(format_version));
+  arrays.emplace("format_version", Array::scalar(path_format_version));
   const auto doubles = [&](const char* name, auto get) {
     const auto values = column<double>(points, get);
     arrays.emplace(name, Array(std::span<const double>(values)));
@@ -106,7 +107,7 @@ NamedArrays path_arrays(const Attention& model, const std::vector<PathPoint>& po
                                    std::span<const std::int64_t>(selected)));
   if (points.empty()) return arrays;
   put_stacked(arrays, "", pointers, points.front().parameters, model.trained());
-  for (const Block block : all_blocks)
+  for (const Block& block : attention_blocks)
     if (!model.is_trained(block)) put_blocks(arrays, "fixed_", points.front().parameters, std::array{block});
   if (const auto* prompt = std::get_if<Prompt>(&model.parameterization());
       prompt && prompt->key_weights.size() > 0) {
@@ -118,45 +119,51 @@ NamedArrays path_arrays(const Attention& model, const std::vector<PathPoint>& po
 }
 
 // Throws unless `path` is the configuration of a path.
-void check_config(const fs::path& path) {
+Json read_path_config(const fs::path& path) {
   const Json json = Json::parse(read_text_file(path), nullptr, false);
-  if (!json.is_object() || json.value("format", "") != format)
+  if (!json.is_object() || json.value("format", Json()) != format_of(ResultKind::path))
     throw bad_input(fmt::format("{} is not that of a regularisation path", path.string()));
-  if (json.value("format_version", std::int64_t{0}) != format_version)
+  if (json.value("format_version", std::int64_t{0}) != path_format_version)
     throw bad_input(fmt::format("{}: format_version is {}: this version of attmirror reads {}", path.string(),
-                                json.value("format_version", std::int64_t{0}), format_version));
+                                json.value("format_version", std::int64_t{0}), path_format_version));
+  return json;
 }
 
 }  // namespace
 
-bool holds_path(const fs::path& folder) {
-  return std::ranges::any_of(file_names, [&](const char* name) { return is_there(folder / name); });
+PathFolder::PathFolder(fs::path path)
+    : files_(std::make_unique<ResultFolder>(std::move(path), ResultKind::path, path_file_names)),
+      held_path_(files_->holds_result()) {
+  files_->refuse_foreign_config();
 }
 
-void check_path_folder(const fs::path& folder) {
-  if (is_there(folder / "config.json")) check_config(folder / "config.json");
+PathFolder::~PathFolder() = default;
+
+bool PathFolder::holds_path() const { return files_->holds_result(); }
+
+void PathFolder::save(const Attention& model, const RegularizationPath& path, const PathSources& sources) {
+  files_->refuse_foreign_config();
+  // Where the file system has no locks, somebody else may have been faster.
+  if (!held_path_ && holds_path())
+    throw environment_error(fmt::format(
+        "another process has written to {} meanwhile: its files stay as they are", files_->path().string()));
+  held_path_ = true;
+  files_->remove_leftovers();
+  files_->remove("config.json");
+  std::string metrics;
+  for (const PathPoint& point : path.points) metrics += dump(point_json(point, model.data())) + "\n";
+  write_file_atomically(*files_ / "metrics.jsonl", metrics);
+  save_npz(*files_ / "path.npz", path_arrays(model, path.points));
+  write_file_atomically(*files_ / "config.json", dump(config_json(model, path, sources), 2) + "\n");
 }
 
 void save_path(const fs::path& folder, const Attention& model, const RegularizationPath& path,
                const PathSources& sources) {
-  check_path_folder(folder);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    throw environment_error(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
-  fs::remove(folder / "config.json", error);
-  if (error)
-    throw environment_error(
-        fmt::format("cannot remove {}: {}", (folder / "config.json").string(), error.message()));
-  std::string metrics;
-  for (const PathPoint& point : path.points) metrics += dump(point_json(point, model.data())) + "\n";
-  write_file_atomically(folder / "metrics.jsonl", metrics);
-  save_npz(folder / "path.npz", path_arrays(model, path.points));
-  write_file_atomically(folder / "config.json", dump(config_json(model, path, sources), 2) + "\n");
+  PathFolder(folder).save(model, path, sources);
 }
 
 std::vector<PathPoint> load_path(const fs::path& folder) {
-  check_config(folder / "config.json");
+  read_path_config(folder / "config.json");
   const fs::path file = folder / "path.npz";
   const NamedArrays arrays = load_npz(file);
   try {
@@ -177,8 +184,8 @@ std::vector<PathPoint> load_path(const fs::path& folder) {
     const auto status = get_int64(arrays, "status", count);
     const std::size_t all = get_array(arrays, "selected").size();
     const auto selected = get_int64(arrays, "selected", all);
-    const std::vector<Parameters> blocks = get_stacked(arrays, "", count);
-    const Parameters fixed = get_blocks(arrays, "fixed_");
+    const std::vector<Parameters> blocks = get_stacked(arrays, "", count, attention_blocks);
+    const Parameters fixed = get_blocks(arrays, "fixed_", attention_blocks);
     const std::size_t queries = count > 0 ? all / count : 0;
     for (std::size_t k = 0; k < count; ++k) {
       PathPoint& point = points[k];
@@ -188,7 +195,7 @@ std::vector<PathPoint> load_path(const fs::path& folder) {
       point.evaluations = evaluations[k];
       point.start = static_cast<int>(start[k]);
       point.parameters = blocks[k];
-      visit_blocks(point.parameters, fixed, [](Block, auto& into, const auto& from) {
+      visit_blocks(point.parameters, fixed, [](const Block&, auto& into, const auto& from) {
         if (into.size() == 0) into = from;
       });
       if (queries > 0 && selected[k * queries] >= 0)
@@ -197,8 +204,53 @@ std::vector<PathPoint> load_path(const fs::path& folder) {
     }
     return points;
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", file.string(), error.what()));
+    throw error.in(file.string());
   }
+}
+
+bool SavedPath::is_joint() const { return std::ranges::find(trained, "v") != trained.end(); }
+
+Dataset SavedPath::load_data() const {
+  Dataset data = load_dataset(data_path);
+  if (mask == to_string(Mask::causal)) data = with_causal_mask(std::move(data));
+  if (data.fingerprint() != data_fingerprint)
+    throw bad_input(
+        fmt::format("{} is not the dataset of the path: its fingerprint is {:016x}, that of the path {:016x}",
+                    data_path.string(), data.fingerprint(), data_fingerprint));
+  return data;
+}
+
+SavedPath load_saved_path(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  const Json json = read_path_config(file);
+  SavedPath path;
+  try {
+    const Json &data = json.at("data"), &model = json.at("model");
+    path.kind = json.at("kind");
+    path.norm = json.at("norm");
+    path.params = model.at("params");
+    path.loss = model.at("loss");
+    path.head = model.at("head");
+    path.mask = data.at("mask");
+    path.trained = model.at("train").get<std::vector<std::string>>();
+    path.data_path = data.at("path").get<std::string>();
+    path.data_fingerprint = std::stoull(data.at("fingerprint").get<std::string>(), nullptr, 16);
+    if (json.at("start").is_string()) path.start = json.at("start");
+    path.radii = json.at("radii").get<std::vector<double>>();
+    path.tol = json.at("tol");
+    path.starts = json.at("starts");
+    path.seed = json.at("seed");
+    path.version = json.at("version");
+    path.commit = json.at("commit");
+    path.isa = json.at("isa");
+  } catch (const std::exception&) {  // of the parser, or of std::stoull
+    throw bad_input(fmt::format("{} is damaged: it is not what attmirror writes there", file.string()));
+  }
+  path.points = load_path(folder);
+  const NamedArrays arrays = load_npz(folder / "path.npz");
+  if (const auto found = arrays.find("key_weights"); found != arrays.end())
+    path.key_weights = to_matrix(found->second, (folder / "path.npz").string() + ": key_weights");
+  return path;
 }
 
 }  // namespace attmirror

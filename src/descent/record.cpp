@@ -16,9 +16,8 @@ std::int64_t parse_count(std::string_view text, std::string_view whole) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
-    throw bad_input(fmt::format(
-        "record is \"{}\": expected none, every:K, log, log:PER_DECADE or a list of steps such as 0,10,100",
-        whole));
+    throw bad_value("record", whole,
+                    "none, every:K, log, log:PER_DECADE or a list of steps such as 0,10,100");
   return value;
 }
 

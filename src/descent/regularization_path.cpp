@@ -1,13 +1,13 @@
+#include "base/random.hpp"
 #include "descent/ball_solver.hpp"
 #include "descent/pulse_timer.hpp"
+#include "mirror/spectral.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/descent/initialization.hpp>
 #include <attmirror/descent/regularization_path.hpp>
-#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -32,7 +32,7 @@ bool is_factored(const Attention& model) { return std::holds_alternative<KQ>(mod
 // A start with all blocks of the model: fixed blocks as the model has them, trained ones as given, the rest zero.
 Parameters complete(const Attention& model, const Parameters& given) {
   Parameters start = model.zero_parameters();
-  for (const Block block : model.trained())
+  for (const Block& block : model.trained())
     if (block == Block::v) start.v.setZero();
   Parameters own = given;
   if (is_factored(model) && own.W.size() > 0) {
@@ -41,7 +41,7 @@ Parameters complete(const Attention& model, const Parameters& given) {
     own.Q = factors.Q;
     own.W.resize(0, 0);
   }
-  visit_blocks(start, own, [&](Block block, auto& into, const auto& from) {
+  visit_blocks(start, own, [&](const Block& block, auto& into, const auto& from) {
     if (from.size() == 0) return;
     if (!model.has_block(block))
       throw bad_input(fmt::format("a start gives {}, but parameterization {} has no such block",
@@ -57,7 +57,7 @@ void check_dependence(const Attention& model) {
   if (model.is_trained(Block::v)) return;
   const Parameters any = initial_parameters(model, {.kind = InitKind::normal, .std = 1, .seed = 0});
   const Parameters gradient = loss_and_gradient(model, any).gradient;
-  for (const Block block : model.trained())
+  for (const Block& block : model.trained())
     if (!visit_block(gradient, block, [](const auto& m) { return m.isZero(0); })) return;
   throw bad_input("the gradient of the loss is 0: v is 0, or all tokens of each sequence are equal");
 }
@@ -72,7 +72,8 @@ Parameters random_start(const Attention& model, std::uint64_t seed) {
   return start;
 }
 
-// log L, where L itself may be far below the smallest double: joint paths drive it to e^-r. NaN where L is not positive.
+// log L, where L itself may be far below the smallest double: joint paths drive it to e^-r. NaN where L is
+// not positive.
 double log_of_loss(const Attention& model, const Parameters& parameters) {
   const std::vector<Vector> probabilities = attention_probabilities(model, parameters);
   const Dataset& data = model.data();
@@ -134,7 +135,7 @@ class PathSolver {
             : options.radii.size() * (2 + given_.size() + static_cast<std::size_t>(options.starts)) - 1;
   }
 
-  bool stopped() const { return stop_; }
+  bool stopped() const { return callbacks_.stop.requested(); }
 
   PathPoint solve(double radius, const std::optional<PathPoint>& neighbour) {
     struct Start {
@@ -157,7 +158,7 @@ class PathSolver {
     std::vector<BallSolution> solutions(starts.size());
     pool_.run(static_cast<std::ptrdiff_t>(starts.size()), [&](std::ptrdiff_t s) {
       const auto at = static_cast<std::size_t>(s);
-      if (stop_) return;
+      if (stopped()) return;
       BallSolver solver(model_, options_.norm);
       solutions[at] = solver.solve(
           starts[at].parameters,
@@ -166,7 +167,8 @@ class PathSolver {
            .tol = options_.tol,
            .reach = options_.kind == PathKind::local ? local_reach : std::numeric_limits<double>::infinity(),
            .max_evaluations = options_.max_evaluations,
-           .proceed = [this] { return proceed(); }});
+           .on_step = [this] { report(); },
+           .stop = callbacks_.stop});
       ++starts_done_;
     });
     // Losses of the same tokens agree to the last digits of a double; then the first start counts.
@@ -193,7 +195,7 @@ class PathSolver {
     point.start = starts[best].origin;
     point.parameters = std::move(solution.parameters);
     point.status = solution.converged ? PointStatus::converged
-                   : stop_            ? PointStatus::interrupted
+                   : stopped()        ? PointStatus::interrupted
                    : solution.gap > 1 ? PointStatus::inside
                                       : PointStatus::stopped;
     if (std::isfinite(solution.gap) && solution.evaluations > 0)
@@ -203,13 +205,11 @@ class PathSolver {
 
  private:
   // From any thread, at every step.
-  bool proceed() {
-    if (stop_ || !callbacks_.on_progress) return !stop_;
+  void report() {
+    if (!callbacks_.on_progress) return;
     const std::scoped_lock lock(one_at_a_time_);
-    if (!stop_ && timer_.due() && timer_.pulse() &&
-        !callbacks_.on_progress(static_cast<double>(starts_done_) / static_cast<double>(starts_total_)))
-      stop_ = true;
-    return !stop_;
+    if (!stopped() && timer_.due() && timer_.pulse())
+      callbacks_.on_progress(static_cast<double>(starts_done_) / static_cast<double>(starts_total_));
   }
 
   const Attention& model_;
@@ -217,7 +217,6 @@ class PathSolver {
   const PathCallbacks& callbacks_;
   ThreadPool pool_;
   std::vector<Parameters> given_;
-  std::atomic<bool> stop_ = false;
   std::mutex one_at_a_time_;
   PulseTimer timer_;
   std::atomic<std::size_t> starts_done_ = 0;
@@ -298,7 +297,7 @@ void PathOptions::validate(const Attention& model) const {
   if (threads < 0) throw bad_input(fmt::format("threads is {}: expected 0 or more", threads));
   for (const Parameters& one : given) {
     const Parameters start = complete(model, one);
-    for (const Block block : model.trained())
+    for (const Block& block : model.trained())
       if (block != Block::v && visit_block(start, block, [](const auto& m) { return m.isZero(0); }))
         throw bad_input(fmt::format("a start has {} = 0: expected a direction", to_string(block)));
   }

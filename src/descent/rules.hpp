@@ -1,8 +1,8 @@
-// The update rules, one file each, as make_rule() makes them. All take validated options, the shapes of the blocks that
-// they move and all blocks of weights.
+// What the update rules have in common. Each is a file of its own, NAME_rule.cpp, which defines make_rule() and
+// geometry_norm() of its options (descent/optimizer.hpp); nothing else names the rule.
 #pragma once
 
-#include <attmirror/descent/update_rule.hpp>
+#include "descent/update_rule.hpp"
 #include <attmirror/mirror/mirror_map.hpp>
 
 #include <memory>
@@ -10,18 +10,6 @@
 #include <vector>
 
 namespace attmirror {
-
-std::unique_ptr<UpdateRule> make_mirror_descent_rule(const MirrorDescent& options,
-                                                     std::span<const BlockShape> trained,
-                                                     const ParameterBlocks& weights);
-std::unique_ptr<UpdateRule> make_gradient_descent_rule(const GradientDescent& options,
-                                                       std::span<const BlockShape> trained,
-                                                       const ParameterBlocks& weights);
-std::unique_ptr<UpdateRule> make_steepest_descent_rule(const SteepestDescent& options,
-                                                       std::span<const BlockShape> trained,
-                                                       const ParameterBlocks& weights);
-std::unique_ptr<UpdateRule> make_adam_rule(const Adam& options, std::span<const BlockShape> trained,
-                                           const ParameterBlocks& weights);
 
 // The geometry of mirror descent.
 std::unique_ptr<MirrorMap> make_map(const MirrorDescent& options);

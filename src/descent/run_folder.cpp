@@ -1,20 +1,20 @@
-#include "base/folders.hpp"
+#include "base/atomic_file.hpp"
 #include "base/json.hpp"
+#include "base/result_folder.hpp"
+#include "data/npy.hpp"
+#include "descent/attention_objective.hpp"
 #include "descent/block_arrays.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
-#include <attmirror/descent/attention_objective.hpp>
 #include <attmirror/descent/run_folder.hpp>
 
 #include <algorithm>
 #include <array>
-#include <system_error>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace attmirror {
 
@@ -22,12 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t format_version = 1;
+constexpr std::int64_t folder_format_version = 1;
 
 // In the order in which they are removed: a run without result.json has not ended, one without checkpoint
 // starts over, and config.json says what it is until the end.
-constexpr std::array file_names{"result.json", "checkpoint.npz", "final.npz",
-                                "trace.npz",   "metrics.jsonl",  "config.json"};
+constexpr std::array<std::string_view, 6> run_file_names{"result.json", "checkpoint.npz", "final.npz",
+                                                         "trace.npz",   "metrics.jsonl",  "config.json"};
 
 std::string metrics_line(const Record& record) {
   Json json = {{"step", record.step},
@@ -38,35 +38,17 @@ std::string metrics_line(const Record& record) {
   return dump(json) + "\n";
 }
 
-// The arrays of trace.npz that every run has; what else is there are blocks and metrics.
-bool is_common(const std::string& name) {
+// Whether an array of trace.npz is one that every run has, or a block; what else is there are metrics.
+bool is_common(const std::string& name, std::span<const Block> trained) {
   constexpr std::array common{"format_version", "step", "loss", "max_softmax", "norm"};
   const auto is_name = [&](const auto& other) { return name == other; };
-  return std::ranges::any_of(common, is_name) ||
-         std::ranges::any_of(all_blocks, [&](Block block) { return name == to_string(block); });
+  return std::ranges::any_of(common, is_name) || std::ranges::any_of(trained, is_name, &Block::name);
 }
 
 void write_metrics(const fs::path& path, const std::vector<Record>& records) {
   std::string text;
   for (const Record& record : records) text += metrics_line(record);
   write_file_atomically(path, text);
-}
-
-void remove_file(const fs::path& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) throw environment_error(fmt::format("cannot remove {}: {}", path.string(), error.message()));
-}
-
-// A process that was killed while it wrote leaves a temporary file behind; nobody else writes here while we
-// hold the lock.
-void remove_leftovers(const fs::path& folder) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (std::ranges::any_of(
-            file_names, [&](const char* file) { return name.starts_with(fmt::format(".{}.tmp-", file)); }))
-      remove_file(entry.path());
-  }
 }
 
 RunConfig read_config(const fs::path& path) { return parse_run_config(read_text_file(path), path.string()); }
@@ -80,14 +62,15 @@ auto naming(const fs::path& path, Read read) {
     throw bad_input(fmt::format("{} is damaged: it is not what attmirror writes there", path.string()));
   } catch (const Error& error) {
     if (std::string_view(error.what()).find(path.string()) != std::string_view::npos) throw;
-    throw Error(error.kind(), fmt::format("{}: {}", path.string(), error.what()));
+    throw error.in(path.string());
   }
 }
 
 void check_version(const NamedArrays& arrays) {
-  if (const std::int64_t version = get_int64(arrays, "format_version", 1)[0]; version != format_version)
-    throw bad_input(
-        fmt::format("format_version is {}: this version of attmirror reads {}", version, format_version));
+  if (const std::int64_t version = get_int64(arrays, "format_version", 1)[0];
+      version != folder_format_version)
+    throw bad_input(fmt::format("format_version is {}: this version of attmirror reads {}", version,
+                                folder_format_version));
 }
 
 std::optional<RunResult> read_result(const fs::path& path) {
@@ -95,9 +78,9 @@ std::optional<RunResult> read_result(const fs::path& path) {
   return naming(path, [&] { return parse_result(read_text_file(path)); });
 }
 
-NamedArrays trace_arrays(const Objective& objective, const Run& run) {
+NamedArrays trace_arrays(const Objective& objective, const DescentRun& run) {
   NamedArrays arrays;
-  arrays.emplace("format_version", Array::scalar(format_version));
+  arrays.emplace("format_version", Array::scalar(folder_format_version));
   std::vector<std::int64_t> step;
   std::vector<double> loss, max_softmax, norm;
   std::vector<const Record*> with_weights;
@@ -118,18 +101,18 @@ NamedArrays trace_arrays(const Objective& objective, const Run& run) {
   return arrays;
 }
 
-NamedArrays final_arrays(const Objective& objective, const Run& run) {
+NamedArrays final_arrays(const Objective& objective, const DescentRun& run) {
   NamedArrays arrays = objective.final_arrays(run.selected);
-  arrays.emplace("format_version", Array::scalar(format_version));
+  arrays.emplace("format_version", Array::scalar(folder_format_version));
   arrays.emplace("step", Array::scalar(run.steps));
-  for (const Block block : all_blocks)
+  for (const Block& block : block_names(run.final_parameters))
     put_blocks(arrays, objective.is_trained(block) ? "" : "fixed_", run.final_parameters, std::array{block});
   return arrays;
 }
 
 // Blocks that `parameters` lacks are taken from `fixed`.
 void fill_in(Parameters& parameters, const Parameters& fixed) {
-  visit_blocks(parameters, fixed, [](Block, auto& into, const auto& from) {
+  visit_blocks(parameters, fixed, [](const Block&, auto& into, const auto& from) {
     if (into.size() == 0) into = from;
   });
 }
@@ -138,8 +121,8 @@ void read_final(const fs::path& path, SavedRun& run) {
   const NamedArrays arrays = load_npz(path);
   check_version(arrays);
   run.step = get_int64(arrays, "step", 1)[0];
-  run.parameters = get_blocks(arrays, "");
-  const Parameters fixed = get_blocks(arrays, "fixed_");
+  run.parameters = get_blocks(arrays, "", run.config.train);
+  const Parameters fixed = get_blocks(arrays, "fixed_", blocks_under(arrays, "fixed_"));
   fill_in(run.parameters, fixed);
   if (arrays.contains("key_weights")) run.key_weights = to_matrix(arrays.at("key_weights"), "key_weights");
 }
@@ -152,9 +135,10 @@ void read_trace(const fs::path& path, SavedRun& run) {
   const auto loss = get_doubles(arrays, "loss", count);
   const auto max_softmax = get_doubles(arrays, "max_softmax", count);
   const auto norm = get_doubles(arrays, "norm", count);
-  std::vector<Parameters> blocks = get_stacked(arrays, "", count);
+  std::vector<Parameters> blocks = get_stacked(arrays, "", count, run.config.train);
   Parameters fixed = run.parameters;  // what is not in the trace did not change
-  std::vector<std::vector<Metric>> metrics = get_metrics(arrays, "", count, is_common);
+  std::vector<std::vector<Metric>> metrics = get_metrics(
+      arrays, "", count, [&](const std::string& name) { return is_common(name, run.config.train); });
   run.records.resize(count);
   for (std::size_t r = 0; r < count; ++r) {
     run.records[r] = {step[r], loss[r], max_softmax[r], norm[r], true, {}, std::move(metrics[r])};
@@ -177,23 +161,16 @@ void read_key_weights(SavedRun& run) {
 
 }  // namespace
 
-RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
-  made_ = make_folders(path_);
-  check_writable(path_ / "config.json");
-  lock_ = lock_folder(path_);
-}
+RunFolder::RunFolder(fs::path path)
+    : files_(std::make_unique<ResultFolder>(std::move(path), ResultKind::run, run_file_names)),
+      path_(files_->path()) {}
 
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) ::close(lock_);
-  remove_empty(made_);
-}
+RunFolder::~RunFolder() = default;
 
-bool RunFolder::holds_run() const {
-  return std::ranges::any_of(file_names, [&](const char* name) { return is_there(path_ / name); });
-}
+bool RunFolder::holds_run() const { return files_->holds_result(); }
 
 void RunFolder::start_files(const RunConfig& config, const std::vector<Record>& records) {
-  remove_leftovers(path_);
+  files_->remove_leftovers();
   write_file_atomically(path_ / "config.json", to_json(config));
   const fs::path metrics = path_ / "metrics.jsonl";
   write_metrics(metrics, records);
@@ -202,7 +179,7 @@ void RunFolder::start_files(const RunConfig& config, const std::vector<Record>& 
 
 void RunFolder::begin(const RunConfig& config) {
   if (is_there(path_ / "config.json")) read_config(path_ / "config.json");  // throws for a stranger's
-  for (const char* name : file_names) remove_file(path_ / name);
+  for (const fs::path& file : files_->files()) remove_file(file);
   start_files(config, {});
 }
 
@@ -229,7 +206,7 @@ std::optional<Checkpoint> RunFolder::checkpoint(const RunConfig& config) const {
 
 void RunFolder::resume(const RunConfig& config, const std::optional<Checkpoint>& checkpoint) {
   if (!checkpoint) return begin(config);
-  remove_file(path_ / "result.json");
+  files_->remove("result.json");
   start_files(config, checkpoint->records);
 }
 
@@ -254,12 +231,12 @@ void RunFolder::save(const Checkpoint& checkpoint) {
   if (is_finite(checkpoint)) save_checkpoint(path_ / "checkpoint.npz", checkpoint);
 }
 
-void RunFolder::finish(const Attention& model, const Run& run, const Checkpoint& last,
+void RunFolder::finish(const Attention& model, const DescentRun& run, const Checkpoint& last,
                        const RunConfig& config) {
   finish(AttentionObjective(model), run, last, config);
 }
 
-void RunFolder::finish(const Objective& objective, const Run& run, const Checkpoint& last,
+void RunFolder::finish(const Objective& objective, const DescentRun& run, const Checkpoint& last,
                        const RunConfig& config) {
   save(last);
   save_npz(path_ / "trace.npz", trace_arrays(objective, run));
@@ -269,16 +246,7 @@ void RunFolder::finish(const Objective& objective, const Run& run, const Checkpo
   write_file_atomically(path_ / "result.json", to_json(result_of(objective, run), config, path_));
 }
 
-bool is_run_folder(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path / "config.json", ignored)) return false;
-  try {
-    read_config(path / "config.json");
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
+bool is_run_folder(const fs::path& path) { return folder_kind(path) == ResultKind::run; }
 
 SavedRun load_run(const fs::path& path) {
   if (!is_there(path / "config.json"))

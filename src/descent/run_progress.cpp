@@ -1,11 +1,34 @@
 #include "descent/run_progress.hpp"
 
+#include <attmirror/base/error.hpp>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace attmirror {
+
+namespace {
+
+// Metrics stand in trace.npz beside the blocks and what every run has.
+void check_metric_names(const Objective& objective, const std::vector<Metric>& metrics) {
+  constexpr std::array<std::string_view, 5> common{"format_version", "step", "loss", "max_softmax", "norm"};
+  const std::vector<BlockShape> blocks = objective.blocks();
+  for (const Metric& metric : metrics) {
+    const auto is_name = [&](const BlockShape& shape) { return shape.name.name() == metric.name; };
+    if (std::ranges::find(common, metric.name) != common.end() || std::ranges::any_of(blocks, is_name) ||
+        std::ranges::count(metrics, metric.name, &Metric::name) > 1)
+      throw bad_input(fmt::format(
+          "a metric of the model is called \"{}\", as a block, another metric or a column of every run is",
+          metric.name));
+  }
+}
+
+}  // namespace
 
 RunProgress::RunProgress(const Objective& objective, const Optimizer& optimizer,
                          const DescentOptions& options)
@@ -43,7 +66,8 @@ const Record& RunProgress::record(const Decision& decision, const ParameterBlock
   record.max_softmax = value.max_softmax;
   record.scheduled = decision.keep == Decision::Keep::scheduled_record;
   Parameters now = weights.parameters();
-  record.norm = objective_->weight_norm(now, geometry_norm(optimizer_));
+  record.norm = objective_->weight_norm(now, measuring_norm(optimizer_));
+  if (records.empty()) check_metric_names(*objective_, metrics);
   // By name, as files have them: a resumed run must not differ in the order of keys.
   std::ranges::sort(metrics, {}, &Metric::name);
   record.metrics = std::move(metrics);
@@ -52,14 +76,14 @@ const Record& RunProgress::record(const Decision& decision, const ParameterBlock
   return records.back();
 }
 
-Run RunProgress::finish(RunStatus status, const ParameterBlocks& weights, double seconds) const {
-  Run run;
+DescentRun RunProgress::finish(RunStatus status, const ParameterBlocks& weights, double seconds) const {
+  DescentRun run;
   run.status = status;
   run.steps = step;
   run.loss = value.loss;
   run.max_softmax = value.max_softmax;
   run.final_parameters = weights.parameters();
-  run.norm = objective_->weight_norm(run.final_parameters, geometry_norm(optimizer_));
+  run.norm = objective_->weight_norm(run.final_parameters, measuring_norm(optimizer_));
   if (status != RunStatus::diverged) run.selected = objective_->selected(run.final_parameters);
   run.records = records;
   run.seconds = seconds;

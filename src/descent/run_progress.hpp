@@ -10,7 +10,7 @@
 
 namespace attmirror {
 
-// What comes from outside: a callback that asks to stop, a limit of time that is over.
+// What comes from outside: somebody asks to stop, a limit of time is over.
 enum class Request { none, stop, time_over };
 
 // Whether to record, and as what, and how the run ends if it ends here.
@@ -40,7 +40,7 @@ class RunProgress {
   // Both take the weights after `step` steps.
   const Record& record(const Decision& decision, const ParameterBlocks& weights,
                        std::vector<Metric> metrics = {});
-  Run finish(RunStatus status, const ParameterBlocks& weights, double seconds) const;
+  DescentRun finish(RunStatus status, const ParameterBlocks& weights, double seconds) const;
 
   const Objective& objective() const { return *objective_; }
   const Optimizer& optimizer() const { return optimizer_; }

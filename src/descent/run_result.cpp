@@ -1,9 +1,9 @@
 #include "base/json.hpp"
-#include "descent/optimizer_config.hpp"
+#include "descent/attention_objective.hpp"
+#include "descent/optimizer_fields.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/descent/attention_objective.hpp>
-#include <attmirror/descent/run_result.hpp>
+#include <attmirror/descent/run_folder.hpp>
 
 #include <cmath>
 #include <limits>
@@ -59,11 +59,11 @@ RunResult parse_result(std::string_view text) {
   }
 }
 
-RunResult result_of(const Attention& model, const Run& run) {
+RunResult result_of(const Attention& model, const DescentRun& run) {
   return result_of(AttentionObjective(model), run);
 }
 
-RunResult result_of(const Objective& objective, const Run& run) {
+RunResult result_of(const Objective& objective, const DescentRun& run) {
   RunResult result;
   result.status = run.status;
   result.steps = run.steps;
@@ -89,11 +89,11 @@ std::string to_json(const RunResult& result, const RunConfig& config, const std:
       {"optimal", result.optimal ? selection_json(*result.optimal, config.queries_each) : Json()},
       {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
       {"optimizer", method_name(config.optimizer)},
-      {"geometry", to_string(geometry_norm(config.optimizer))},
+      {"geometry", to_string(measuring_norm(config.optimizer))},
       {"p", geometry_p(config.optimizer)},
       {"lr", optimizer.at("lr")},
       {"normalized", optimizer.contains("normalized") ? optimizer.at("normalized") : Json()},
-      {"params", config.params},
+      {"params", is_own_run(config) ? config.kind : config.params},
       {"isa", config.isa},
       {"version", config.version},
       {"output", output.empty() ? Json() : Json(output.string())},

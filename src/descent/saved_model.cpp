@@ -9,8 +9,8 @@ namespace attmirror {
 SavedRun load_trained_run(const std::filesystem::path& path) {
   SavedRun run = load_run(path);
   if (!is_attention_run(run.config))
-    throw bad_input(
-        fmt::format("{} is a run of next-token prediction: expected one of attmirror train", path.string()));
+    throw bad_input(fmt::format("{} is a run of {}: expected one of attmirror train", path.string(),
+                                is_own_run(run.config) ? run.config.kind : "next-token prediction"));
   if (run.parameters.W.size() + run.parameters.K.size() + run.parameters.p.size() == 0)
     throw bad_input(
         fmt::format("{} has no weights yet: the run was stopped before its first checkpoint", path.string()));
@@ -32,7 +32,7 @@ Attention model_of(const SavedRun& run, const Dataset& data) {
 }
 
 std::optional<Norm> limit_norm(const RunConfig& config) {
-  const Norm geometry = geometry_norm(config.optimizer);
+  const std::optional<Norm> geometry = geometry_norm(config.optimizer);
   if (config.params != "KQ") return geometry;
   if (geometry == Norm::frobenius()) return Norm::nuclear();
   return std::nullopt;

@@ -1,5 +1,5 @@
-// A run folder brought back to life: what comparisons, max-margin problems and reports need of a run besides its files.
-// Internal.
+// A run folder brought back to life: what comparisons, max-margin problems and reports need of a run besides its
+// files. Internal.
 #pragma once
 
 #include <attmirror/attention/attention.hpp>
@@ -20,8 +20,8 @@ Parameterization parameterization_of(const SavedRun& run);
 Attention model_of(const SavedRun& run, const Dataset& data);
 
 // The norm whose smallest weights the run goes to, where theory says so: that of its geometry. K and Q under gradient
-// descent end at the smallest nuclear norm, because it is the smallest (|K|^2 + |Q|^2) / 2 of all K Q^T = W; for their
-// other geometries there is no such theorem, and nothing is returned.
+// descent end at the smallest nuclear norm, because it is the smallest (|K|^2 + |Q|^2) / 2 of all K Q^T = W. For their
+// other geometries there is no such theorem, nor for an optimizer without a geometry_norm(): nothing is returned.
 std::optional<Norm> limit_norm(const RunConfig& config);
 
 }  // namespace attmirror

@@ -10,7 +10,7 @@
 #include "descent/momentum_buffer.hpp"
 #include "descent/rules.hpp"
 #include "descent/step_size.hpp"
-#include <attmirror/mirror/steepest.hpp>
+#include "mirror/steepest.hpp"
 
 namespace attmirror {
 
@@ -66,10 +66,11 @@ class SteepestDescentRule final : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> make_steepest_descent_rule(const SteepestDescent& options,
-                                                       std::span<const BlockShape> trained,
-                                                       const ParameterBlocks& weights) {
-  return std::make_unique<SteepestDescentRule>(options, trained, weights);
+std::optional<Norm> SteepestDescent::geometry_norm() const { return norm; }
+
+std::unique_ptr<UpdateRule> SteepestDescent::make_rule(std::span<const BlockShape> trained,
+                                                       const ParameterBlocks& weights) const {
+  return std::make_unique<SteepestDescentRule>(*this, trained, weights);
 }
 
 }  // namespace attmirror

@@ -24,7 +24,7 @@ WordAndNumber split(std::string_view what, std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc{} || end != digits.data() + digits.size())
-    throw bad_input(fmt::format("{} is \"{}\": expected a number after the colon", what, text));
+    throw bad_value(what, text, "a number after the colon");
   return {text.substr(0, colon), number};
 }
 
@@ -35,12 +35,13 @@ std::string_view to_string(EpsPolicy policy) { return policy == EpsPolicy::exact
 EpsPolicy parse_eps_policy(std::string_view name) {
   if (name == "exact") return EpsPolicy::exact;
   if (name == "paper") return EpsPolicy::paper;
-  throw bad_input(fmt::format("eps is \"{}\": expected exact or paper", name));
+  throw bad_value("eps", name, "exact or paper");
 }
 
 void Momentum::validate() const {
   if (!(beta >= 0 && beta < 1))
-    throw bad_input(fmt::format("momentum's beta is {}: expected a number in [0, 1)", beta));
+    throw bad_input(
+        fmt::format("{}'s beta is {}: expected a number in [0, 1)", field_name("momentum"), beta));
 }
 
 std::string to_string(const Momentum& momentum) {
@@ -56,8 +57,7 @@ Momentum parse_momentum(std::string_view text) {
   else if (word == "ema")
     momentum.kind = MomentumKind::ema;
   else if (word != "none" || number)
-    throw bad_input(
-        fmt::format("momentum is \"{}\": expected none, heavy-ball, heavy-ball:BETA, ema or ema:BETA", text));
+    throw bad_value("momentum", text, "none, heavy-ball, heavy-ball:BETA, ema or ema:BETA");
   if (number) momentum.beta = *number;
   momentum.validate();
   return momentum;
@@ -65,10 +65,11 @@ Momentum parse_momentum(std::string_view text) {
 
 void Schedule::validate() const {
   if (!(exponent >= 0) || std::isinf(exponent))
-    throw bad_input(
-        fmt::format("schedule's exponent is {}: expected a finite number, 0 or greater", exponent));
+    throw bad_input(fmt::format("{}'s exponent is {}: expected a finite number, 0 or greater",
+                                field_name("schedule"), exponent));
   if (!std::isfinite(lower_bound))
-    throw bad_input(fmt::format("schedule's lower bound is {}: expected a finite number", lower_bound));
+    throw bad_input(
+        fmt::format("{}'s lower bound is {}: expected a finite number", field_name("schedule"), lower_bound));
 }
 
 std::string to_string(const Schedule& schedule) {
@@ -93,8 +94,7 @@ Schedule parse_schedule(std::string_view text) {
     schedule.kind = ScheduleKind::polyak;
     if (number) schedule.lower_bound = *number;
   } else if (word != "constant" || number) {
-    throw bad_input(fmt::format(
-        "schedule is \"{}\": expected constant, power, power:EXPONENT, polyak or polyak:LOWER_BOUND", text));
+    throw bad_value("schedule", text, "constant, power, power:EXPONENT, polyak or polyak:LOWER_BOUND");
   }
   schedule.validate();
   return schedule;

@@ -12,18 +12,21 @@
 // step is, although the squares are far below the smallest double.
 #pragma once
 
+#include "descent/update_rule.hpp"
 #include <attmirror/descent/step_options.hpp>
-#include <attmirror/descent/update_rule.hpp>
 
 namespace attmirror {
 
 class StepSize {
  public:
-  // Of any options that have these fields.
+  // Of any options that have lr and a schedule.
   template <class Options>
-  explicit StepSize(const Options& options)
-      : lr_(options.lr), eps_(options.eps), eps_value_(options.eps_value), schedule_(options.schedule) {
+  explicit StepSize(const Options& options) : lr_(options.lr), schedule_(options.schedule) {
     if constexpr (requires { options.normalized; }) normalized_ = options.normalized;
+    if constexpr (requires { options.eps; }) {
+      eps_ = options.eps;
+      eps_value_ = options.eps_value;
+    }
   }
 
   // Once a step, before all else. Returns lr_t, but for Polyak, whose lr_t only factor() knows.
@@ -44,8 +47,8 @@ class StepSize {
  private:
   double lr_;
   bool normalized_ = false;
-  EpsPolicy eps_;
-  double eps_value_;
+  EpsPolicy eps_ = EpsPolicy::exact;
+  double eps_value_ = 0;
   Schedule schedule_;
   double now_ = 0;                       // lr_t; lr (L - L*) for Polyak
   double top_ = 0, sum_of_squares_ = 0;  // of Polyak

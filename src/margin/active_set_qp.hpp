@@ -1,26 +1,26 @@
-// The careful method for  min 1/2 x^T M x - b^T x,  x_k >= 0 or free,  M positive semidefinite (see nonnegative_qp.hpp):
+// The careful method for  min 1/2 x^T M x - b^T x,  x_k >= 0 or free,  M positive semidefinite (nonnegative_qp.hpp):
 // a primal active-set method, Lawson and Hanson's for a matrix of scalar products.
 //
-// The passive set P holds the indices where x may differ from 0, with rows of M that are independent. From the minimizer
-// over P the index k with the steepest wrong sign of g = M x - b enters, along the direction that keeps g_P = 0:
+// The passive set P holds the indices where x may differ from 0, with rows of M that are independent. From the
+// minimizer over P the index k with the steepest wrong sign of g = M x - b enters, along the direction that keeps g_P
+// = 0:
 //
 //   v_P = -M_PP^-1 M_Pk,  v_k = 1        slope b^T v = -g_k > 0,  curvature v^T M v = the pivot mu of k's row
 //
-// up to the minimizer along v, or until some x_j reaches 0 and leaves P. The objective falls at each step, so no set comes
-// twice and it ends. Where row k depends on those of P the curvature is 0 and v a null vector: then some x_j must make
-// room for k, or else the objective falls for ever and v is the proof of unboundedness.
+// up to the minimizer along v, or until some x_j reaches 0 and leaves P. The objective falls at each step, so no set
+// comes twice and it ends. Where row k depends on those of P the curvature is 0 and v a null vector: then some x_j
+// must make room for k, or else the objective falls for ever and v is the proof of unboundedness.
 //
-// Rows that are nearly dependent make M_PP nearly singular, so k is exchanged against an x_j where that is possible, and a
-// pivot counts as real only where x stays within what rounding of M x leaves of b.
+// Rows that are nearly dependent make M_PP nearly singular, so k is exchanged against an x_j where that is possible,
+// and a pivot counts as real only where x stays within what rounding of M x leaves of b.
 //
 // Real is double, or long double where M is that precise.
 #pragma once
 
-#include "base/dispatch.hpp"
+#include "margin/chosen_kernels.hpp"
 #include "margin/growing_cholesky.hpp"
 #include "margin/kept_numbers.hpp"
-#include "margin/qp_kernels.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -142,7 +142,8 @@ class ActiveSetQp {
   static constexpr Real epsilon = std::numeric_limits<Real>::epsilon();
   // Where rounding of M x would exceed this part of b, x says nothing: some set of rows is as good as dependent.
   static constexpr Real blurred = 1e-3;
-  // Rows this close to the span of the others (squared sine of the angle) are exchanged against one of them if possible.
+  // Rows this close to the span of the others (squared sine of the angle) are exchanged against one of them
+  // if possible.
   static constexpr Real close_to_dependent = 1e-6;
   // A wrong sign that cannot be mended counts from this part of the largest |b_k| on.
   static constexpr Real negligible = 1e-11;
@@ -159,8 +160,7 @@ class ActiveSetQp {
   // gradient_ <- M x
   void multiply(const QpProblem<Real>& problem) {
     if constexpr (std::is_same_v<Real, double>) {
-      choose_kernels(isa_sse2::qp_table, isa_avx2::qp_table, isa_avx512::qp_table)
-          .product({problem.M, problem.stride, problem.size()}, problem.x.data(), gradient_.data());
+      qp_kernels().product({problem.M, problem.stride, problem.size()}, problem.x.data(), gradient_.data());
       return;
     }
     for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {

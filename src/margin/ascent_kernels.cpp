@@ -5,6 +5,7 @@
 #include "margin/ascent_kernels.hpp"
 
 #include "base/dot_inline.hpp"
+#include "base/register_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 
@@ -16,13 +17,10 @@ namespace {
 template <class V, int Vectors, class Factor>
 [[gnu::always_inline]] inline void combine(const double* rows, std::ptrdiff_t stride, std::ptrdiff_t count,
                                            const Factor& factor, double* out) {
-  V sums[Vectors] = {};
-  for (std::ptrdiff_t j = 0; j < count; ++j) {
-    const V f = broadcast<V>(factor(j));
-    for (int v = 0; v < Vectors; ++v)
-      sums[v] = mul_add(f, load<V>(rows + j * stride + v * lanes<V>), sums[v]);
-  }
-  for (int v = 0; v < Vectors; ++v) store(out + v * lanes<V>, sums[v]);
+  Tile<V, 1, Vectors> tile;
+  tile.clear();
+  tile.add_products([&](int, std::ptrdiff_t j) { return factor(j); }, rows, stride, count);
+  tile.write(out, 0);
 }
 
 template <class Factor>

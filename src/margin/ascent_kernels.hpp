@@ -5,8 +5,8 @@
 
 namespace attmirror::kernels {
 
-// max b^T lambda - 1/2 |B^T lambda|_D^2 over lambda >= 0 (free at equalities), with V = D o B^T lambda + a constant at hand:
-// the gradient is b - B V.
+// max b^T lambda - 1/2 |B^T lambda|_D^2 over lambda >= 0 (free at equalities), with V = D o B^T lambda + a constant
+// at hand: the gradient is b - B V.
 struct AscentTask {
   const double* left;  // a_k
   std::ptrdiff_t left_stride;

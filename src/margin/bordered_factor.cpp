@@ -1,5 +1,6 @@
 #include "margin/bordered_factor.hpp"
 
+#include "base/numbers.hpp"
 #include "margin/cholesky.hpp"
 
 #include <algorithm>
@@ -15,12 +16,6 @@ constexpr std::ptrdiff_t width = kernels::qp_strip;
 // Of the border's system. Iterative refinement recovers the digits that a larger condition would lose, and singular
 // matrices are the factorization's business.
 constexpr double least_condition = 1e-9;
-
-std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
-
-const kernels::QpTable& table() {
-  return choose_kernels(isa_sse2::qp_table, isa_avx2::qp_table, isa_avx512::qp_table);
-}
 
 }  // namespace
 
@@ -62,10 +57,10 @@ bool BorderedFactor::form(const QpProblem<double>& problem, ConstMatrixView fact
   system_.setZero(strips * width, strips * width);
   for (std::ptrdiff_t s = 0; s < strips; ++s) {
     double* strip = strips_.data() + s * width * rows;
-    table().solve_strip(factor.data, factor.stride, rows, strip);
+    qp_kernels().solve_strip(factor.data, factor.stride, rows, strip);
     for (std::ptrdiff_t t = 0; t <= s; ++t)
-      table().strip_products(strip, strips_.data() + t * width * rows, rows,
-                             system_.data() + s * width * system_.rows() + t * width, system_.rows());
+      qp_kernels().strip_products(strip, strips_.data() + t * width * rows, rows,
+                                  system_.data() + s * width * system_.rows() + t * width, system_.rows());
   }
   // In columns, as written: the upper triangle.
   Eigen::MatrixXd products = system_.topLeftCorner(size, size).selfadjointView<Eigen::Upper>();

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "margin/active_set_qp.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <cstddef>
 #include <span>
@@ -25,8 +25,8 @@ class BorderedFactor {
   // No wider borders and no smaller factors: there a new factorization is not the larger part of the work.
   static constexpr std::ptrdiff_t widest = 48, smallest_factor = 96;
 
-  // P is where `is_passive`; `factor` belongs to the indices `factored`, ascending. False: the border is too wide, or its
-  // system so near to singular that it says nothing.
+  // P is where `is_passive`; `factor` belongs to the indices `factored`, ascending. False: the border is too wide, or
+  // its system so near to singular that it says nothing.
   bool form(const QpProblem<double>& problem, ConstMatrixView factor,
             std::span<const std::ptrdiff_t> factored, std::span<const unsigned char> is_passive);
 

@@ -9,10 +9,11 @@
 // Margins of a W that is large against its margins cancel too. By Cauchy-Schwarz a^T W z is wrong by at most
 // (rows + cols) u |a| |W| |z|, which is known before; where that matters against the bound, the product is formed again
 // with error-free transformations (Ogita, Rump and Oishi, "Accurate sum and dot product", 2005), as if in 128 bits.
+#include "base/numbers.hpp"
 #include "margin/raw_constraints.hpp"
+#include "mirror/spectral.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/margin/certificate.hpp>
-#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -28,8 +29,6 @@ namespace {
 
 using Reals = std::vector<Real>;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 constexpr double double_rounding = std::numeric_limits<double>::epsilon();
 constexpr Real unit = std::numeric_limits<Real>::epsilon() / 2;
 
@@ -108,7 +107,12 @@ Reals singular_values(const Reals& values, std::ptrdiff_t rows, std::ptrdiff_t c
 }
 
 Real norm_of(const Reals& values, std::ptrdiff_t rows, std::ptrdiff_t cols, const Norm& norm) {
-  if (!norm.is_entrywise()) return entrywise_norm(singular_values(values, rows, cols), norm.p());
+  switch (norm.kind()) {
+    case Norm::Kind::entrywise:
+      break;
+    case Norm::Kind::schatten:
+      return entrywise_norm(singular_values(values, rows, cols), norm.p());
+  }
   Reals sizes(values.size());
   std::transform(values.begin(), values.end(), sizes.begin(), [](Real v) { return std::fabs(v); });
   return entrywise_norm(sizes, norm.p());
@@ -290,10 +294,14 @@ class Verifier {
   Real dual_norm() const {
     const Real q = dual_exponent(norm_.p());
     const Real error = (roundings() + static_cast<Real>(source_.roundings())) * unit;
-    if (norm_.is_entrywise()) {
-      Reals sizes(sum_.size());
-      for (std::size_t i = 0; i < sum_.size(); ++i) sizes[i] = std::fabs(sum_[i]) + error * sum_sizes_[i];
-      return entrywise_norm(sizes, q) * (1 + 8 * double_rounding);
+    switch (norm_.kind()) {
+      case Norm::Kind::entrywise: {
+        Reals sizes(sum_.size());
+        for (std::size_t i = 0; i < sum_.size(); ++i) sizes[i] = std::fabs(sum_[i]) + error * sum_sizes_[i];
+        return entrywise_norm(sizes, q) * (1 + 8 * double_rounding);
+      }
+      case Norm::Kind::schatten:
+        break;
     }
     // A matrix of errors has a Schatten norm of at most its Frobenius norm, times a power of its rank for q < 2.
     const auto rank = static_cast<Real>(std::min(rows_, cols_));

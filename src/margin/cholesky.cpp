@@ -2,9 +2,8 @@
 // tiles of what is left are independent of each other, so threads may share them without a trace in the result.
 #include "margin/cholesky.hpp"
 
-#include "base/dispatch.hpp"
 #include "base/share_chunks.hpp"
-#include "margin/cholesky_kernels.hpp"
+#include "margin/chosen_kernels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +12,6 @@
 namespace attmirror {
 
 namespace {
-
-const kernels::CholeskyTable& table() {
-  return choose_kernels(isa_sse2::cholesky_table, isa_avx2::cholesky_table, isa_avx512::cholesky_table);
-}
 
 // A little longer than the panel, so that rows do not compete for the same lines of the cache.
 constexpr std::ptrdiff_t diagonal_stride = kernels::cholesky_panel + 8;
@@ -45,7 +40,7 @@ void eliminate(MatrixView m, std::ptrdiff_t begin, Workspace& space, ThreadPool*
       .strips = space.strips.data(),
       .trailing = m.data + end * m.stride + end,
   };
-  const auto& kernel = table();
+  const auto& kernel = cholesky_kernels();
   const std::ptrdiff_t strips = (rows + strip - 1) / strip;
   share(pool, strips, [&](std::ptrdiff_t s) { kernel.solve_panel(panel, s); });
   // Squares of 4 x 4 strips, numbered along the rows of their lower triangle: 0; 1, 2; 3, 4, 5; ...
@@ -68,7 +63,7 @@ std::ptrdiff_t cholesky(MatrixView m, double least_pivot, ThreadPool* pool) {
     std::array<double, kernels::cholesky_smallest> least;
     for (std::ptrdiff_t k = 0; k < m.rows; ++k)
       least[static_cast<std::size_t>(k)] = least_pivot * m.data[k * m.stride + k];
-    return table().factor(m.data, m.stride, m.rows, least.data());
+    return cholesky_kernels().factor(m.data, m.stride, m.rows, least.data());
   }
   static thread_local Workspace space;
   space.least.resize(static_cast<std::size_t>(m.rows));
@@ -82,8 +77,8 @@ std::ptrdiff_t cholesky(MatrixView m, double least_pivot, ThreadPool* pool) {
   for (std::ptrdiff_t begin = 0;;) {
     const std::ptrdiff_t left = m.rows - begin;
     const std::ptrdiff_t width = left <= kernels::cholesky_smallest ? left : kernels::cholesky_panel;
-    const std::ptrdiff_t done =
-        table().factor(m.data + begin * m.stride + begin, m.stride, width, ours.least.data() + begin);
+    const std::ptrdiff_t done = cholesky_kernels().factor(m.data + begin * m.stride + begin, m.stride, width,
+                                                          ours.least.data() + begin);
     if (done < width || width == left) return begin + done;
     eliminate(m, begin, ours, pool);
     begin += width;
@@ -96,11 +91,11 @@ void cholesky_solve(ConstMatrixView factor, std::ptrdiff_t size, double* x) {
 }
 
 void cholesky_solve_lower(ConstMatrixView factor, std::ptrdiff_t size, double* x) {
-  table().solve_lower(factor.data, factor.stride, size, x);
+  cholesky_kernels().solve_lower(factor.data, factor.stride, size, x);
 }
 
 void cholesky_solve_upper(ConstMatrixView factor, std::ptrdiff_t size, double* x) {
-  table().solve_upper(factor.data, factor.stride, size, x);
+  cholesky_kernels().solve_upper(factor.data, factor.stride, size, x);
 }
 
 }  // namespace attmirror

@@ -1,6 +1,6 @@
-// Cholesky factorization by blocks, right-looking: factor a diagonal block, solve for the rows below it, subtract their
-// products from what is left. All but a vanishing part of the work is in the last step, products of strips at the speed of
-// multiply-add instructions. Compiled once per instruction set.
+// Cholesky factorization by blocks, right-looking: factor a diagonal block, solve for the rows below it, subtract
+// their products from what is left. All but a vanishing part of the work is in the last step, products of strips at
+// the speed of multiply-add instructions. Compiled once per instruction set.
 #include "margin/cholesky_kernels.hpp"
 
 #include "base/strip_tiles.hpp"
@@ -13,8 +13,8 @@ namespace {
 
 static_assert(strip == cholesky_strip);
 
-// Solves L X = strip for the 16 columns of the strip, in place: rows of L are rows of the factor, so that the strip then
-// holds 16 rows of it. `depth` is a multiple of tile_rows.
+// Solves L X = strip for the 16 columns of the strip, in place: rows of L are rows of the factor, so that the strip
+// then holds 16 rows of it. `depth` is a multiple of tile_rows.
 inline void solve_strip(const double* L, std::ptrdiff_t stride, const double* inverse_pivots,
                         std::ptrdiff_t depth, double* x) {
   for (std::ptrdiff_t lane = 0; lane < strip; lane += tile_lanes)
@@ -23,7 +23,8 @@ inline void solve_strip(const double* L, std::ptrdiff_t stride, const double* in
       const double* rows = L + j * stride;
       Tile<Wide, tile_rows, tile_vectors> tile;
       tile.read(target, strip);
-      tile.subtract_products([=](int h, std::ptrdiff_t k) { return rows[h * stride + k]; }, x + lane, j);
+      tile.subtract_products([=](int h, std::ptrdiff_t k) { return rows[h * stride + k]; }, x + lane, strip,
+                             j);
       for (int h = 0; h < tile_rows; ++h)
         for (int v = 0; v < tile_vectors; ++v) {
           tile.sums[h][v] *= broadcast<Wide>(inverse_pivots[j + h]);
@@ -35,13 +36,14 @@ inline void solve_strip(const double* L, std::ptrdiff_t stride, const double* in
     }
 }
 
-// C -= (rows of one strip) (rows of another)^T, for `rows` x `cols` <= 16 x 16 entries of C. Where cols is not a multiple of
-// four, zeros are subtracted from the padding.
+// C -= (rows of one strip) (rows of another)^T, for `rows` x `cols` <= 16 x 16 entries of C. Where cols is not a
+// multiple of four, zeros are subtracted from the padding.
 inline void subtract_products(const double* a, const double* b, std::ptrdiff_t depth, double* C,
                               std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols) {
   cover(rows, (cols + 3) / 4 * 4, [=](auto& tile, std::ptrdiff_t i, std::ptrdiff_t j) {
     tile.read(C + i * stride + j, stride);
-    tile.subtract_products([=](int h, std::ptrdiff_t k) { return a[k * strip + i + h]; }, b + j, depth);
+    tile.subtract_products([=](int h, std::ptrdiff_t k) { return a[k * strip + i + h]; }, b + j, strip,
+                           depth);
     tile.write(C + i * stride + j, stride);
   });
 }

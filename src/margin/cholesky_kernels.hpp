@@ -22,8 +22,8 @@ struct CholeskyPanel {
 };
 
 struct CholeskyTable {
-  // Factors `size` <= cholesky_smallest rows in place; a pivot must be above its entry of `least`. Returns how many rows are done.
-  // The row after them holds its part of the factor in the columns before the diagonal.
+  // Factors `size` <= cholesky_smallest rows in place; a pivot must be above its entry of `least`. Returns how many
+  // rows are done. The row after them holds its part of the factor in the columns before the diagonal.
   std::ptrdiff_t (*factor)(double* m, std::ptrdiff_t stride, std::ptrdiff_t size, const double* least);
   // Rows 16 s to 16 s + 15 below the diagonal block become rows of the factor, in the matrix and in strip s.
   void (*solve_panel)(const CholeskyPanel& panel, std::ptrdiff_t s);

@@ -13,30 +13,14 @@ namespace {
 static_assert(strip == constraint_strip);
 
 // out (rows x cols) = A B with `at(i, k)` the entries of A and B row-major; cols is a multiple of four.
-template <class V, int Rows, int Vectors, class At>
-[[gnu::always_inline]] inline void product_tile(const At& at, const double* B, std::ptrdiff_t ldb,
-                                                std::ptrdiff_t depth, double* out, std::ptrdiff_t ldo) {
-  V sums[Rows][Vectors] = {};
-  for (std::ptrdiff_t k = 0; k < depth; ++k) {
-    V row[Vectors];
-    for (int v = 0; v < Vectors; ++v) row[v] = load<V>(B + k * ldb + v * lanes<V>);
-    for (int h = 0; h < Rows; ++h) {
-      const V a = broadcast<V>(at(h, k));
-      for (int v = 0; v < Vectors; ++v) sums[h][v] = mul_add(a, row[v], sums[h][v]);
-    }
-  }
-  for (int h = 0; h < Rows; ++h)
-    for (int v = 0; v < Vectors; ++v) store(out + h * ldo + v * lanes<V>, sums[h][v]);
-}
-
 template <class At>
 [[gnu::always_inline]] inline void product(const At& at, std::ptrdiff_t rows, const double* B,
                                            std::ptrdiff_t ldb, std::ptrdiff_t depth, double* out,
                                            std::ptrdiff_t ldo, std::ptrdiff_t cols) {
   cover(rows, cols, [=](auto& tile, std::ptrdiff_t i, std::ptrdiff_t j) {
-    using T = TileOf<decltype(tile)>;
-    product_tile<typename T::Vector, T::rows, T::vectors>(
-        [=](int h, std::ptrdiff_t k) { return at(i + h, k); }, B + j, ldb, depth, out + i * ldo + j, ldo);
+    tile.clear();
+    tile.add_products([=](int h, std::ptrdiff_t k) { return at(i + h, k); }, B + j, ldb, depth);
+    tile.write(out + i * ldo + j, ldo);
   });
 }
 
@@ -171,9 +155,8 @@ void normal_rows(const NormalTask& task, const double* z, const NormalScratch& s
       using V = typename T::Vector;
       const double* row[T::rows];
       for (int h = 0; h < T::rows; ++h) row[h] = task.left + task.list[begin + r + h] * task.left_stride;
-      for (int h = 0; h < T::rows; ++h)
-        for (int v = 0; v < T::vectors; ++v) tile.sums[h][v] = V{};
-      tile.add_products([&](int h, std::ptrdiff_t k) { return row[h][k]; }, columns + lane, task.rows);
+      tile.clear();
+      tile.add_products([&](int h, std::ptrdiff_t k) { return row[h][k]; }, columns + lane, strip, task.rows);
       if (!task.weights)
         for (int v = 0; v < T::vectors; ++v) {
           const V factor = Spread<V>(blocks + lane + v * lanes<V>)(scratch.pairs);

@@ -1,5 +1,5 @@
-// The boundary of the kernels on rank-one constraints a_k z_g^T, compiled once per instruction set: operators and normal
-// matrices. Rows are padded (base/aligned.hpp); strips hold 16 rows side by side (base/strip_tiles.hpp).
+// The boundary of the kernels on rank-one constraints a_k z_g^T, compiled once per instruction set: operators and
+// normal matrices. Rows are padded (base/aligned.hpp); strips hold 16 rows side by side (base/strip_tiles.hpp).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,8 @@ struct AdjointTask {
   std::ptrdiff_t out_stride;
 };
 
-// Some of the constraints, listed by groups: block b holds those of one group, list positions begin[b] to begin[b + 1] - 1.
+// Some of the constraints, listed by groups: block b holds those of one group, list positions begin[b] to begin[b +
+// 1] - 1.
 struct NormalTask {
   const double* left;
   std::ptrdiff_t left_stride;

@@ -8,8 +8,8 @@
 //
 //   (a + b) dw = du - (r+/z+ - r-/z-) + (a - b) dt
 //
-// and the sum of all y pins down dt: theta dt = sum (r+/z+ + r-/z-) + <a - b, dw at dt = 0> - (1 - sum y) with
-// theta = sum 4ab/(a + b). So D is diagonal, 1/(a + b), plus f f^T / theta with f = (a - b)/(a + b): the motion of W when
+// and the sum of all y pins down dt: theta dt = sum (r+/z+ + r-/z-) + <a - b, dw at dt = 0> - (1 - sum y) with theta
+// = sum 4ab/(a + b). So D is diagonal, 1/(a + b), plus f f^T / theta with f = (a - b)/(a + b): the motion of W when
 // t grows.
 #include "margin/norm_barrier.hpp"
 

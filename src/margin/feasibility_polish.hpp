@@ -1,7 +1,8 @@
 // The last digits of feasibility, where W cannot be rescaled to its worst margin: problems with equalities.
 //
 // An interior point method meets its equations up to rounding times the condition of its last system, 1e-11 or so; a
-// certificate asks for rounding alone. The nearest W, in the Frobenius norm, that meets the constraints J with equality is
+// certificate asks for rounding alone. The nearest W, in the Frobenius norm, that meets the constraints J with
+// equality is
 //
 //   W + B_J^T (B_J B_J^T)^-1 (c_J - B_J W)
 //
@@ -9,7 +10,7 @@
 #pragma once
 
 #include "margin/norm_barrier.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 namespace attmirror {
 

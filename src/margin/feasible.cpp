@@ -1,4 +1,4 @@
-#include <attmirror/margin/feasible.hpp>
+#include <attmirror/margin/problems.hpp>
 
 #include <cmath>
 #include <vector>

@@ -1,18 +1,22 @@
 // The smallest W in the Frobenius norm, a quadratic problem:
 //
-//   min 1/2 |W|^2  subject to  B W >= c or = c        dual: min 1/2 lambda^T M lambda - c^T lambda,  lambda >= 0 or free
+//   min 1/2 |W|^2  subject to  B W >= c or = c        dual: min 1/2 lambda^T M lambda - c^T lambda,  lambda >= 0 or
+//                                                                                                    free
 //
-// with M = B B^T the matrix of all scalar products <A_k, A_l> = (a_k^T a_l)(z_g^T z_g'), and W = B^T lambda. Its size is the
-// number of constraints, whatever the size of W. A few sweeps of coordinate ascent guess which constraints are active,
-// NonnegativeQp finds them exactly.
+// with M = B B^T the matrix of all scalar products <A_k, A_l> = (a_k^T a_l)(z_g^T z_g'), and W = B^T lambda. Its size
+// is the number of constraints, whatever the size of W. A few sweeps of coordinate ascent guess which constraints are
+// active, NonnegativeQp finds them exactly.
 //
-// M holds the squares of what B holds, so its solutions lose twice the digits. They are recovered in B: with the factor of
-// M_PP (P the active set) as a preconditioner only, and residuals formed from W itself,
+// M holds the squares of what B holds, so its solutions lose twice the digits. They are recovered in B: with the
+// factor of M_PP (P the active set) as a preconditioner only, and residuals formed from W itself,
 //
-//   W <- W + B_P^T M_PP^-1 (c_P - B_P W)              margins are met to rounding of W, not of lambda (as large as |W|^2)
-//   v_P <- v_P - M_PP^-1 B_P (B^T v)                  a null vector cancels to rounding of v (corrected seminormal equations)
+//   W <- W + B_P^T M_PP^-1 (c_P - B_P W)              margins are met to rounding of W, not of lambda (as large as
+//                                                     |W|^2)
+//   v_P <- v_P - M_PP^-1 B_P (B^T v)                  a null vector cancels to rounding of v (corrected seminormal
+//                                                     equations)
 //
 // Where no W satisfies the constraints the dual is unbounded along v >= 0 with B^T v = 0 and c^T v > 0: the proof.
+#include "base/numbers.hpp"
 #include "margin/active_set_qp.hpp"
 #include "margin/kept_numbers.hpp"
 #include "margin/nonnegative_qp.hpp"
@@ -36,8 +40,6 @@ constexpr double far_inside = 0.2;
 
 // Extended precision has no vector instructions.
 constexpr std::ptrdiff_t largest_extended = 1500;
-
-std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
 
 class FrobeniusSolver {
  public:
@@ -94,10 +96,10 @@ class FrobeniusSolver {
     return std::move(answer_);
   }
 
-  // Gauss-Seidel on M lambda = c, projected to lambda >= 0, from the lower triangle alone: what the entries right of the
-  // diagonal add to a row was summed up in the sweep before, when the rows below were at hand.
+  // Gauss-Seidel on M lambda = c, projected to lambda >= 0, from the lower triangle alone: what the entries right of
+  // the diagonal add to a row was summed up in the sweep before, when the rows below were at hand.
   void ascend() {
-    const auto& kernel = choose_kernels(isa_sse2::qp_table, isa_avx2::qp_table, isa_avx512::qp_table);
+    const auto& kernel = qp_kernels();
     AlignedVector &right = full_, &next = part_;
     const auto c = constraints_.bounds();
     const double largest = *std::max_element(c.begin(), c.end());
@@ -154,8 +156,9 @@ class FrobeniusSolver {
     return gap() <= 100 * std::numeric_limits<double>::epsilon() * answer_.W.view().eigen().norm();
   }
 
-  // A bound far below the others drowns in the rounding of its margin, and W would have to be scaled up for its sake. It is
-  // met from above instead, where that costs nothing: the norm grows by lambda_k per unit of the bound, relative to |W|^2.
+  // A bound far below the others drowns in the rounding of its margin, and W would have to be scaled up for its sake.
+  // It is met from above instead, where that costs nothing: the norm grows by lambda_k per unit of the bound,
+  // relative to |W|^2.
   double safety(std::ptrdiff_t k, double norm) const {
     if (is_free_[at(k)]) return 0;
     constexpr double epsilon = std::numeric_limits<double>::epsilon();
@@ -221,8 +224,8 @@ class FrobeniusSolver {
     return highest > limits_.max_norm;
   }
 
-  // The same in extended precision, for norms up to 1e8 or so: M has the digits there that squaring takes away. Slow, but
-  // such problems are rare.
+  // The same in extended precision, for norms up to 1e8 or so: M has the digits there that squaring takes away. Slow,
+  // but such problems are rare.
   Outcome solve_extended() {
     using Real = long double;
     using Block = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

@@ -1,5 +1,6 @@
 #include "margin/generation.hpp"
 
+#include "base/numbers.hpp"
 #include "margin/group_ascent.hpp"
 
 #include <algorithm>
@@ -14,9 +15,7 @@ namespace {
 // What is this close to its bound under the first guess may become active: it comes in before it is violated.
 constexpr double nearly_violated = 0.02;
 // Rounds for which a constraint without a multiplier stays.
-constexpr int patience = 2;
-
-std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
+constexpr int generation_patience = 2;
 
 class Generation {
  public:
@@ -117,7 +116,7 @@ class Generation {
       int& idle = idle_[at(k)];
       if (all_.is_equality(k) || lambda_[at(k)] != 0 || slack(k) < nearly_violated)
         idle = 0;
-      else if (++idle > patience)
+      else if (++idle > generation_patience)
         idle = absent;
     }
   }

@@ -1,7 +1,7 @@
 #include "margin/group_ascent.hpp"
 
-#include "base/dispatch.hpp"
-#include "margin/ascent_kernels.hpp"
+#include "base/numbers.hpp"
+#include "margin/chosen_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,12 +19,6 @@ constexpr int most_fruitless = 7;
 constexpr int first_sweeps = 40, sweeps_each = 12;
 constexpr int most_products = 500;  // of conjugate gradients
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-const kernels::AscentTable& table() {
-  return choose_kernels(isa_sse2::ascent_table, isa_avx2::ascent_table, isa_avx512::ascent_table);
-}
-
 double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
   for (std::size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
@@ -34,8 +28,8 @@ double dot(std::span<const double> a, std::span<const double> b) {
 struct Quality {
   double gap = infinity;  // relative, over all constraints
   double dual = 0;        // lower bound on the norm of every feasible W
-  double violation =
-      0;  // of the optimality conditions: largest |c_k - margin_k| where lambda_k may still move
+  // Of the optimality conditions: largest |c_k - margin_k| where lambda_k may still move.
+  double violation = 0;
 };
 
 class GroupAscent {
@@ -220,7 +214,7 @@ class GroupAscent {
         .work = work_.data(),
         .inner_sweeps = 3,
     };
-    table().curvatures(task, 0, all_.groups(), curvatures_.view().data, diagonal_.data());
+    ascent_kernels().curvatures(task, 0, all_.groups(), curvatures_.view().data, diagonal_.data());
     for (int pass = 0; pass < count; ++pass) {
       // Constraints are looked for often at first, when lambda is still far off.
       const bool over_all = pass < 2 || pass % 6 == 0;
@@ -229,7 +223,7 @@ class GroupAscent {
         task.begin = everyone_begin_.data();
         for (std::size_t k = 0; k < steps_.size(); ++k) steps_[k] = 1 / diagonal_[k];
       }
-      table().sweep(task, all_.groups());
+      ascent_kernels().sweep(task, all_.groups());
       if (over_all) {
         list_movable();
         task.list = movable_.data();
@@ -252,8 +246,8 @@ class GroupAscent {
     movable_begin_.push_back(static_cast<std::ptrdiff_t>(movable_.size()));
   }
 
-  // The maximum of the model over the multipliers that are not 0, cut off at 0; preconditioned by the diagonal. Returns whether the
-  // model rose; otherwise lambda is as before.
+  // The maximum of the model over the multipliers that are not 0, cut off at 0; preconditioned by the diagonal.
+  // Returns whether the model rose; otherwise lambda is as before.
   bool conjugate_gradients(const AlignedVector& origin, double tolerance) {
     list_movable();
     if (movable_.empty()) return true;

@@ -3,10 +3,11 @@
 // Norms of singular values do not change when W is restricted to the span of the a's on the left and of the z's on the
 // right, and can only fall: the problem is first written in orthonormal bases of the two spans. With fewer queries than
 // dimensions this makes it smaller, and W of full rank.
+#include "base/numbers.hpp"
 #include "margin/norm_barrier.hpp"
 #include "margin/predictor_corrector.hpp"
 #include "margin/solver.hpp"
-#include <attmirror/mirror/spectral.hpp>
+#include "mirror/spectral.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +18,6 @@ namespace attmirror {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 // Columns that span the rows of `vectors`, orthonormal.
 Matrix span_of_rows(ConstMatrixView vectors) {
   Svd svd(vectors.rows, vectors.cols);
@@ -26,9 +25,9 @@ Matrix span_of_rows(ConstMatrixView vectors) {
   return svd.right().eigen().topRows(svd.rank()).transpose();
 }
 
-// Starts from which Newton's method finds a smooth norm's curve: p = 2, and for sharp bends, where p - 1 is large or small, a
-// rough answer for infinity or 1. Where that fails log(p - 1) goes from 0 to its place in strides, halved where one was too
-// long.
+// Starts from which Newton's method finds a smooth norm's curve: p = 2, and for sharp bends, where p - 1 is large or
+// small, a rough answer for infinity or 1. Where that fails log(p - 1) goes from 0 to its place in strides, halved
+// where one was too long.
 class SmoothNorm {
  public:
   SmoothNorm(const ScaledConstraints& constraints, const Norm& norm, const SolverLimits& limits)
@@ -73,8 +72,7 @@ class SmoothNorm {
     SolverLimits limits = limits_;
     limits.tolerance = tolerance;
     limits.iterations_left -= iterations_;
-    const Norm norm = norm_.is_entrywise() ? Norm::l(p) : Norm::schatten(p);
-    SolverAnswer answer = predictor_corrector(constraints_, norm, limits, W, lambda);
+    SolverAnswer answer = predictor_corrector(constraints_, norm_.with_p(p), limits, W, lambda);
     iterations_ += answer.iterations;
     return answer;
   }
@@ -92,6 +90,19 @@ SolverAnswer solve_in_full(const ScaledConstraints& constraints, const Norm& nor
                            const Matrix& W, const Vector& lambda) {
   if (norm.p() == 1 || std::isinf(norm.p())) return predictor_corrector(constraints, norm, limits, W, lambda);
   return SmoothNorm(constraints, norm, limits).solve(W, lambda);
+}
+
+// A norm of singular values does not see which bases its matrices are written in: the solution lies in those that the
+// constraints span.
+SolverAnswer solve_in_bases(const ScaledConstraints& constraints, const Norm& norm,
+                            const SolverLimits& limits, const Matrix& W, const Vector& lambda) {
+  const Matrix P = span_of_rows(constraints.left()), Q = span_of_rows(constraints.right());
+  if (P.cols() == P.rows() && Q.cols() == Q.rows())
+    return solve_in_full(constraints, norm, limits, W, lambda);
+  SolverAnswer answer =
+      solve_in_full(constraints.in_bases(P, Q), norm, limits, P.transpose() * W * Q, lambda);
+  answer.W = PaddedMatrix(Matrix(P * answer.W.view().eigen() * Q.transpose()));
+  return answer;
 }
 
 }  // namespace
@@ -115,14 +126,13 @@ SolverAnswer solve_interior_point(const ScaledConstraints& constraints, const No
   else
     W = MarginOperator(constraints, limits.pool).adjoint(lambda);
 
-  if (norm.is_entrywise()) return solve_in_full(constraints, norm, limits, W, lambda);
-  const Matrix P = span_of_rows(constraints.left()), Q = span_of_rows(constraints.right());
-  if (P.cols() == P.rows() && Q.cols() == Q.rows())
-    return solve_in_full(constraints, norm, limits, W, lambda);
-  SolverAnswer answer =
-      solve_in_full(constraints.in_bases(P, Q), norm, limits, P.transpose() * W * Q, lambda);
-  answer.W = PaddedMatrix(Matrix(P * answer.W.view().eigen() * Q.transpose()));
-  return answer;
+  switch (norm.kind()) {
+    case Norm::Kind::entrywise:
+      return solve_in_full(constraints, norm, limits, W, lambda);
+    case Norm::Kind::schatten:
+      break;
+  }
+  return solve_in_bases(constraints, norm, limits, W, lambda);
 }
 
 }  // namespace attmirror

@@ -1,5 +1,5 @@
-// Memory for the large matrices of one call, kept by the thread for the next: otherwise the system hands out their megabytes
-// as fresh pages each time, and each page is a fault and a clearing when it is first touched.
+// Memory for the large matrices of one call, kept by the thread for the next: otherwise the system hands out their
+// megabytes as fresh pages each time, and each page is a fault and a clearing when it is first touched.
 #pragma once
 
 #include <attmirror/base/aligned.hpp>

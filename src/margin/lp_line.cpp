@@ -12,7 +12,7 @@ namespace {
 
 // A slope that could not win this part of what has been won is as good as none. It lets full steps be full, which
 // Newton's convergence needs.
-constexpr double flat = 0.02;
+constexpr double nearly_flat = 0.02;
 
 // Changes of a logarithm below it are rounding.
 constexpr double rounding = 1e-13;
@@ -55,7 +55,7 @@ double LpLineSearch::minimize(const LpMap& map, LpSide side, ConstMatrixView y, 
   const Point begin = at(low), end = at(high);
   if (std::isnan(begin.slope) || std::isnan(end.slope)) return 0;
   const auto small = [&](const Point& point) {
-    return std::fabs(point.slope) <= std::max(flat * (begin.value - point.value), rounding);
+    return std::fabs(point.slope) <= std::max(nearly_flat * (begin.value - point.value), rounding);
   };
   if (end.slope <= 0 || small(end)) return 1;
   if (begin.slope >= 0) return 0;

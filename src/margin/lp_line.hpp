@@ -7,7 +7,7 @@
 // minimum is found, not merely a decrease.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 
 namespace attmirror {

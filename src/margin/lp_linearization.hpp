@@ -1,7 +1,8 @@
 // What makes the l_p problem nonlinear, replaced by a line for each entry.
 //
 // At the optimum U = B^T lambda and W are tied entrywise by u = psi'(w) = sign(w)|w|^{p-1}, or w = phi(u) =
-// sign(u)|u|^{q-1}, while everything else is linear. A Newton step replaces the curve by a line w = offset + D u. Which?
+// sign(u)|u|^{q-1}, while everything else is linear. A Newton step replaces the curve by a line w = offset + D
+// u. Which?
 //
 // p < 2: the tangent at (phi(u), u). D = (q-1)|u|^{q-2} vanishes at 0, where phi is smooth (psi' is not).
 // p > 2: the chord through (w, psi'(w)) and (phi(u), u), of the W and the lambda that we have. The tangent at w alone
@@ -16,7 +17,7 @@
 // same bound, and one multiple fits: <U, phi(U)> = c^T lambda).
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 
 namespace attmirror {
@@ -30,8 +31,8 @@ class LpLinearization {
         offset_(rows, cols),
         dual_(rows, cols) {}
 
-  // Forms the lines at W, U = B^T lambda and c^T lambda > 0. `bound` in (0, 1) limits the slopes relative to that at the
-  // largest entry. Returns unit(), or 0 where W or U is not finite or there is no positive scale.
+  // Forms the lines at W, U = B^T lambda and c^T lambda > 0. `bound` in (0, 1) limits the slopes relative to that at
+  // the largest entry. Returns unit(), or 0 where W or U is not finite or there is no positive scale.
   double form(const LpMap& map, ConstMatrixView W, ConstMatrixView U, double bound_product, double bound);
 
   double unit() const { return unit_; }                          // W = unit() * weights()

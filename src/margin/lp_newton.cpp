@@ -3,23 +3,24 @@
 //   min (1/p) ||W||_p^p   subject to  B W >= c  (= c at equalities)
 //   KKT:  B^T lambda = psi'(W),  lambda >= 0 (free at equalities),  lambda_k = 0 where (B W)_k > c_k
 //
-// Only psi' is nonlinear. With a line w = offset + D u in its place, entry by entry (lp_linearization.hpp), what is left
-// is a quadratic problem over the multipliers, M = B D B^T, right-hand side c - B offset, with the signs and the
+// Only psi' is nonlinear. With a line w = offset + D u in its place, entry by entry (lp_linearization.hpp), what is
+// left is a quadratic problem over the multipliers, M = B D B^T, right-hand side c - B offset, with the signs and the
 // complementarity of the original one: nothing of the active set is guessed or smoothed. Its solution x gives
 //
 //   W' = offset + D o B^T x     satisfies every constraint exactly, whatever D was
 //
 // so W and lambda are separate results, each moved by an exact search on its own line (lp_line.hpp): the norm of a
-// feasible W never grows, and lambda's lower bound keeps up. Near the solution an error delta of the line's point becomes
-// delta^2 in W' and x, hence delta^4 in the gap: norm and bound are both stationary. (Deriving W from lambda alone
-// would make it delta^2, and for large p lose everything: |U|^{1/(p-1)} knows no digits of a small W_ij.)
+// feasible W never grows, and lambda's lower bound keeps up. Near the solution an error delta of the line's point
+// becomes delta^2 in W' and x, hence delta^4 in the gap: norm and bound are both stationary. (Deriving W from lambda
+// alone would make it delta^2, and for large p lose everything: |U|^{1/(p-1)} knows no digits of a small W_ij.)
 //
 // Far from p = 2 the curve bends so much that Newton's domain is small. p goes there in stages, p - 1 (or its inverse)
 // growing by a factor of at most 2.5, each solved to ten percent only.
 //
-// Rounding: for large p the entries that the norm does not feel have D some 1e12 times that of the others, and W' misses
-// the constraints by 1e-16 of that. The cure is to move W onto its active constraints once more in a metric that is tame:
-// lambda and the norm do not notice, since the move is as small as the miss.
+// Rounding: for large p the entries that the norm does not feel have D some 1e12 times that of the others, and W'
+// misses the constraints by 1e-16 of that. The cure is to move W onto its active constraints once more in a metric
+// that is tame: lambda and the norm do not notice, since the move is as small as the miss.
+#include "base/numbers.hpp"
 #include "margin/cholesky.hpp"
 #include "margin/kept_numbers.hpp"
 #include "margin/lp_line.hpp"
@@ -47,9 +48,7 @@ constexpr double slope_bound = 0.01;   // times the gap: the limit of the slopes
 constexpr double least_bound = 1e-14;  // of the slopes; grows where rounding of B D B^T shows
 constexpr double tame = 1e-3;          // ratio of the slopes that a repair works with
 constexpr double near_gap = 1e-5;      // below it steps are full: what a search sees is rounding
-constexpr int patience = 10;           // iterations without progress
-
-std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
+constexpr int newton_patience = 10;    // iterations without progress
 
 auto flat(MatrixView m) { return Eigen::Map<Eigen::ArrayXd>(m.data, m.flat_size()); }
 auto flat(ConstMatrixView m) { return Eigen::Map<const Eigen::ArrayXd>(m.data, m.flat_size()); }
@@ -328,8 +327,8 @@ void LpNewton::retreat() {
   pair_.judge(map_);
 }
 
-// Steps until pair_.current_gap (a stage) or pair_.gap (the end) is small enough. A stage takes at least one: near p = 1 its norm
-// hardly differs from the last one's, but where lambda must go does.
+// Steps until pair_.current_gap (a stage) or pair_.gap (the end) is small enough. A stage takes at least one: near p
+// = 1 its norm hardly differs from the last one's, but where lambda must go does.
 LpNewton::End LpNewton::run(double target_gap, Goal goal) {
   double best = pair_.gap;
   for (int i = 0, without_progress = 0;; ++i) {
@@ -344,7 +343,7 @@ LpNewton::End LpNewton::run(double target_gap, Goal goal) {
     if (pair_.best_dual > limits_.max_norm) return End::infeasible;
     without_progress = pair_.gap < 0.9 * best ? 0 : without_progress + 1;  // not: from infinite to infinite
     best = std::min(best, pair_.gap);
-    if (without_progress >= patience) return End::stalled;
+    if (without_progress >= newton_patience) return End::stalled;
     if (end == End::stalled || (without_progress > 0 && pair_.gap <= near_gap)) retreat();
   }
 }

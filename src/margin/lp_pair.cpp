@@ -1,5 +1,6 @@
 #include "margin/lp_pair.hpp"
 
+#include "base/numbers.hpp"
 #include "mirror/entries.hpp"
 
 #include <algorithm>
@@ -7,13 +8,7 @@
 
 namespace attmirror {
 
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
-
-}  // namespace
+namespace {}  // namespace
 
 LpPair::LpPair(const ScaledConstraints& all)
     : constraints(all),

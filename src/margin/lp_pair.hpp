@@ -5,15 +5,15 @@
 #pragma once
 
 #include "margin/scaled_constraints.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 
 #include <limits>
 
 namespace attmirror {
 
-// Violations of constraints that no multiple of W would satisfy, relative to the largest entry of W, that rounding
-// explains.
+// Violations of constraints that no multiple of W would satisfy, relative to the largest entry of W, that
+// rounding explains.
 constexpr double hard_tolerance = 1e-13;
 
 struct LpPair {

@@ -23,13 +23,13 @@ bool is_smooth_entrywise(const Norm& norm) {
 
 }  // namespace
 
-std::string_view to_string(Status status) {
+std::string_view to_string(MarginStatus status) {
   switch (status) {
-    case Status::certified:
+    case MarginStatus::certified:
       return "certified";
-    case Status::infeasible:
+    case MarginStatus::infeasible:
       return "infeasible";
-    case Status::stopped:
+    case MarginStatus::stopped:
       break;
   }
   return "stopped";

@@ -7,11 +7,11 @@ namespace attmirror {
 
 std::string MarginSolution::brief() const {
   switch (status) {
-    case Status::certified:
+    case MarginStatus::certified:
       return fmt::format("certified: norm {:.12g}, gap {:.1e}", norm, gap);
-    case Status::infeasible:
+    case MarginStatus::infeasible:
       return fmt::format("infeasible: every solution would have a norm above {:.3g}", dual);
-    case Status::stopped:
+    case MarginStatus::stopped:
       break;
   }
   if (!certificate.feasible())
@@ -21,14 +21,14 @@ std::string MarginSolution::brief() const {
 
 std::string MarginSolution::report() const {
   std::string text = fmt::format("status       {}\nkind         {}\n", to_string(status), to_string(kind));
-  if (status == Status::infeasible) {
+  if (status == MarginStatus::infeasible) {
     text += fmt::format("bound        {:.6g}, no W of a smaller norm satisfies the constraints\n", dual);
     text += fmt::format("conflict     {} constraints contradict each other\n", conflict.size());
   } else {
     text += fmt::format("norm         {:.15g}\nlower bound  {:.15g}\ngap          {:.2e}\n", norm, dual, gap);
     text += fmt::format("support      {} of {} constraints\n", support.size(), lambda.size());
   }
-  if (!kind.is_entrywise() && status != Status::infeasible)
+  if (!kind.is_entrywise() && status != MarginStatus::infeasible)
     text += fmt::format("rank         at most {} by the dual's largest singular value\n", dual_multiplicity);
   text += fmt::format("method       {}, {} factorizations, {:.3g} s\n", method, iterations, seconds);
   if (!reason.empty()) text += fmt::format("reason       {}\n", reason);

@@ -8,10 +8,10 @@
 #include "margin/generation.hpp"
 #include "margin/scaled_constraints.hpp"
 #include "margin/solver.hpp"
+#include "mirror/spectral.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/margin/max_margin.hpp>
 #include <attmirror/margin/support.hpp>
-#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -28,7 +28,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Certifier = std::function<Certificate(const Matrix& W, const Vector& lambda)>;
-// A W that satisfies its constraints up to this is as good as one that does exactly: rescaling it would change digits only.
+// A W that satisfies its constraints up to this is as good as one that does exactly: rescaling it would change
+// digits only.
 constexpr double rounding_of_margins = 1e-13;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -89,7 +90,7 @@ class Solve {
   // Singular values of a vector are its length.
   static Norm effective_norm(const MarginConstraints& constraints, const Norm& norm) {
     const bool vector = constraints.rows() == 1 || constraints.cols() == 1;
-    return !norm.is_entrywise() && vector ? Norm::frobenius() : norm;
+    return norm.kind() == Norm::Kind::schatten && vector ? Norm::frobenius() : norm;
   }
 
   static Clock::time_point deadline(double seconds) {
@@ -181,8 +182,8 @@ class Solve {
     return answer;
   }
 
-  // What the verifier says of W. It is made feasible by its worst margin: as double precision has it first, which mostly
-  // saves verifying twice, then as the verifier finds it.
+  // What the verifier says of W. It is made feasible by its worst margin: as double precision has it first, which
+  // mostly saves verifying twice, then as the verifier finds it.
   Judged judge(Matrix W, Vector lambda) const {
     Judged result{std::move(W), std::move(lambda), {}};
     result.certificate = certify_(result.W, result.lambda);
@@ -243,7 +244,7 @@ class Solve {
 
   MarginSolution infeasible(Vector lambda) const {
     MarginSolution s = begin_solution();
-    s.status = Status::infeasible;
+    s.status = MarginStatus::infeasible;
     s.certificate = certify_(Matrix(), lambda);
     s.W = Matrix::Constant(constraints_.rows(), constraints_.cols(), nan);
     s.norm = s.gap = nan;
@@ -270,11 +271,11 @@ class Solve {
     s.norm = best_.certificate.norm;
     s.dual = best_.certificate.dual;
     s.gap = best_.certificate.gap;
-    s.status = s.reason.empty() && best_.certificate.certifies(limits_.tolerance) ? Status::certified
-                                                                                  : Status::stopped;
-    if (s.status == Status::stopped && best_.certificate.proves_norm_above(options_.max_norm))
+    s.status = s.reason.empty() && best_.certificate.certifies(limits_.tolerance) ? MarginStatus::certified
+                                                                                  : MarginStatus::stopped;
+    if (s.status == MarginStatus::stopped && best_.certificate.proves_norm_above(options_.max_norm))
       return infeasible(std::move(best_.lambda));
-    if (s.status == Status::stopped && s.reason.empty()) s.reason = why_stopped();
+    if (s.status == MarginStatus::stopped && s.reason.empty()) s.reason = why_stopped();
     if (s.W.allFinite()) {
       s.support = support(constraints_, s.W);
       Svd svd(s.W.rows(), s.W.cols());

@@ -2,12 +2,14 @@
 //
 // Block principal pivoting (Judice and Pires; Kim and Park): solve M_PP x_P = b_P, then exchange all indices with the
 // wrong sign at once: x_k < 0 leaves, g_k < 0 enters. A handful of factorizations whatever the size, but nothing
-// decreases, so it may cycle, and it needs M_PP regular. The last exchanges are of a few indices: their systems are solved
-// with the factor of the set before (bordered_factor.hpp).
+// decreases, so it may cycle, and it needs M_PP regular. The last exchanges are of a few indices: their systems are
+// solved with the factor of the set before (bordered_factor.hpp).
 //
 // When the number of wrong signs stops falling, or M_PP is singular in a way that matters, the careful method
 // (active_set_qp.hpp) takes over from the positive part of x: one index at a time, and it always ends.
 #include "margin/nonnegative_qp.hpp"
+
+#include "base/numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,12 +19,10 @@ namespace attmirror {
 namespace {
 
 // Rounds of block exchanges that may pass without fewer wrong signs than ever before.
-constexpr int patience = 4;
+constexpr int qp_patience = 4;
 
 // A step of refinement that moves x by less than this leaves nothing to the next.
 constexpr double refined = 1e-10;
-
-std::size_t at(std::ptrdiff_t k) { return static_cast<std::size_t>(k); }
 
 }  // namespace
 
@@ -78,7 +78,7 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
     for (std::ptrdiff_t k = 0; k < size; ++k) is_passive[at(k)] = problem.free(k) || problem.b[at(k)] > 0;
 
   std::ptrdiff_t fewest = size + 1;
-  int rounds_left = patience;
+  int rounds_left = qp_patience;
   MatrixView factor{careful_.factor(), 0, 0, 0};
   bool may_border = false;  // whether factor and factored_ belong together, and the last border was of use
   for (;;) {
@@ -131,8 +131,8 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
     std::ptrdiff_t wrong = 0;
     for (std::ptrdiff_t k = 0; k < size; ++k) wrong += is_wrong(k) ? 1 : 0;
 
-    // Right signs: two steps of iterative refinement, which also show whether the signs were a matter of rounding. What one
-    // step moves relative to x, the next moves relative to that step: where it is little, one will do.
+    // Right signs: two steps of iterative refinement, which also show whether the signs were a matter of rounding.
+    // What one step moves relative to x, the next moves relative to that step: where it is little, one will do.
     double moved = 1, length = 1;
     for (int step = 0; wrong == 0 && step < 2 && !(moved <= refined * length); ++step) {
       moved = length = 0;
@@ -162,7 +162,7 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
 
     if (wrong < fewest) {
       fewest = wrong;
-      rounds_left = patience;
+      rounds_left = qp_patience;
     } else if (--rounds_left == 0) {
       return Pivoting::no_progress;
     }

@@ -11,7 +11,7 @@
 #include "margin/active_set_qp.hpp"
 #include "margin/bordered_factor.hpp"
 #include "margin/cholesky.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
 #include <cstddef>
@@ -35,8 +35,9 @@ class NonnegativeQp {
   // For problems of at most this size.
   explicit NonnegativeQp(std::ptrdiff_t largest_size, Factor factor = Factor::of_the_solution);
 
-  // `M` is size x size, lower triangle. `x` holds a start on entry (its positive entries guess the active set; zeros are
-  // fine) and the solution on return. `is_free` has a nonzero entry where x_k is free; empty: nowhere. M is not changed.
+  // `M` is size x size, lower triangle. `x` holds a start on entry (its positive entries guess the active set;
+  // zeros are fine) and the solution on return. `is_free` has a nonzero entry where x_k is free; empty: nowhere. M
+  // is not changed.
   QpResult solve(ConstMatrixView M, std::span<const double> b, std::span<const unsigned char> is_free,
                  std::span<double> x, int most_factorizations, ThreadPool* pool = nullptr);
 

@@ -1,6 +1,6 @@
 #include "margin/norm_barrier.hpp"
 
-#include <attmirror/mirror/spectral.hpp>
+#include "mirror/spectral.hpp"
 
 #include <cmath>
 #include <span>
@@ -30,8 +30,14 @@ Matrix MarginOperator::adjoint(const Vector& lambda) {
 }
 
 std::unique_ptr<NormBarrier> make_norm_barrier(const Norm& norm) {
-  if (norm.p() > 1 && std::isfinite(norm.p())) return make_power_barrier(norm);
-  return norm.is_entrywise() ? make_entry_barrier(norm) : make_spectral_barrier(norm);
+  const bool smooth = norm.p() > 1 && std::isfinite(norm.p());
+  switch (norm.kind()) {
+    case Norm::Kind::entrywise:
+      return smooth ? make_power_barrier(norm) : make_entry_barrier(norm);
+    case Norm::Kind::schatten:
+      break;
+  }
+  return smooth ? make_power_barrier(norm) : make_spectral_barrier(norm);
 }
 
 namespace {

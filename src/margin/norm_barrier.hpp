@@ -1,8 +1,8 @@
 // What a norm contributes to a primal-dual Newton step of an interior point method.
 //
-// The problem  min ||W||, B W - s = c, s >= 0  has the multipliers lambda of the constraints and, with U = B^T lambda, an
-// optimality condition that ties W to U: U is a subgradient of (a function of) the norm at W. Each norm writes this tie as
-// a curve or as products of nonnegative pairs which go to a common target tau, and linearizes it:
+// The problem  min ||W||, B W - s = c, s >= 0  has the multipliers lambda of the constraints and, with U = B^T lambda,
+// an optimality condition that ties W to U: U is a subgradient of (a function of) the norm at W. Each norm writes this
+// tie as a curve or as products of nonnegative pairs which go to a common target tau, and linearizes it:
 //
 //   dW = D dU + offset,     D symmetric and positive definite on matrices of W's shape
 //
@@ -17,7 +17,7 @@
 
 #include "margin/normal_matrix.hpp"
 #include "margin/scaled_constraints.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/mirror/norm.hpp>
 

@@ -1,10 +1,9 @@
-// The rows of one group after the other. For a group, h of all groups up to it is one product of matrices; then 16 columns
-// at a time are multiplied with their h and meet all rows of the group in registers. Groups are independent of each
-// other, so threads may share them.
+// The rows of one group after the other. For a group, h of all groups up to it is one product of matrices; then 16
+// columns at a time are multiplied with their h and meet all rows of the group in registers. Groups are independent
+// of each other, so threads may share them.
 #include "margin/normal_matrix.hpp"
 
-#include "base/dispatch.hpp"
-#include "margin/constraint_kernels.hpp"
+#include "margin/chosen_kernels.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -14,10 +13,6 @@ namespace attmirror {
 namespace {
 
 constexpr std::ptrdiff_t strip = kernels::constraint_strip;
-
-const kernels::ConstraintTable& table() {
-  return choose_kernels(isa_sse2::constraint_table, isa_avx2::constraint_table, isa_avx512::constraint_table);
-}
 
 std::ptrdiff_t strips(std::ptrdiff_t count) { return (count + strip - 1) / strip; }
 
@@ -83,7 +78,7 @@ void write_matrix(const ScaledConstraints& constraints, std::span<const std::ptr
       .out_stride = out.stride,
       .out_cols = padded(count),
   };
-  const auto& kernel = table();
+  const auto& kernel = constraint_kernels();
   const auto rows_of = [&](std::ptrdiff_t b) {
     static thread_local RowWorkspace row_space;
     // A vector may be read from any block on, so the last ones are followed by room for another.

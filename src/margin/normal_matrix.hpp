@@ -14,7 +14,7 @@
 #pragma once
 
 #include "margin/scaled_constraints.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
 #include <cstddef>
@@ -30,9 +30,9 @@ void normal_matrix(const ScaledConstraints& constraints, std::span<const std::pt
 void normal_matrix_identity(const ScaledConstraints& constraints, std::span<const std::ptrdiff_t> J,
                             MatrixView out, ThreadPool* pool = nullptr);
 
-// A D that works between two bases: D X = L (alpha o X~ + beta o X~^T) R^T with X~ = L^T X R. The columns of L and R need
-// not be orthogonal. `left` is the a's times L, `right` the z's times R; alpha has W~'s shape, beta is square of its
-// shorter side and symmetric.
+// A D that works between two bases: D X = L (alpha o X~ + beta o X~^T) R^T with X~ = L^T X R. The columns of L and R
+// need not be orthogonal. `left` is the a's times L, `right` the z's times R; alpha has W~'s shape, beta is square of
+// its shorter side and symmetric.
 struct SpectralWeights {
   PaddedMatrix left, right;
   Matrix alpha, beta;
@@ -40,8 +40,8 @@ struct SpectralWeights {
 void normal_matrix_spectral(const ScaledConstraints& constraints, const SpectralWeights& weights,
                             MatrixView out, ThreadPool* pool = nullptr);
 
-// The same for D X = (P X Q + C X^T C) / 2 with symmetric P and Q: three products of all a's and z's and no work per pair
-// of groups, (a_k^T P a_l z_g^T Q z_g' + a_k^T C z_g' a_l^T C z_g) / 2.
+// The same for D X = (P X Q + C X^T C) / 2 with symmetric P and Q: three products of all a's and z's and no work per
+// pair of groups, (a_k^T P a_l z_g^T Q z_g' + a_k^T C z_g' a_l^T C z_g) / 2.
 void normal_matrix_products(const ScaledConstraints& constraints, const Matrix& P, const Matrix& C,
                             const Matrix& Q, MatrixView out, ThreadPool* pool = nullptr);
 

@@ -1,11 +1,12 @@
-// The smooth norms, l_p and Schatten-p with 1 < p < infinity (see norm_barrier.hpp). They need no barrier: with W = omega w
-// the optimality condition is a curve for each entry or singular value,
+// The smooth norms, l_p and Schatten-p with 1 < p < infinity (see norm_barrier.hpp). They need no barrier: with W =
+// omega w the optimality condition is a curve for each entry or singular value,
 //
 //   u = w^{p-1}, the same as w = u^{q-1},   1/p + 1/q = 1
 //
-// Newton's method in w fails where the curve is steep (p near 1: w = u^100 changes by a factor of e for one percent of u),
-// in u where it is flat (large p: most of u is 0 up to rounding while w is not). The position on a monotone curve is given
-// as well by t = w + u (Minty): t moves like w where w moves, and like u where u moves. Tangent steps in t,
+// Newton's method in w fails where the curve is steep (p near 1: w = u^100 changes by a factor of e for one percent
+// of u), in u where it is flat (large p: most of u is 0 up to rounding while w is not). The position on a monotone
+// curve is given as well by t = w + u (Minty): t moves like w where w moves, and like u where u moves. Tangent steps
+// in t,
 //
 //   dw = D g,   dt = dw + g,   g = dU + (U - u),   D = dw/du
 //

@@ -10,6 +10,7 @@
 // unknowns, which stop an active-set method, are harmless here: the diagonal term separates them.
 #include "margin/predictor_corrector.hpp"
 
+#include "base/numbers.hpp"
 #include "margin/cholesky.hpp"
 #include "margin/feasibility_polish.hpp"
 #include "margin/norm_barrier.hpp"
@@ -22,8 +23,6 @@
 namespace attmirror {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 class PredictorCorrector {
  public:
@@ -110,9 +109,9 @@ class PredictorCorrector {
   double products() const { return s_.dot(lambda_) + barrier_->products(); }
   double pairs() const { return static_cast<double>(m_ - equalities_ + barrier_->pairs()); }
 
-  // The relative gap that a certificate would find here, up to rounding. W may be divided by its worst margin unless there
-  // are equalities with a bound other than 0. What it then violates counts too, so that 2e-13 of it, well within what a
-  // certificate allows, is about half of the gap that ends the loop.
+  // The relative gap that a certificate would find here, up to rounding. W may be divided by its worst margin unless
+  // there are equalities with a bound other than 0. What it then violates counts too, so that 2e-13 of it, well
+  // within what a certificate allows, is about half of the gap that ends the loop.
   void judge() {
     const bool polish = equalities_ > 0;
     const Matrix W = polish ? polish_feasibility(barrier_->weights(), operator_) : barrier_->weights();
@@ -142,9 +141,10 @@ class PredictorCorrector {
     }
   }
 
-  // The diagonal term of the system. An equality has no slack; it is given the term of an inequality with the products'
-  // mean and the largest multiplier, without which equalities that determine each other near the end would make the system
-  // singular. It delays them a little, and nothing else: the equations are linear, and the next step sees what is left.
+  // The diagonal term of the system. An equality has no slack; it is given the term of an inequality with the
+  // products' mean and the largest multiplier, without which equalities that determine each other near the end would
+  // make the system singular. It delays them a little, and nothing else: the equations are linear, and the next step
+  // sees what is left.
   double separation(std::ptrdiff_t k) const { return is_equality_[k] ? equality_term_ : s_[k] / lambda_[k]; }
 
   bool factorize() {

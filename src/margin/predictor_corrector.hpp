@@ -3,7 +3,7 @@
 
 #include "margin/scaled_constraints.hpp"
 #include "margin/solver.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/mirror/norm.hpp>
 
 namespace attmirror {

@@ -1,5 +1,6 @@
-// Products with a symmetric matrix by rows of its lower triangle. What limits them is how fast the matrix arrives from the
-// cache, so each number that arrives is used for its row and for its column. Compiled once per instruction set.
+// Products with a symmetric matrix by rows of its lower triangle. What limits them is how fast the matrix arrives
+// from the cache, so each number that arrives is used for its row and for its column. Compiled once per
+// instruction set.
 #include "margin/qp_kernels.hpp"
 
 #include "base/strip_tiles.hpp"
@@ -117,7 +118,8 @@ void sweep(const SymmetricMatrix& M, const SweepTask& task) {
   }
 }
 
-// Rows [row, row + Rows) of a strip: what the solved rows before them say is subtracted, then they are solved themselves.
+// Rows [row, row + Rows) of a strip: what the solved rows before them say is subtracted, then they are
+// solved themselves.
 template <int Rows>
 [[gnu::always_inline]] inline void solve_rows(const double* factor, std::ptrdiff_t stride, std::ptrdiff_t row,
                                               double* x) {
@@ -125,7 +127,8 @@ template <int Rows>
   for (std::ptrdiff_t lane = 0; lane < strip; lane += tile_lanes) {
     Tile<Wide, Rows, tile_vectors> tile;
     tile.read(x + row * strip + lane, strip);
-    tile.subtract_products([=](int h, std::ptrdiff_t k) { return rows[h * stride + k]; }, x + lane, row);
+    tile.subtract_products([=](int h, std::ptrdiff_t k) { return rows[h * stride + k]; }, x + lane, strip,
+                           row);
     for (int h = 0; h < Rows; ++h)
       for (int v = 0; v < tile_vectors; ++v) {
         tile.sums[h][v] /= broadcast<Wide>(rows[h * stride + row + h]);
@@ -146,10 +149,9 @@ void solve_strip(const double* factor, std::ptrdiff_t stride, std::ptrdiff_t siz
 void strip_products(const double* a, const double* b, std::ptrdiff_t depth, double* out,
                     std::ptrdiff_t stride) {
   cover(strip, strip, [=](auto& tile, std::ptrdiff_t row, std::ptrdiff_t lane) {
-    using T = TileOf<decltype(tile)>;
-    for (int h = 0; h < T::rows; ++h)
-      for (int v = 0; v < T::vectors; ++v) tile.sums[h][v] = typename T::Vector{};
-    tile.add_products([=](int h, std::ptrdiff_t k) { return a[k * strip + row + h]; }, b + lane, depth);
+    tile.clear();
+    tile.add_products([=](int h, std::ptrdiff_t k) { return a[k * strip + row + h]; }, b + lane, strip,
+                      depth);
     tile.write(out + row * stride + lane, stride);
   });
 }

@@ -1,5 +1,5 @@
-// The boundary of the kernels that go over a symmetric matrix of which only the lower triangle is there, compiled once per
-// instruction set. Each row is read once: what it says of the column is added to the entries before.
+// The boundary of the kernels that go over a symmetric matrix of which only the lower triangle is there, compiled
+// once per instruction set. Each row is read once: what it says of the column is added to the entries before.
 #pragma once
 
 #include <cstddef>

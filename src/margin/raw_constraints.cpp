@@ -1,5 +1,5 @@
-// Each problem is written down here a second time, on purpose: a mistake in constraints() (problems.cpp) then shows as a
-// violation or a gap instead of confirming itself.
+// Each problem is written down here a second time, on purpose: a mistake in constraints() (problems.cpp) then shows
+// as a violation or a gap instead of confirming itself.
 #include "margin/raw_constraints.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The constraints of a max-margin problem as the verifier reads them: group by group, in extended precision, straight from
-// the user's arrays or dataset. The solvers do not use this, and the verifier uses nothing of theirs.
+// The constraints of a max-margin problem as the verifier reads them: group by group, in extended precision, straight
+// from the user's arrays or dataset. The solvers do not use this, and the verifier uses nothing of theirs.
 #pragma once
 
 #include <attmirror/margin/constraints.hpp>

@@ -1,7 +1,6 @@
 #include "margin/scaled_constraints.hpp"
 
-#include "base/dispatch.hpp"
-#include "margin/constraint_kernels.hpp"
+#include "margin/chosen_kernels.hpp"
 #include "mirror/entries.hpp"
 
 #include <algorithm>
@@ -19,10 +18,6 @@ double largest(const double* row, std::ptrdiff_t size) {
 
 void copy_scaled(const double* from, std::ptrdiff_t size, int exponent, double* to) {
   for (std::ptrdiff_t i = 0; i < size; ++i) to[i] = std::ldexp(from[i], exponent);
-}
-
-const kernels::ConstraintTable& table() {
-  return choose_kernels(isa_sse2::constraint_table, isa_avx2::constraint_table, isa_avx512::constraint_table);
 }
 
 // Multiplications below which waking threads costs more than it saves.
@@ -147,9 +142,10 @@ void ScaledConstraints::forward(ConstMatrixView W, PaddedMatrix& scratch, std::s
       .products = scratch.view().data,
       .margins = margins.data(),
   };
-  share_groups(
-      groups(), count() * rows(), pool,
-      [&, &kernel = table()](std::ptrdiff_t begin, std::ptrdiff_t end) { kernel.forward(task, begin, end); });
+  share_groups(groups(), count() * rows(), pool,
+               [&, &kernel = constraint_kernels()](std::ptrdiff_t begin, std::ptrdiff_t end) {
+                 kernel.forward(task, begin, end);
+               });
 }
 
 void ScaledConstraints::adjoint(std::span<const double> lambda, PaddedMatrix& scratch, MatrixView out,
@@ -167,7 +163,7 @@ void ScaledConstraints::adjoint(std::span<const double> lambda, PaddedMatrix& sc
       .out = out.data,
       .out_stride = out.stride,
   };
-  const auto& kernel = table();
+  const auto& kernel = constraint_kernels();
   share_groups(groups(), count() * rows(), pool,
                [&](std::ptrdiff_t begin, std::ptrdiff_t end) { kernel.adjoint_sums(task, begin, end); });
   // Each row of the result is a sum over all groups in their order, whoever forms it.

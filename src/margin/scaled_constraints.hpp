@@ -3,13 +3,14 @@
 //   forward   (B W)_k = a_k^T W z_g                        margins
 //   adjoint   B^T lambda = sum_k lambda_k a_k z_g^T        a matrix of W's shape
 //
-// Each a_k and z_g is divided by a power of two so that its largest entry lies in [1/2, 1), and all bounds by one more
-// so that the largest lies there too; that is exact, and data of 1e150 or 1e-150 make no square over- or underflow. With
-// A_k = 2^{e_k} A'_k and c_k = 2^{e_k + e} c'_k the solutions are W = 2^e W' and lambda_k = 2^{-e_k} lambda'_k.
-// Rows with a_k z_g^T = 0 are not here: with c_k = 0 they say nothing, otherwise they alone make the problem infeasible.
+// Each a_k and z_g is divided by a power of two so that its largest entry lies in [1/2, 1), and all bounds by one
+// more so that the largest lies there too; that is exact, and data of 1e150 or 1e-150 make no square over- or
+// underflow. With A_k = 2^{e_k} A'_k and c_k = 2^{e_k + e} c'_k the solutions are W = 2^e W' and lambda_k = 2^{-e_k}
+// lambda'_k. Rows with a_k z_g^T = 0 are not here: with c_k = 0 they say nothing, otherwise they alone make the
+// problem infeasible.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/margin/constraints.hpp>
 
@@ -27,7 +28,8 @@ class ScaledConstraints {
   // Those with these indices (ascending), of the same scale. Groups without a constraint are left out.
   ScaledConstraints subset(std::span<const std::ptrdiff_t> kept) const;
 
-  // The same for W = P W' Q^T in terms of W': a_k becomes P^T a_k, z_g becomes Q^T z_g. What unscales is then not to be used.
+  // The same for W = P W' Q^T in terms of W': a_k becomes P^T a_k, z_g becomes Q^T z_g. What unscales is then not to
+  // be used.
   ScaledConstraints in_bases(const Matrix& P, const Matrix& Q) const;
 
   // A constraint of the original problem that no W can satisfy: 0 >= c > 0, or 0 = c != 0.

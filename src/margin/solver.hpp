@@ -17,7 +17,8 @@ namespace attmirror {
 // Limits that all solvers of one call share.
 struct SolverLimits {
   double
-      tolerance;  // the relative gap asked for; solvers aim at a tenth of it or less, so that rounding does not decide
+      // The relative gap asked for; solvers aim at a tenth of it or less, so that rounding does not decide.
+      tolerance;
   double max_norm;  // stop when c^T lambda / ||B^T lambda||_* exceeds it: infeasible
   int iterations_left;
   std::chrono::steady_clock::time_point deadline;
@@ -26,9 +27,9 @@ struct SolverLimits {
   bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline; }
 };
 
-// The bound at which a solver may call a problem infeasible so that the verifier agrees for `max_norm`. The verifier measures
-// in what the hardest constraint demands, at most 4 where the largest entries of every a, z and c lie in [1/2, 1), and in
-// the norm at hand, of which the Frobenius norm is at most sqrt(rows cols) times another.
+// The bound at which a solver may call a problem infeasible so that the verifier agrees for `max_norm`. The verifier
+// measures in what the hardest constraint demands, at most 4 where the largest entries of every a, z and c lie in
+// [1/2, 1), and in the norm at hand, of which the Frobenius norm is at most sqrt(rows cols) times another.
 inline double solver_max_norm(std::ptrdiff_t rows, std::ptrdiff_t cols, double max_norm) {
   return 4 * std::sqrt(static_cast<double>(rows * cols)) * max_norm;
 }

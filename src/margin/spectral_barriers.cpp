@@ -1,7 +1,7 @@
 // The norms whose max-margin problem is a semidefinite program: nuclear and spectral (see norm_barrier.hpp).
 //
-// X and Z, of rows + cols, go to X Z = tau I in the scaling of Nesterov and Todd: with V Z V = X, V = G G^T, both look the
-// same, G^-1 X G^-T = G^T Z G = diag(v), and the linearized condition is
+// X and Z, of rows + cols, go to X Z = tau I in the scaling of Nesterov and Todd: with V Z V = X, V = G G^T, both
+// look the same, G^-1 X G^-T = G^T Z G = diag(v), and the linearized condition is
 //
 //   dX + V dZ V = R,      R = G R^ G^T,   R^_ij = 2 (tau - v_i^2 - C_ij) / (v_i + v_j)     (tau and v on the diagonal)
 //
@@ -12,9 +12,9 @@
 //   spectral   dX has blocks dt I and dW; with K = V^-1, R' = K R K and h = (K K)_12
 //              K_11 dW K_22 + K_12 dW^T K_12 = dU/2 + R'_12 - dt h
 //
-// The last is solved in the bases that make K_11 and K_22 identities and K_12 = diag(kappa): x_ij + kappa_i kappa_j x_ji
-// are systems of two unknowns. So D, like a second derivative of a function of singular values, weighs an entry and its
-// mirror image; tr Y + tr Y' = 1 pins down dt and adds f f^T / theta to it, f the motion of W when t grows.
+// The last is solved in the bases that make K_11 and K_22 identities and K_12 = diag(kappa): x_ij + kappa_i kappa_j
+// x_ji are systems of two unknowns. So D, like a second derivative of a function of singular values, weighs an entry
+// and its mirror image; tr Y + tr Y' = 1 pins down dt and adds f f^T / theta to it, f the motion of W when t grows.
 #include "margin/norm_barrier.hpp"
 #include "mirror/entries.hpp"
 
@@ -63,8 +63,8 @@ class SemidefiniteBarrier : public NormBarrier {
   }
 
  protected:
-  // G from S = L_Z^T L_X = A diag(v) E^T: G = L_X E v^-1/2 and G^-1 = v^-3/2 E^T S^T L_Z^T. Near the central path all v are
-  // of a size, so that S^T S has lost nothing.
+  // G from S = L_Z^T L_X = A diag(v) E^T: G = L_X E v^-1/2 and G^-1 = v^-3/2 E^T S^T L_Z^T. Near the central path all
+  // v are of a size, so that S^T S has lost nothing.
   bool scale() {
     const Eigen::LLT<Square> primal(X_), dual(Z_);
     if (primal.info() != Eigen::Success || dual.info() != Eigen::Success) return false;
@@ -173,8 +173,8 @@ class SpectralBarrier final : public SemidefiniteBarrier {
   bool linearize() override {
     if (!scale()) return false;
     const std::ptrdiff_t both = std::min(rows_, cols_);
-    // K = A^T A with A = G^-1 = [A_1 A_2], so the kappas are cosines of the angles between the columns of A_1 and A_2. Near
-    // the end they are 1 up to rounding, and the sines have the digits.
+    // K = A^T A with A = G^-1 = [A_1 A_2], so the kappas are cosines of the angles between the columns of A_1 and
+    // A_2. Near the end they are 1 up to rounding, and the sines have the digits.
     const Eigen::HouseholderQR<Square> upper(inverse_G_.leftCols(rows_)), lower(inverse_G_.rightCols(cols_));
     const Square both_Q = upper.householderQ() * Square::Identity(rows_ + cols_, rows_ + cols_);
     const Square Q2 = lower.householderQ() * Square::Identity(rows_ + cols_, cols_);
@@ -205,8 +205,8 @@ class SpectralBarrier final : public SemidefiniteBarrier {
       }
     const Square K = inverse_G_.transpose() * inverse_G_;
     follow_ = -2 * apply_without_bound(upper_right(K * K));
-    // K moved K has no upper right block, but K is large: what is left of it is taken back. theta = tr K^2 - 4 <h, D h>,
-    // which cancels, is a sum of squares as well.
+    // K moved K has no upper right block, but K is large: what is left of it is taken back. theta = tr K^2 - 4 <h, D
+    // h>, which cancels, is a sum of squares as well.
     for (int round = 0;; ++round) {
       const Square moved = blocks(Square::Identity(rows_, rows_), follow_, Square::Identity(cols_, cols_));
       const Square scaled = inverse_G_ * moved * inverse_G_.transpose();

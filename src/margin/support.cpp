@@ -74,7 +74,8 @@ std::vector<std::ptrdiff_t> support(const MarginConstraints& constraints, const 
       const double bound = constraints.bounds()[static_cast<std::size_t>(k)];
       bool holds = constraints.is_equality(k);
       if (!holds) {
-        // In double precision where that decides, otherwise in long double, whose range no product of three doubles leaves.
+        // In double precision where that decides, otherwise in long double, whose range no product of three
+        // doubles leaves.
         const double scale = size * z_length * left.row(k).norm();
         const double beyond = left.row(k).dot(product) - (1 + tolerance) * bound;
         if (bound > 0 && scale > 1e-250 && scale < 1e250 && std::fabs(beyond) > 1e-10 * (scale + bound)) {

@@ -1,4 +1,5 @@
-// The arrays of svm.npz. Texts are arrays of bytes and clock times are left out, so that equal solutions are equal files.
+// The arrays of svm.npz. Texts are arrays of bytes and clock times are left out, so that equal solutions are
+// equal files.
 #include "data/text_array.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npz.hpp>
@@ -193,10 +194,10 @@ void check_version(const Reader& reader) {
                                 reader.called("format_version"), fmt::join(version, ", "), format_version));
 }
 
-std::optional<Status> status_of(const Reader& reader) {
+std::optional<MarginStatus> status_of(const Reader& reader) {
   const std::string word = reader.text("status");
   if (word.empty()) return std::nullopt;
-  for (const Status status : {Status::certified, Status::infeasible, Status::stopped})
+  for (const MarginStatus status : {MarginStatus::certified, MarginStatus::infeasible, MarginStatus::stopped})
     if (word == to_string(status)) return status;
   throw bad_input(
       fmt::format("{} is \"{}\": expected certified, infeasible or stopped", reader.called("status"), word));
@@ -208,7 +209,7 @@ auto naming(const std::string& name, Action action) {
   try {
     return action();
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", name, error.what()));
+    throw error.in(name);
   }
 }
 
@@ -259,10 +260,10 @@ void save_solution(const std::filesystem::path& path, const Dataset& data, const
   save_npz(path, arrays);
 }
 
-Status GeneralSolution::status() const {
-  for (const Status worse : {Status::infeasible, Status::stopped})
+MarginStatus GeneralSolution::status() const {
+  for (const MarginStatus worse : {MarginStatus::infeasible, MarginStatus::stopped})
     if (direction.status == worse || finite.status == worse) return worse;
-  return Status::certified;
+  return MarginStatus::certified;
 }
 
 void save_solution(const std::filesystem::path& path, const Dataset& data, const GeneralFiniteSvm& problem,

@@ -2,6 +2,7 @@
 #include "mirror/dense_kernels.hpp"
 
 #include "base/dot_inline.hpp"
+#include "base/register_tiles.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
 
@@ -53,15 +54,13 @@ void add_scaled(double scale, const double* x, double* y, std::ptrdiff_t size) {
 template <class V, int height>
 [[gnu::always_inline]] inline void combine_tile(const RowCombination& task, std::ptrdiff_t i,
                                                 std::ptrdiff_t j) {
-  V sums[height];
+  Tile<V, height, 1> tile;
   for (int h = 0; h < height; ++h)
-    sums[h] = task.add ? broadcast<V>(task.shift) * load<V>(task.add + (i + h) * task.add_stride + j) : V{};
-  for (std::ptrdiff_t k = 0; k < task.inner; ++k) {
-    const V row = load<V>(task.rows + k * task.rows_stride + j);
-    for (int h = 0; h < height; ++h)
-      sums[h] = mul_add(broadcast<V>(task.factor[(i + h) * task.factor_stride + k]), row, sums[h]);
-  }
-  for (int h = 0; h < height; ++h) store(task.out + (i + h) * task.out_stride + j, sums[h]);
+    tile.sums[h][0] =
+        task.add ? broadcast<V>(task.shift) * load<V>(task.add + (i + h) * task.add_stride + j) : V{};
+  tile.add_products([&](int h, std::ptrdiff_t k) { return task.factor[(i + h) * task.factor_stride + k]; },
+                    task.rows + j, task.rows_stride, task.inner);
+  tile.write(task.out + i * task.out_stride + j, task.out_stride);
 }
 
 template <int height>

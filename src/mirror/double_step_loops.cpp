@@ -1,5 +1,5 @@
-// The loops of the fast step over weights in doubles; the same shape as step_loops.cpp, with the vector math of doubles.
-// Compiled once per instruction set.
+// The loops of the fast step over weights in doubles; the same shape as step_loops.cpp, with the vector math of
+// doubles. Compiled once per instruction set.
 #include "mirror/power_inline.hpp"
 #include "mirror/scaled_step_inline.hpp"
 #include "mirror/step_loops.hpp"
@@ -52,9 +52,11 @@ constexpr Powers powers_of(StepPower power) {
       return {Power::half, Power::two, Power::three};
     case StepPower::eleven_tenths:
       return {Power::general, Power::ten, Power::eleven};
-    default:
-      return {Power::general, Power::general, Power::general};
+    case StepPower::general:
+    case StepPower::count:
+      break;
   }
+  return {Power::general, Power::general, Power::general};
 }
 
 template <Power power>
@@ -250,9 +252,11 @@ constexpr StepLoops loops_of(StepPower power) {
       return {update<rule, StepPower::three_halves>, fill_master<rule, StepPower::three_halves>};
     case StepPower::eleven_tenths:
       return {update<rule, StepPower::eleven_tenths>, fill_master<rule, StepPower::eleven_tenths>};
-    default:
-      return {update<rule, StepPower::general>, fill_master<rule, StepPower::general>};
+    case StepPower::general:
+    case StepPower::count:
+      break;
   }
+  return {update<rule, StepPower::general>, fill_master<rule, StepPower::general>};
 }
 constexpr StepLoops sign_loops{update<LoopRule::sign, StepPower::two>,
                                fill_master<LoopRule::sign, StepPower::two>};

@@ -1,26 +1,19 @@
 #include "mirror/entries.hpp"
 
-#include "base/dispatch.hpp"
-#include "mirror/power_kernels.hpp"
+#include "mirror/chosen_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace attmirror {
 
-namespace {
+namespace {}  // namespace
 
-const kernels::PowerTable& power_table() {
-  return choose_kernels(isa_sse2::power_table, isa_avx2::power_table, isa_avx512::power_table);
-}
-
-}  // namespace
-
-double max_abs(ConstMatrixView w) { return power_table().max_abs(w.data, w.flat_size()); }
+double max_abs(ConstMatrixView w) { return power_kernels().max_abs(w.data, w.flat_size()); }
 
 double sum_abs(ConstMatrixView w) {
-  return power_table().kernels[static_cast<int>(kernels::Power::one)].sum_power(w.data, w.flat_size(), 1.0,
-                                                                                {});
+  return power_kernels().kernels[static_cast<int>(kernels::Power::one)].sum_power(w.data, w.flat_size(), 1.0,
+                                                                                  {});
 }
 
 double largest_entry(ConstMatrixView g, MatrixView d) {

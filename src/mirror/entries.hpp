@@ -3,7 +3,7 @@
 // scaled matrix, and scales its result back.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 namespace attmirror {
 

@@ -18,7 +18,7 @@
 
 namespace attmirror::exact {
 
-// Not std::isfinite, which is no device function everywhere.
+// Not std::isfinite, which is not a device function everywhere.
 ATTMIRROR_HOST_DEVICE inline bool is_finite(double x) { return std::fabs(x) < HUGE_VAL; }
 
 // What a step goes along.

@@ -1,10 +1,10 @@
 // Numbers of 192 bits with any exponent: what the exact step computes in.
 //
-// Why not long double or pairs of doubles? A step may cancel: rate d agrees with the image y = |w|^{p-1} in its first k
-// bits, and what is left of y has lost k bits of precision. For double weights k reaches 53 and more, and the result needs
-// another 53, which is all that a pair has. Then |w|^{p-1} leaves the range of doubles early (w = 1e300, p = 50). Integers
-// have neither trouble, round once at the end to whatever format is asked for, and come out the same from every compiler,
-// CUDA's among them.
+// Why not long double or pairs of doubles? A step may cancel: rate d agrees with the image y = |w|^{p-1} in its first
+// k bits, and what is left of y has lost k bits of precision. For double weights k reaches 53 and more, and the
+// result needs another 53, which is all that a pair has. Then |w|^{p-1} leaves the range of doubles early (w = 1e300,
+// p = 50). Integers have neither trouble, round once at the end to whatever format is asked for, and come out the
+// same from every compiler, CUDA's among them.
 //
 // Sums and products are cut off, not rounded, but remember in the last bit that something was lost: an error of at most
 // 2^-191, and a later rounding to 53 bits or fewer knows on which side of a tie the number lies.
@@ -24,8 +24,8 @@ struct Words {
   std::uint64_t word[3] = {0, 0, 0};
 };
 
-// A finite number: (-1)^negative bits 2^{exponent - 191}. The first bit is set, so 2^exponent <= |x| < 2^{exponent + 1};
-// zero has no bits at all.
+// A finite number: (-1)^negative bits 2^{exponent - 191}. The first bit is set, so 2^exponent <= |x| < 2^{exponent +
+// 1}; zero has no bits at all.
 struct Number {
   bool negative = false;
   std::int64_t exponent = 0;

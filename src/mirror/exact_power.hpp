@@ -9,10 +9,11 @@
 //
 // Relative error of a power: about 2^-175 max(1, |r|), where pairs of doubles would have 2^-95.
 //
-// Roots that come out even deserve more: with w = 9, p = 3/2 and rate d = 3, y - rate d is 0, not 2^-175. The r-th power
-// of a number of 53 bits, 0 < r < 1, that is short at all has at most 53 bits, so a power within 2^-98 of a number of 64
-// bits is taken to be that number. (98, since exponents like 1/3 are given to 106 bits.) By chance this happens once in
-// 2^33, and then moves the power by 2^-98, which nothing but a cancellation of 40 bits at the same entry would show.
+// Roots that come out even deserve more: with w = 9, p = 3/2 and rate d = 3, y - rate d is 0, not 2^-175. The r-th
+// power of a number of 53 bits, 0 < r < 1, that is short at all has at most 53 bits, so a power within 2^-98 of a
+// number of 64 bits is taken to be that number. (98, since exponents like 1/3 are given to 106 bits.) By chance this
+// happens once in 2^33, and then moves the power by 2^-98, which nothing but a cancellation of 40 bits at the same
+// entry would show.
 #pragma once
 
 #include "mirror/exact_number.hpp"

@@ -30,7 +30,7 @@ constexpr Format format_of() {
 
 // T is the format of weights and gradients, State that of masters and momenta.
 template <class T, class State>
-struct Loops {
+struct ExactLoops {
   static constexpr Format format = format_of<T>(), state = format_of<State>();
 
   static Direction direction_at(const StepPlan& plan, const StepChunk& chunk, std::ptrdiff_t i) {
@@ -39,8 +39,8 @@ struct Loops {
                             chunk.momentum ? static_cast<const State*>(chunk.momentum)[i] : 0.0, state);
   }
 
-  // The norm is a double in the end; a compensated sum (Neumaier 1974) makes it one that does not feel the number of
-  // entries.
+  // The norm is a double in the end; a compensated sum (Neumaier 1974) makes it one that does not feel the number
+  // of entries.
   static NormPart measure(const StepPlan& plan, const StepChunk& chunk) {
     NormPart part;
     for (std::ptrdiff_t i = 0; i < chunk.size; ++i) {
@@ -115,18 +115,18 @@ struct Loops {
 
 }  // namespace
 
-StepKernels exact_step_kernels(Element element, StepRule rule) {
+StepKernels exact_step_kernels(StepElement element, StepRule rule) {
   switch (element) {
-    case Element::float32:
-      return Loops<float, float>::choose(rule);
-    case Element::bfloat16:
-      return Loops<BFloat16, float>::choose(rule);
-    case Element::float16:
-      return Loops<Half, float>::choose(rule);
-    case Element::float64:
+    case StepElement::float32:
+      return ExactLoops<float, float>::choose(rule);
+    case StepElement::bfloat16:
+      return ExactLoops<BFloat16, float>::choose(rule);
+    case StepElement::float16:
+      return ExactLoops<Half, float>::choose(rule);
+    case StepElement::float64:
       break;
   }
-  return Loops<double, double>::choose(rule);
+  return ExactLoops<double, double>::choose(rule);
 }
 
 }  // namespace attmirror

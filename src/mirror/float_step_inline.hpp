@@ -1,11 +1,13 @@
-// The arithmetic of one step on a vector of floats, for kernels: from a weight or a master and its direction to the next.
+// The arithmetic of one step on a vector of floats, for kernels: from a weight or a master and its direction to
+// the next.
 //
-// The error is measured in the mirror image: y* = keep |w|^{p-1} - c d is missed by at most 2 ulp of the larger of its two
-// terms. The last operation of the difference is a fused multiply-add, which may cost 1 ulp of the larger term (the sum can
-// have twice its size); half an ulp goes into rounding y, and what y's power misses, below 0.1, and the rest of c are
-// added to y before that. c itself is a sum of two floats.
+// The error is measured in the mirror image: y* = keep |w|^{p-1} - c d is missed by at most 2 ulp of the larger of
+// its two terms. The last operation of the difference is a fused multiply-add, which may cost 1 ulp of the larger
+// term (the sum can have twice its size); half an ulp goes into rounding y, and what y's power misses, below 0.1, and
+// the rest of c are added to y before that. c itself is a sum of two floats.
 //
-// For p > 2 the image of a float need not be one. A comparison per vector finds such lanes, and scaled_step() treats them.
+// For p > 2 the image of a float need not be one. A comparison per vector finds such lanes, and scaled_step()
+// treats them.
 #pragma once
 
 #include "base/float_power_inline.hpp"
@@ -17,8 +19,8 @@ using kernels::StepPower;
 
 namespace {
 
-// A number as a sum of two positive floats: where they multiply an infinity both products are infinite, of one sign, and
-// no NaN comes of them.
+// A number as a sum of two positive floats: where they multiply an infinity both products are infinite, of one sign,
+// and no NaN comes of them.
 struct FloatSum {
   float head, tail;
 };

@@ -33,9 +33,9 @@ std::vector<ChunkOfTensor> cut(std::span<const StepTensor> tensors) {
   return chunks;
 }
 
-StepChunk arrays(Element element, const StepTensor& tensor, const ChunkOfTensor& chunk) {
+StepChunk arrays(StepElement element, const StepTensor& tensor, const ChunkOfTensor& chunk) {
   const auto bytes = static_cast<std::ptrdiff_t>(size_of(element));
-  const std::ptrdiff_t state_bytes = element == Element::float64 ? 8 : 4;
+  const std::ptrdiff_t state_bytes = element == StepElement::float64 ? 8 : 4;
   const auto offset = [&](auto* pointer, std::ptrdiff_t size) {
     using Byte =
         std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(pointer)>>, const char, char>;
@@ -45,7 +45,7 @@ StepChunk arrays(Element element, const StepTensor& tensor, const ChunkOfTensor&
           offset(tensor.momentum, state_bytes), chunk.size};
 }
 
-StepKernels choose(Element element, const StepOptions& options, const StepPlan& plan) {
+StepKernels choose(StepElement element, const StepOptions& options, const StepPlan& plan) {
   if (options.arithmetic == StepArithmetic::exact || !has_fast_step(element, plan))
     return exact_step_kernels(element, options.rule);
   return fast_step_kernels(element, options.rule,
@@ -54,7 +54,7 @@ StepKernels choose(Element element, const StepOptions& options, const StepPlan& 
 
 }  // namespace
 
-StepReport fused_step(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+StepReport fused_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                       ThreadPool* pool) {
   options.validate();
   validate_tensors(tensors, options);
@@ -90,7 +90,7 @@ StepReport fused_step(Element element, std::span<const StepTensor> tensors, cons
   return {};
 }
 
-void fill_masters(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+void fill_masters(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                   ThreadPool* pool) {
   options.validate();
   validate_masters(tensors);

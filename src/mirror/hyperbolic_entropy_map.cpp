@@ -1,6 +1,7 @@
+#include "mirror/hyperbolic_entropy_map.hpp"
+
 #include "mirror/entries.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/mirror/hyperbolic_entropy_map.hpp>
 
 #include <cmath>
 #include <numbers>

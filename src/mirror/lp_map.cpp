@@ -1,7 +1,6 @@
-#include "base/dispatch.hpp"
+#include "mirror/chosen_kernels.hpp"
 #include "mirror/lp_bregman.hpp"
 #include "mirror/lp_norm.hpp"
-#include "mirror/power_kernels.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 
@@ -17,12 +16,8 @@ using kernels::Power;
 
 namespace {
 
-const kernels::PowerTable& power_table() {
-  return choose_kernels(isa_sse2::power_table, isa_avx2::power_table, isa_avx512::power_table);
-}
-
 const kernels::PowerKernels& kernels_for(const LpMap::Exponent& exponent) {
-  return power_table().kernels[exponent.power];
+  return power_kernels().kernels[exponent.power];
 }
 
 kernels::Exponent kernel_exponent(const LpMap::Exponent& exponent) { return {exponent.value, exponent.rest}; }
@@ -54,8 +49,7 @@ const std::array<NamedGeometry, 7>& named_geometries() {
        fraction(4, 3, Power::four_thirds)},
       {1.75, fraction(3, 4, Power::three_quarters), fraction(4, 3, Power::four_thirds),
        fraction(7, 4, Power::seven_quarters), fraction(7, 3, Power::seven_thirds)},
-      // |w|^{1/10} has no short product of roots; the steps and the dual norm, which are hot, are whole
-      // powers.
+      // |w|^{1/10} has no short product of roots; the steps and the dual norm, which are hot, are whole powers.
       {1.1, fraction(1, 10), fraction(10, 1, Power::ten), fraction(11, 10), fraction(11, 1, Power::eleven)},
   }};
   return table;
@@ -97,12 +91,11 @@ std::string_view to_string(PowerPath path) { return path == PowerPath::fast ? "f
 PowerPath parse_power_path(std::string_view name) {
   if (name == "fast") return PowerPath::fast;
   if (name == "general") return PowerPath::general;
-  throw bad_input(fmt::format("powers is \"{}\": expected fast or general", name));
+  throw bad_value("power_path", name, "fast or general");
 }
 
 void validate_p(double p) {
-  if (!(p > 1) || std::isinf(p))
-    throw bad_input(fmt::format("p is {}: expected a finite number greater than 1", p));
+  if (!(p > 1) || std::isinf(p)) throw bad_value("p", p, "a finite number greater than 1");
 }
 
 LpMap::LpMap(double p, PowerPath path)
@@ -138,7 +131,7 @@ void LpMap::inverse(ConstMatrixView y, MatrixView w) const {
 }
 
 double lp_root(double sum, const LpMap::Exponent& exponent) {
-  return power_table().root(sum, 1 / exponent.value);
+  return power_kernels().root(sum, 1 / exponent.value);
 }
 
 namespace {
@@ -146,7 +139,7 @@ namespace {
 // (sum |w_j|^r)^{1/r} = m (sum |w_j / m|^r)^{1/r} with m = max |w_j|: no power exceeds 1, and what underflows is too
 // small to count.
 double scaled_norm(ConstMatrixView w, const LpMap::Exponent& exponent) {
-  const double largest = power_table().max_abs(w.data, w.flat_size());
+  const double largest = power_kernels().max_abs(w.data, w.flat_size());
   if (largest == 0 || !std::isfinite(largest)) return largest;
   if (largest < smallest_divisor) {  // 1/m would overflow for the smallest: lift them first, some at a time
     alignas(64) std::array<double, 256> lifted;

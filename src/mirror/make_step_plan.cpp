@@ -12,28 +12,28 @@ namespace attmirror {
 using kernels::StepPlan;
 using kernels::StepPower;
 
-std::string_view to_string(Element element) {
+std::string_view to_string(StepElement element) {
   switch (element) {
-    case Element::float32:
+    case StepElement::float32:
       return "float32";
-    case Element::bfloat16:
+    case StepElement::bfloat16:
       return "bfloat16";
-    case Element::float16:
+    case StepElement::float16:
       return "float16";
-    case Element::float64:
+    case StepElement::float64:
       return "float64";
   }
   return "unknown";
 }
 
-std::size_t size_of(Element element) {
+std::size_t size_of(StepElement element) {
   switch (element) {
-    case Element::float32:
+    case StepElement::float32:
       return 4;
-    case Element::bfloat16:
-    case Element::float16:
+    case StepElement::bfloat16:
+    case StepElement::float16:
       return 2;
-    case Element::float64:
+    case StepElement::float64:
       return 8;
   }
   return 0;

@@ -1,9 +1,9 @@
-#include "base/dispatch.hpp"
-#include "mirror/dense_kernels.hpp"
+#include "mirror/newton_schulz.hpp"
+
+#include "mirror/chosen_kernels.hpp"
 #include "mirror/entries.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/lp_map.hpp>
-#include <attmirror/mirror/newton_schulz.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -18,19 +18,18 @@ namespace {
 // out = shift add + factor rows
 void combine(ConstMatrixView factor, ConstMatrixView rows, double shift, ConstMatrixView add,
              MatrixView out) {
-  choose_kernels(isa_sse2::dense_table, isa_avx2::dense_table, isa_avx512::dense_table)
-      .combine({.factor = factor.data,
-                .factor_stride = factor.stride,
-                .rows = rows.data,
-                .rows_stride = rows.stride,
-                .shift = shift,
-                .add = add.data,
-                .add_stride = add.stride,
-                .out = out.data,
-                .out_stride = out.stride,
-                .count = factor.rows,
-                .inner = factor.cols,
-                .size = rows.stride});
+  dense_kernels().combine({.factor = factor.data,
+                           .factor_stride = factor.stride,
+                           .rows = rows.data,
+                           .rows_stride = rows.stride,
+                           .shift = shift,
+                           .add = add.data,
+                           .add_stride = add.stride,
+                           .out = out.data,
+                           .out_stride = out.stride,
+                           .count = factor.rows,
+                           .inner = factor.cols,
+                           .size = rows.stride});
 }
 
 void transpose(ConstMatrixView in, MatrixView out) {

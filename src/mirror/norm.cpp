@@ -1,8 +1,9 @@
+#include "base/numbers.hpp"
 #include "mirror/entries.hpp"
+#include "mirror/spectral.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 #include <attmirror/mirror/norm.hpp>
-#include <attmirror/mirror/spectral.hpp>
 
 #include <charconv>
 #include <cmath>
@@ -15,7 +16,6 @@ namespace attmirror {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::string_view schatten_prefix = "schatten:";
 
 void validate_exponent(double p) {
@@ -34,6 +34,13 @@ double entrywise_norm(ConstMatrixView w, double p) {
   if (p == 1) return sum_abs(w);
   if (std::isinf(p)) return max_abs(w);
   return LpMap(p).norm(w);
+}
+
+double schatten_norm(ConstMatrixView w, double p) {
+  if (const double largest = max_abs(w); largest == 0 || !std::isfinite(largest)) return largest;
+  Svd svd(w.rows, w.cols);
+  svd.compute_values(w);
+  return entrywise_norm(svd.values(), p);
 }
 
 }  // namespace
@@ -56,20 +63,33 @@ Norm Norm::dual() const {
   return Norm(kind_, LpMap(p_).q());  // which knows that 1.1 means 11/10
 }
 
+Norm Norm::with_p(double p) const {
+  switch (kind_) {
+    case Kind::entrywise:
+      return l(p);
+    case Kind::schatten:
+      break;
+  }
+  return schatten(p);
+}
+
 Norm parse_norm(std::string_view text) {
   if (text == "frobenius") return Norm::frobenius();
   if (text == "nuclear") return Norm::nuclear();
   if (text == "spectral") return Norm::spectral();
   const bool schatten = text.starts_with(schatten_prefix);
   const auto p = parse_exponent(schatten ? text.substr(schatten_prefix.size()) : text);
-  if (!p)
-    throw bad_input(fmt::format(
-        "norm is \"{}\": expected a number from 1 to inf, frobenius, nuclear, spectral or schatten:P", text));
+  if (!p) throw bad_value("norm", text, "a number from 1 to inf, frobenius, nuclear, spectral or schatten:P");
   return schatten ? Norm::schatten(*p) : Norm::l(*p);
 }
 
 std::string to_string(const Norm& norm) {
-  if (norm.is_entrywise()) return fmt::format("{}", norm.p());
+  switch (norm.kind()) {
+    case Norm::Kind::entrywise:
+      return fmt::format("{}", norm.p());
+    case Norm::Kind::schatten:
+      break;
+  }
   if (norm == Norm::nuclear()) return "nuclear";
   if (norm == Norm::spectral()) return "spectral";
   return fmt::format("{}{}", schatten_prefix, norm.p());
@@ -77,11 +97,13 @@ std::string to_string(const Norm& norm) {
 
 double norm(ConstMatrixView w, const Norm& norm) {
   if (w.rows == 0 || w.cols == 0) return 0;
-  if (norm.is_entrywise()) return entrywise_norm(w, norm.p());
-  if (const double largest = max_abs(w); largest == 0 || !std::isfinite(largest)) return largest;
-  Svd svd(w.rows, w.cols);
-  svd.compute_values(w);
-  return entrywise_norm(svd.values(), norm.p());
+  switch (norm.kind()) {
+    case Norm::Kind::entrywise:
+      return entrywise_norm(w, norm.p());
+    case Norm::Kind::schatten:
+      break;
+  }
+  return schatten_norm(w, norm.p());
 }
 
 double norm(const Matrix& w, const Norm& norm) { return attmirror::norm(PaddedMatrix(w).view(), norm); }

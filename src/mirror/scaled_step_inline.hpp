@@ -1,8 +1,9 @@
 // The mirror step on numbers whose images have no place among the floats or doubles, for kernels.
 //
-// At p = 10 the image of 10^6 is 10^54, and that of 10^-6 is 10^-54: outside the range of floats, with w inside. Here an
-// image is m 2^n with the exponent apart, so nothing over- or underflows before the end. In doubles; slow, for the few
-// numbers that need it. y = w^s = 2^{s log2 w}: s log2 w is the sum of s e, whose whole part becomes n, and of s log2 m.
+// At p = 10 the image of 10^6 is 10^54, and that of 10^-6 is 10^-54: outside the range of floats, with w inside. Here
+// an image is m 2^n with the exponent apart, so nothing over- or underflows before the end. In doubles; slow, for the
+// few numbers that need it. y = w^s = 2^{s log2 w}: s log2 w is the sum of s e, whose whole part becomes n, and of s
+// log2 m.
 #pragma once
 
 #include "base/vector_math_inline.hpp"

@@ -1,6 +1,7 @@
+#include "mirror/schatten_map.hpp"
+
 #include "mirror/entries.hpp"
 #include "mirror/lp_bregman.hpp"
-#include <attmirror/mirror/schatten_map.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -74,8 +75,8 @@ double SchattenMap::steepest(ConstMatrixView g, MatrixView d) const {
   return dual_norm;
 }
 
-// Let a = sum_i a_i u_i v_i^T, b = sum_j b_j s_j t_j^T with complete bases, x_ij = <u_i, s_j>, y_ij = <v_i, t_j>. All rows
-// and columns of x^2 and y^2 sum to 1, so that
+// Let a = sum_i a_i u_i v_i^T, b = sum_j b_j s_j t_j^T with complete bases, x_ij = <u_i, s_j>, y_ij = <v_i, t_j>. All
+// rows and columns of x^2 and y^2 sum to 1, so that
 //
 //   D(a, b) = sum_ij (x_ij^2 + y_ij^2)/2 D(a_i, b_j) + (x_ij - y_ij)^2/2 a_i b_j^{p-1}
 //

@@ -5,11 +5,11 @@
 //
 // R^T is much nearer to having orthogonal columns than t: two to four sweeps do instead of eight. The pivots are not
 // moved in memory; entry c of a row of R belongs to column c of t, so P never appears.
-#include "base/dispatch.hpp"
-#include "mirror/dense_kernels.hpp"
+#include "mirror/spectral.hpp"
+
+#include "mirror/chosen_kernels.hpp"
 #include "mirror/entries.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -30,10 +30,6 @@ constexpr double nothing_left = 1e-280;
 
 // Rounding stops the rotations after about five sweeps; this many never happen.
 constexpr int sweep_limit = 40;
-
-const kernels::DenseTable& dense_table() {
-  return choose_kernels(isa_sse2::dense_table, isa_avx2::dense_table, isa_avx512::dense_table);
-}
 
 double* row_of(PaddedMatrix& matrix, std::ptrdiff_t k) {
   const MatrixView view = matrix.view();
@@ -104,10 +100,10 @@ void Svd::load(ConstMatrixView a, int exponent) {
 // Householder's QR; the longest remaining column is next. Finished components of the columns move to the rows of R
 // and leave zeros behind, so that the kernels may start at the last multiple of four. Returns the number of rows.
 //
-// Once the Frobenius norm of what remains is at most `negligible` times the first diagonal entry, which sigma_1 exceeds,
-// the rest is left out: no singular value moves further than that (Weyl).
+// Once the Frobenius norm of what remains is at most `negligible` times the first diagonal entry, which sigma_1
+// exceeds, the rest is left out: no singular value moves further than that (Weyl).
 std::ptrdiff_t Svd::triangularize(double negligible) {
-  const kernels::DenseTable& dense = dense_table();
+  const kernels::DenseTable& dense = dense_kernels();
   const std::ptrdiff_t columns = rank_limit(), length = reflectors_.view().stride;
   set_zero(triangle_);
   std::iota(pivots_.begin(), pivots_.end(), std::ptrdiff_t{0});
@@ -152,7 +148,7 @@ std::ptrdiff_t Svd::triangularize(double negligible) {
 // Rotates pairs of rows of the triangle until all are orthogonal. The longer of a pair comes first (de Rijk), by
 // exchange of their numbers.
 void Svd::orthogonalize(std::ptrdiff_t count, Vectors vectors) {
-  const kernels::DenseTable& dense = dense_table();
+  const kernels::DenseTable& dense = dense_kernels();
   const std::ptrdiff_t length = triangle_.view().stride;
   const double tolerance = epsilon * std::sqrt(static_cast<double>(rank_limit()));
   std::iota(order_.begin(), order_.end(), std::ptrdiff_t{0});
@@ -189,7 +185,7 @@ void Svd::orthogonalize(std::ptrdiff_t count, Vectors vectors) {
 }
 
 void Svd::finish(std::ptrdiff_t count, int exponent, Vectors vectors) {
-  const kernels::DenseTable& dense = dense_table();
+  const kernels::DenseTable& dense = dense_kernels();
   const std::ptrdiff_t length = triangle_.view().stride;
   set_zero(values_);
   for (std::ptrdiff_t k = 0; k < count; ++k)
@@ -242,18 +238,18 @@ void Svd::compose(std::span<const double> weights, MatrixView out) {
   for (std::ptrdiff_t i = 0; i < rows_; ++i)
     for (std::ptrdiff_t k = 0; k < count; ++k)
       factor.data[i * factor.stride + k] = weights[static_cast<std::size_t>(k)] * u.data[k * u.stride + i];
-  dense_table().combine({.factor = factor.data,
-                         .factor_stride = factor.stride,
-                         .rows = v.data,
-                         .rows_stride = v.stride,
-                         .shift = 0,
-                         .add = nullptr,
-                         .add_stride = 0,
-                         .out = out.data,
-                         .out_stride = out.stride,
-                         .count = rows_,
-                         .inner = count,
-                         .size = v.stride});
+  dense_kernels().combine({.factor = factor.data,
+                           .factor_stride = factor.stride,
+                           .rows = v.data,
+                           .rows_stride = v.stride,
+                           .shift = 0,
+                           .add = nullptr,
+                           .add_stride = 0,
+                           .out = out.data,
+                           .out_stride = out.stride,
+                           .count = rows_,
+                           .inner = count,
+                           .size = v.stride});
 }
 
 void Svd::polar(MatrixView out) {

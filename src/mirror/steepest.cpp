@@ -1,6 +1,7 @@
+#include "mirror/steepest.hpp"
+
 #include "mirror/entries.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/mirror/steepest.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,23 +21,35 @@ double signs(ConstMatrixView g, MatrixView d) {
 }  // namespace
 
 std::string_view to_string(Orthogonalization how) {
-  return how == Orthogonalization::exact ? "exact" : "newton-schulz";
+  switch (how) {
+    case Orthogonalization::exact:
+      return "exact";
+    case Orthogonalization::newton_schulz:
+      break;
+  }
+  return "newton-schulz";
 }
 
 Orthogonalization parse_orthogonalization(std::string_view name) {
   if (name == "exact") return Orthogonalization::exact;
   if (name == "newton-schulz") return Orthogonalization::newton_schulz;
-  throw bad_input(fmt::format("orthogonalization is \"{}\": expected exact or newton-schulz", name));
+  throw bad_value("orthogonalization", name, "exact or newton-schulz");
 }
 
 SteepestDirection::SteepestDirection(Norm norm, std::ptrdiff_t rows, std::ptrdiff_t cols,
                                      Orthogonalization how)
     : norm_(norm), rows_(rows), cols_(cols), scaled_(rows, cols), weights_(1, std::min(rows, cols)) {
   if (norm.p() > 1 && !std::isinf(norm.p())) powers_.emplace(norm.p());
-  if (norm == Norm::spectral() && how == Orthogonalization::newton_schulz)
-    newton_schulz_.emplace(rows, cols);
-  else if (!norm.is_entrywise())
-    svd_.emplace(rows, cols);
+  switch (norm.kind()) {
+    case Norm::Kind::entrywise:
+      break;
+    case Norm::Kind::schatten:
+      if (norm == Norm::spectral() && how == Orthogonalization::newton_schulz)
+        newton_schulz_.emplace(rows, cols);
+      else
+        svd_.emplace(rows, cols);
+      break;
+  }
 }
 
 double SteepestDirection::find(ConstMatrixView g, MatrixView d) {
@@ -57,7 +70,12 @@ double SteepestDirection::find(ConstMatrixView g, MatrixView d) {
 }
 
 double SteepestDirection::find_scaled(ConstMatrixView g, MatrixView d) {
-  if (!norm_.is_entrywise()) return find_spectral(g, d);
+  switch (norm_.kind()) {
+    case Norm::Kind::entrywise:
+      break;
+    case Norm::Kind::schatten:
+      return find_spectral(g, d);
+  }
   if (norm_.p() == 1) return largest_entry(g, d);
   if (std::isinf(norm_.p())) return signs(g, d);
   return powers_->steepest(g, d);

@@ -1,8 +1,8 @@
-// The loops of the fast step over weights in floats, bfloat16 or half, with floats for state and arithmetic. Compiled once
-// per instruction set.
+// The loops of the fast step over weights in floats, bfloat16 or half, with floats for state and arithmetic. Compiled
+// once per instruction set.
 //
-// Every number is read and written once. What is left of an array after whole vectors goes through a buffer of one vector,
-// with zeros behind, so that a number's result does not depend on where in the array it stands.
+// Every number is read and written once. What is left of an array after whole vectors goes through a buffer of one
+// vector, with zeros behind, so that a number's result does not depend on where in the array it stands.
 #include "mirror/step_loops.hpp"
 
 #include "mirror/float_step_inline.hpp"

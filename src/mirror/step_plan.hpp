@@ -1,5 +1,5 @@
-// What the kernels of a fused step need to know, worked out once a step: plain numbers, the same for the CPU and the GPU.
-// This header is read by kernel sources and by CUDA's compiler, so it includes nothing that defines functions.
+// What the kernels of a fused step need to know, worked out once a step: plain numbers, the same for the CPU and the
+// GPU. This header is read by kernel sources and by CUDA's compiler, so it includes nothing that defines functions.
 #pragma once
 
 namespace attmirror::kernels {

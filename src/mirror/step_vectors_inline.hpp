@@ -1,4 +1,5 @@
-// Walking over the arrays of a step vector by vector, for kernels: several at a time, whole ones in place, the rest in buffers.
+// Walking over the arrays of a step vector by vector, for kernels: several at a time, whole ones in place, the rest
+// in buffers.
 #pragma once
 
 #include "base/float_simd.hpp"
@@ -28,8 +29,8 @@ struct Count {
   static constexpr int value = count;
 };
 
-// Room for one T per vector, in a way that compilers do not know how much: they would unroll the loops over it, and then
-// have no registers left for constants.
+// Room for one T per vector, in a way that compilers do not know how much: they would unroll the loops over it, and
+// then have no registers left for constants.
 template <class T, int count>
 class Batch {
  public:

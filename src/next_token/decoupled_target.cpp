@@ -1,11 +1,12 @@
 #include "next_token/decoupled_target.hpp"
 
+#include "base/numbers.hpp"
 #include "base/stopwatch.hpp"
+#include "mirror/spectral.hpp"
 #include "next_token/difference_certificate.hpp"
 #include "next_token/difference_parts.hpp"
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/margin/support.hpp>
-#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +17,6 @@
 namespace attmirror {
 
 namespace {
-
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Up to here the whole problem is written out and verified: 128 MB of constraints, a tenth of a second or so.
 constexpr double max_verified_numbers = 1 << 24, max_verified_products = 1 << 27;
@@ -45,7 +43,7 @@ class DecoupledSolve {
     solution_.kind = norm_;
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (const Solved& part : groups_[g])
-        if (part.answer.status == Status::infeasible) return infeasible(g, part);
+        if (part.answer.status == MarginStatus::infeasible) return infeasible(g, part);
     assemble_multipliers();
     assemble_weights();
     certify_answer();
@@ -183,9 +181,9 @@ class DecoupledSolve {
     }
   }
 
-  // From scores to W = E^T S E for rows that are orthonormal up to delta: |E|^2 <= 1 + |V| delta (Gershgorin) bounds the
-  // dual norm of the multipliers. The margins are measured on W; what rounding may have added to them, (rows + cols) u |a|
-  // |W| |z|, is made up for by a larger W. Equalities are judged relative to |a| |W| |z|.
+  // From scores to W = E^T S E for rows that are orthonormal up to delta: |E|^2 <= 1 + |V| delta (Gershgorin) bounds
+  // the dual norm of the multipliers. The margins are measured on W; what rounding may have added to them, (rows +
+  // cols) u |a| |W| |z|, is made up for by a larger W. Equalities are judged relative to |a| |W| |z|.
   void charge_for_rotation() {
     constexpr double u = std::numeric_limits<double>::epsilon();
     const auto E = problem_.embedding->vectors.view().eigen();
@@ -222,7 +220,7 @@ class DecoupledSolve {
 
   MarginSolution infeasible(std::size_t g, const Solved& solved) {
     MarginSolution& s = solution_;
-    s.status = Status::infeasible;
+    s.status = MarginStatus::infeasible;
     s.lambda = Vector::Zero(count_);
     for (std::size_t k = 0; k < solved.answer.lambda.size(); ++k)
       s.lambda[constraint(g, solved, k)] = solved.answer.lambda[k];
@@ -253,8 +251,9 @@ class DecoupledSolve {
     s.norm = s.certificate.norm;
     s.dual = s.certificate.dual;
     s.gap = s.certificate.gap;
-    s.status = s.certificate.certifies(options_.tolerance(norm_)) ? Status::certified : Status::stopped;
-    if (s.status == Status::stopped) s.reason = why_stopped();
+    s.status =
+        s.certificate.certifies(options_.tolerance(norm_)) ? MarginStatus::certified : MarginStatus::stopped;
+    if (s.status == MarginStatus::stopped) s.reason = why_stopped();
     if (s.W.allFinite() && std::min(s.W.rows(), s.W.cols()) <= max_singular_values) {
       Svd svd(s.W.rows(), s.W.cols());
       svd.compute_values(PaddedMatrix(s.W).view());
@@ -266,7 +265,7 @@ class DecoupledSolve {
   std::string why_stopped() const {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (const Solved& solved : groups_[g])
-        if (solved.answer.status == Status::stopped)
+        if (solved.answer.status == MarginStatus::stopped)
           return fmt::format("token {}: {}", problem_.groups[g].token,
                              solved.answer.reason.empty() ? "rounding" : solved.answer.reason);
     return fmt::format("rounding: the gap is {:.1e} and a constraint is violated by {:.1e}",

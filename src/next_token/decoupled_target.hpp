@@ -1,13 +1,13 @@
 // Max-margin problems that fall apart into one for each token. Internal.
 //
 // With one-hot embeddings (l_i - l_j)^T W z_g is W_ig - W_jg: a group touches its own column of W only, and within it
-// tokens that no chain of comparisons connects never meet. An entrywise norm adds up p-th powers (takes the largest at
-// p = infinity), so the smallest W is made of the smallest parts. With orthonormal rows E the same holds in the Frobenius
-// norm for the scores S, W = E^T S E (W = S E for unit vectors on the left), since that keeps the norm. Schatten norms and
-// other p couple all groups.
+// tokens that no chain of comparisons connects never meet. An entrywise norm adds up p-th powers (takes the largest
+// at p = infinity), so the smallest W is made of the smallest parts. With orthonormal rows E the same holds in the
+// Frobenius norm for the scores S, W = E^T S E (W = S E for unit vectors on the left), since that keeps the norm.
+// Schatten norms and other p couple all groups.
 //
-// Many parts need no solver: where every better token is compared with every worse one (one sentence; the successors of a
-// token against the rest of the vocabulary) symmetry leaves one unknown,
+// Many parts need no solver: where every better token is compared with every worse one (one sentence; the successors
+// of a token against the rest of the vocabulary) symmetry leaves one unknown,
 //
 //   better = u, worse = u - 1,   u / (1 - u) = (n_worse / n_better)^{1/(p-1)},   all multipliers equal
 //

@@ -1,5 +1,7 @@
 #include "next_token/difference_certificate.hpp"
 
+#include "base/numbers.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,8 +13,6 @@ namespace {
 
 using Real = long double;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 constexpr Real unit = std::numeric_limits<Real>::epsilon() / 2;
 constexpr Real double_rounding = std::numeric_limits<double>::epsilon();
 constexpr Real negligible_doubt = 1e-14L;

@@ -2,15 +2,16 @@
 //
 //   min ||s||_p   s.t.   s_i - s_j >= 1  or  = 0
 //
-// This is what is left of one query when embeddings are one-hot: constraints are two numbers, not two vectors. The bound
-// is the one of margin/certificate.hpp, sum_k c_k lambda_k / ||sum_k lambda_k (e_i - e_j)||_q, and rounding is charged to
-// the answer in the same way; only the cost differs: linear in the constraints, where the dense verifier takes another
-// factor of |V|. A problem that falls apart into such parts has the certificate
+// This is what is left of one query when embeddings are one-hot: constraints are two numbers, not two vectors. The
+// bound is the one of margin/certificate.hpp, sum_k c_k lambda_k / ||sum_k lambda_k (e_i - e_j)||_q, and rounding is
+// charged to the answer in the same way; only the cost differs: linear in the constraints, where the dense verifier
+// takes another factor of |V|. A problem that falls apart into such parts has the certificate
 //
 //   norm = (sum_c norm_c^p)^{1/p},     dual = (sum_c dual_c^p)^{1/p}
 //
-// because multipliers of a part may be scaled at will: with ||u_c||_q = dual_c^{p-1}, so that c^T lambda_c = dual_c^p, the
-// whole has sum_c dual_c^p over (sum_c dual_c^{(p-1) q})^{1/q}, the formula above (p = infinity: the largest).
+// because multipliers of a part may be scaled at will: with ||u_c||_q = dual_c^{p-1}, so that c^T lambda_c =
+// dual_c^p, the whole has sum_c dual_c^p over (sum_c dual_c^{(p-1) q})^{1/q}, the formula above (p = infinity:
+// the largest).
 #pragma once
 
 #include "next_token/difference_problem.hpp"

@@ -154,8 +154,8 @@ PartAnswer solve_part(const DifferencePart& part, const Norm& norm, const Margin
   normalize(answer, part);
   answer.certificate = certify_differences(part.differences, norm, answer.scores, answer.lambda);
   if (answer.closed_form)
-    answer.status =
-        answer.certificate.certifies(options.tolerance(norm)) ? Status::certified : Status::stopped;
+    answer.status = answer.certificate.certifies(options.tolerance(norm)) ? MarginStatus::certified
+                                                                          : MarginStatus::stopped;
   return answer;
 }
 

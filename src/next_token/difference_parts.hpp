@@ -22,7 +22,7 @@ std::vector<DifferencePart> connected_parts(const DifferenceProblem::Group& grou
                                             std::ptrdiff_t vocabulary_size);
 
 struct PartAnswer {
-  Status status = Status::stopped;
+  MarginStatus status = MarginStatus::stopped;
   std::vector<double> scores;  // one per token of the part; NaN where infeasible
   std::vector<double> lambda;  // >= 0 at inequalities, scaled so that those add up to 1
   Certificate certificate;

@@ -2,15 +2,15 @@
 //
 //   min ||W||   s.t.   (l_i - l_j)^T W z_g >= 1  or  = 0     for the differences (i, j) of each group g
 //
-// A group is a token that looks (the query of W_kq, the token whose successor W_ov predicts) and z_g is its embedding. The
-// left vectors l are the embeddings again for W_kq and the unit vectors of R^|V| for W_ov. The differences are three
-// numbers each; the dense vectors l_i - l_j, of which 2,000 tokens would have gigabytes, are formed only where a coupled
-// problem needs them.
+// A group is a token that looks (the query of W_kq, the token whose successor W_ov predicts) and z_g is its
+// embedding. The left vectors l are the embeddings again for W_kq and the unit vectors of R^|V| for W_ov. The
+// differences are three numbers each; the dense vectors l_i - l_j, of which 2,000 tokens would have gigabytes, are
+// formed only where a coupled problem needs them.
 #pragma once
 
 #include <attmirror/margin/constraints.hpp>
 #include <attmirror/next_token/embedding.hpp>
-#include <attmirror/next_token/vocabulary.hpp>
+#include <attmirror/next_token/sentences.hpp>
 
 #include <cstddef>
 #include <vector>

@@ -1,7 +1,7 @@
+#include "base/random.hpp"
+#include "data/npy.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
-#include <attmirror/base/random.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/next_token/embedding.hpp>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ Matrix gaussian_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, std::uint64_t s
   return result;
 }
 
-// G = Q R with G of independent normals, d x |V|: rotating G by any U leaves its distribution, so it leaves that of Q where
-// Q is a function of G alone. R with a positive diagonal makes it one (Stewart 1980); Householder's has either sign. The
-// columns of Q are then the first |V| of a Haar matrix of size d.
+// G = Q R with G of independent normals, d x |V|: rotating G by any U leaves its distribution, so it leaves that of Q
+// where Q is a function of G alone. R with a positive diagonal makes it one (Stewart 1980); Householder's has either
+// sign. The columns of Q are then the first |V| of a Haar matrix of size d.
 Matrix orthonormal_rows(std::ptrdiff_t count, std::ptrdiff_t dim, std::uint64_t seed) {
   using Columns = Eigen::MatrixXd;
   const Eigen::HouseholderQR<Columns> qr(gaussian_matrix(count, dim, seed).transpose());

@@ -1,5 +1,6 @@
+#include "base/numbers.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/next_token/extended_order.hpp>
+#include <attmirror/next_token/partial_order.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,8 +13,6 @@
 namespace attmirror {
 
 namespace {
-
-constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 // The pairs (above, below) of one kind that scores put in that order, over queries.
 struct PairCount {

@@ -1,18 +1,21 @@
 // Next-token prediction for many sentences over a large vocabulary.
 //
-// What sentences share is computed once: the logits U = E W_ov^T of all tokens (kept while W_ov is frozen), the directions
-// W_kq x_q of all queries, both as one matrix product, and the score of a token under a query however many sentences have
-// it. Gradients go the same way back: each sentence adds to sums of its tokens and pairs, and one product makes the gradient
-// of them. With one-hot embeddings there are no products: tokens pick rows and entries of the weights.
+// What sentences share is computed once: the logits U = E W_ov^T of all tokens (kept while W_ov is frozen), the
+// directions W_kq x_q of all queries, both as one matrix product, and the score of a token under a query however many
+// sentences have it. Gradients go the same way back: each sentence adds to sums of its tokens and pairs, and one
+// product makes the gradient of them. With one-hot embeddings there are no products: tokens pick rows and entries of
+// the weights.
 //
 //   grad W_ov^T = E^T A,   A[x] = sum over occurrences of x of pi s_t r^T
-//   grad W_kq^T = Q^T G,   Q = rows x_q,   G[q] = sum over tokens x of C[q, x] E[x],   C[q, x] = sum of pi d loss / d a_t
+//   grad W_kq^T = Q^T G,   Q = rows x_q,   G[q] = sum over tokens x of C[q, x] E[x],   C[q, x] = sum of pi d loss / d
+//                                                                                      a_t
 //
-// Every sum has one owner and a fixed order: A by columns, C and G by queries. So there is nothing to merge between threads,
-// and their number leaves no trace. Sizes of sentences as logarithms: prediction_kernels.cpp.
+// Every sum has one owner and a fixed order: A by columns, C and G by queries. So there is nothing to merge between
+// threads, and their number leaves no trace. Sizes of sentences as logarithms: prediction_kernels.cpp.
 #include "next_token/fast_engine.hpp"
 
 #include "base/dispatch.hpp"
+#include "base/numbers.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -21,12 +24,11 @@ namespace attmirror {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 static_assert(kernels::vocabulary_panel == PanelMatrix::panel_width);
 
-const kernels::PredictionTable& table() {
-  return choose_kernels(isa_sse2::prediction_table, isa_avx2::prediction_table, isa_avx512::prediction_table);
+const kernels::PredictionTable& prediction_kernels() {
+  return choose_kernels<isa_sse2::prediction_table, isa_avx2::prediction_table,
+                        isa_avx512::prediction_table>();
 }
 
 // The larger one; NaN when one is.
@@ -44,7 +46,7 @@ void fill(MatrixView m, double value) {
 }  // namespace
 
 FastEngine::FastEngine(const NextTokenModel& model, ThreadPool& pool)
-    : model_(model), pool_(pool), kernel_(table()), layout_(model), product_(pool) {
+    : model_(model), pool_(pool), kernel_(prediction_kernels()), layout_(model), product_(pool) {
   const std::ptrdiff_t V = model.vocabulary_size(), d = model.dim();
   set_up_items();
   if (attends()) set_up_attention();
@@ -179,8 +181,9 @@ FastEngine::Partial FastEngine::evaluate_chunk(std::ptrdiff_t c) {
 }
 
 NextTokenEvaluation FastEngine::evaluate(const ParameterBlocks& parameters, Gradient* gradient) {
-  if (model_.readout() == Readout::softmax) form_token_logits(parameters.view(parameters.find(Block::W_ov)));
-  if (attends()) form_scores(parameters.view(parameters.find(Block::W_kq)));
+  if (model_.readout() == Readout::softmax)
+    form_token_logits(parameters.view(parameters.find(NextTokenBlock::W_ov)));
+  if (attends()) form_scores(parameters.view(parameters.find(NextTokenBlock::W_kq)));
   pool_.run(item_chunks_.count,
             [&](std::ptrdiff_t c) { partials_[static_cast<std::size_t>(c)] = evaluate_chunk(c); });
   Partial total{.attention_exponent = -infinity, .output_exponent = -infinity};
@@ -194,7 +197,7 @@ NextTokenEvaluation FastEngine::evaluate(const ParameterBlocks& parameters, Grad
   }
   if (gradient != nullptr)
     for (std::ptrdiff_t b = 0; b < gradient->blocks.count(); ++b) {
-      const bool output = gradient->blocks.shape(b).name == Block::W_ov;
+      const bool output = gradient->blocks.shape(b).name == NextTokenBlock::W_ov;
       const double scale = output ? total.output_exponent : total.attention_exponent;
       const MatrixView into = gradient->blocks.view(b);
       const bool zero = scale == -infinity;  // a gradient of exactly zero has any scale

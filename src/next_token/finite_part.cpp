@@ -1,14 +1,15 @@
 // The minimum of the restricted loss, by Newton's method in an orthonormal basis of its subspace.
 //
-// The subspace is spanned by D_i = (l_{c_i} - l_{c_0}) z^T, one for each token c_i of a component but its first. Their Gram
-// matrix K_ij = <D_i, D_j> is small where W is large, and its pivoted Cholesky factorization K = L L^T (n x r, r the rank)
-// is all that is needed: row i of L is D_i in an orthonormal basis, so the score differences are delta = L eta with |eta| =
-// |W|_F, and W = sum over the pivots of theta_i D_i with L_pp^T theta = eta. The loss is cheap in delta, block by block.
+// The subspace is spanned by D_i = (l_{c_i} - l_{c_0}) z^T, one for each token c_i of a component but its first.
+// Their Gram matrix K_ij = <D_i, D_j> is small where W is large, and its pivoted Cholesky factorization K = L L^T (n
+// x r, r the rank) is all that is needed: row i of L is D_i in an orthonormal basis, so the score differences are
+// delta = L eta with |eta| = |W|_F, and W = sum over the pivots of theta_i D_i with L_pp^T theta = eta. The loss is
+// cheap in delta, block by block.
 //
-// Where several tokens of a component are optimal in one sentence the loss is not convex: the Hessian is shifted until it
-// is positive, steps are halved until the loss falls enough, and the end counts as a minimum only where no shift was needed
-// and the Newton step itself is negligible (towards a minimum at infinity the gradient vanishes too, but steps stay of
-// size 1).
+// Where several tokens of a component are optimal in one sentence the loss is not convex: the Hessian is shifted
+// until it is positive, steps are halved until the loss falls enough, and the end counts as a minimum only where no
+// shift was needed and the Newton step itself is negligible (towards a minimum at infinity the gradient vanishes too,
+// but steps stay of size 1).
 #include "next_token/decoupled_target.hpp"
 #include "next_token/restricted_loss.hpp"
 #include <attmirror/base/error.hpp>

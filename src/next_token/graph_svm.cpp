@@ -19,9 +19,10 @@ bool follows(const Collocations& collocations, Token token, Token label) {
                      [&](const Collocations::Successor& s) { return s.token == label; });
 }
 
-// The component that holds all optimal tokens of sentence i, where it holds another token of it too; otherwise -1: the
-// sentence costs nothing in the limit. Optimal tokens in two components leave nothing to decide either: any other token is
-// below both, so it can share a component with at most one of them, and then the other one is above that component.
+// The component that holds all optimal tokens of sentence i, where it holds another token of it too; otherwise -1:
+// the sentence costs nothing in the limit. Optimal tokens in two components leave nothing to decide either: any
+// other token is below both, so it can share a component with at most one of them, and then the other one is above
+// that component.
 std::int32_t contested_component(const Sentences& sentences, std::ptrdiff_t i, std::span<const char> optimal,
                                  const PriorityGraph& graph) {
   const std::span<const Token> tokens = sentences.tokens(i);

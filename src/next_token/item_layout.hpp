@@ -29,9 +29,9 @@ struct ItemLayout {
   std::vector<std::int64_t> query_pairs;  // its pairs: from query_pairs[q] on, tokens ascending
   std::vector<std::int32_t> pair_tokens, pair_queries;
 
-  // For the readout attention: the tokens that could come next, by the tokens of the sentence. Item i has `slot_counts[i]`
-  // of them, 0 being its label; a vote (position, slot) says that a position speaks for one. Votes of item i are from
-  // vote_begins[i] on.
+  // For the readout attention: the tokens that could come next, by the tokens of the sentence. Item i has
+  // `slot_counts[i]` of them, 0 being its label; a vote (position, slot) says that a position speaks for one. Votes
+  // of item i are from vote_begins[i] on.
   std::vector<std::int64_t> vote_begins;
   std::vector<std::int32_t> vote_positions, vote_slots, slot_counts;
   std::vector<std::uint8_t> followed;  // of each position: does the label follow it?

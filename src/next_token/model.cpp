@@ -70,10 +70,10 @@ NextTokenModel::NextTokenModel(const NextTokenData& data, Stage stage, Readout r
   }
   if (readout == Readout::attention) check_followed(sentences(), collocations());
 
-  if (readout == Readout::softmax) blocks_.push_back({Block::W_ov, dim(), vocabulary_size(), true});
-  if (attends) blocks_.push_back({Block::W_kq, dim(), dim(), true});
-  if (learns_collocations) trained_.push_back(Block::W_ov);
-  if (attends) trained_.push_back(Block::W_kq);
+  if (readout == Readout::softmax) blocks_.push_back({NextTokenBlock::W_ov, dim(), vocabulary_size(), true});
+  if (attends) blocks_.push_back({NextTokenBlock::W_kq, dim(), dim(), true});
+  if (learns_collocations) trained_.push_back(NextTokenBlock::W_ov);
+  if (attends) trained_.push_back(NextTokenBlock::W_kq);
 }
 
 Parameters NextTokenModel::zero_parameters() const { return ParameterBlocks(blocks_).parameters(); }

@@ -1,7 +1,6 @@
 #include "descent/fill_random.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
-#include <attmirror/descent/run_config.hpp>
 #include <attmirror/next_token/objective.hpp>
 
 #include <algorithm>
@@ -14,9 +13,9 @@ namespace attmirror {
 
 namespace {
 
-void check_target(const Matrix& target, const NextTokenModel& model, Block block) {
+void check_target(const Matrix& target, const NextTokenModel& model, const Block& block) {
   if (target.size() == 0) return;
-  const std::ptrdiff_t rows = block == Block::W_ov ? model.vocabulary_size() : model.dim();
+  const std::ptrdiff_t rows = block == NextTokenBlock::W_ov ? model.vocabulary_size() : model.dim();
   if (target.rows() != rows || target.cols() != model.dim())
     throw bad_input(fmt::format("the target of {} has shape ({}, {}): expected ({}, {})", to_string(block),
                                 target.rows(), target.cols(), rows, model.dim()));
@@ -34,8 +33,8 @@ class Engine final : public ObjectiveEngine {
  public:
   Engine(const NextTokenModel& model, const NextTokenMeasures& measures, int threads, ThreadPool& pool)
       : model_(model), engine_(model, pool, measures.path), unseen_(measures.unseen), threads_(threads) {
-    add_direction(Block::W_ov, measures.W_ov);
-    add_direction(Block::W_kq, measures.W_kq);
+    add_direction(NextTokenBlock::W_ov, measures.W_ov);
+    add_direction(NextTokenBlock::W_kq, measures.W_kq);
   }
 
   Evaluation evaluate(const ParameterBlocks& weights, Gradient& gradient) override {
@@ -43,8 +42,6 @@ class Engine final : public ObjectiveEngine {
     accuracy_ = value.accuracy;
     return {value.loss, value.max_softmax};
   }
-
-  Gradient make_gradient() const override { return engine_.make_gradient(); }
 
   std::vector<Metric> metrics(const ParameterBlocks& weights) override {
     std::vector<Metric> metrics{{"accuracy", accuracy_}};
@@ -59,13 +56,13 @@ class Engine final : public ObjectiveEngine {
       metrics.push_back({fmt::format("direction_{}", to_string(block)),
                          direction_gap(weights.view(weights.find(block)), direction)});
     if (model_.stage() == Stage::joint)
-      metrics.push_back({"norm_W_ov", weights.view(weights.find(Block::W_ov)).eigen().stableNorm()});
+      metrics.push_back({"norm_W_ov", weights.view(weights.find(NextTokenBlock::W_ov)).eigen().stableNorm()});
     return metrics;
   }
 
  private:
   // Of a trained block, stored as the block is.
-  void add_direction(Block block, const Matrix& target) {
+  void add_direction(const Block& block, const Matrix& target) {
     if (target.size() == 0 || std::ranges::count(model_.trained(), block) == 0) return;
     Matrix direction = target / target.stableNorm();
     const BlockShape& shape = *std::ranges::find(model_.blocks(), block, &BlockShape::name);
@@ -91,8 +88,8 @@ double direction_gap(const Matrix& a, const Matrix& b) {
 
 NextTokenObjective::NextTokenObjective(const NextTokenModel& model, NextTokenMeasures measures)
     : model_(&model), measures_(std::move(measures)) {
-  check_target(measures_.W_ov, model, Block::W_ov);
-  check_target(measures_.W_kq, model, Block::W_kq);
+  check_target(measures_.W_ov, model, NextTokenBlock::W_ov);
+  check_target(measures_.W_kq, model, NextTokenBlock::W_kq);
   if (measures_.unseen != nullptr && measures_.unseen->vocabulary_size() != model.vocabulary_size())
     throw bad_input(fmt::format("the unseen sentences have a vocabulary of {}: expected {}",
                                 measures_.unseen->vocabulary_size(), model.vocabulary_size()));
@@ -112,43 +109,49 @@ std::uint64_t NextTokenObjective::data_fingerprint() const {
   return print.value();
 }
 
-void NextTokenObjective::describe(RunConfig& config) const {
+ModelFacts NextTokenObjective::facts() const {
   const bool sees_sentences = model_->stage() != Stage::collocation;
-  config.samples = sees_sentences ? model_->sentences().count() : model_->collocations().count();
-  config.max_tokens = sees_sentences ? model_->sentences().max_length() : 1;
-  config.total_tokens = sees_sentences ? model_->sentences().total_tokens() : model_->collocations().count();
-  config.dim = model_->dim();
-  config.params = to_string(model_->stage());
-  config.rank = model_->dim();
-  config.head = fmt::format("next-token:{}", to_string(model_->readout()));
-  config.loss = "cross-entropy";
+  const Sentences& sentences = model_->sentences();
+  const std::ptrdiff_t collocations = model_->collocations().count();
+  return {.kind = std::string(next_token_kind),
+          .data = {{"samples", sees_sentences ? sentences.count() : collocations},
+                   {"max_tokens", sees_sentences ? sentences.max_length() : 1},
+                   {"total_tokens", sees_sentences ? sentences.total_tokens() : collocations},
+                   {"dim", model_->dim()}},
+          .model = {{"params", std::string(to_string(model_->stage()))},
+                    {"rank", model_->dim()},
+                    {"head", fmt::format("{}:{}", next_token_kind, to_string(model_->readout()))},
+                    {"loss", "cross-entropy"}}};
 }
 
 Parameters NextTokenObjective::initial_parameters(const Initialization& init) const {
   init.validate();
   Parameters start = model_->zero_parameters();
   if (init.kind != InitKind::zero) {
-    if (is_trained(Block::W_ov)) fill_random(start.W_ov, init, RandomStream::init_decoder, model_->dim());
-    if (is_trained(Block::W_kq)) fill_random(start.W_kq, init, RandomStream::init_W, model_->dim());
+    if (is_trained(NextTokenBlock::W_ov))
+      fill_random(start.matrices["W_ov"], init, RandomStream::init_decoder, model_->dim());
+    if (is_trained(NextTokenBlock::W_kq))
+      fill_random(start.matrices["W_kq"], init, RandomStream::init_W, model_->dim());
   }
-  visit_blocks(start, init.given, [&](Block block, auto& into, const auto& from) {
+  const std::vector<BlockShape>& shapes = model_->blocks();
+  visit_blocks(start, init.given, [&](const Block& block, auto& into, const auto& from) {
     if (from.size() == 0) return;
-    if (std::ranges::find(blocks(), block, &BlockShape::name) == blocks().end())
+    if (std::ranges::find(shapes, block, &BlockShape::name) == shapes.end())
       throw bad_input(
           fmt::format("an initial {} is given, but stage {} of next-token training has no such block",
                       to_string(block), to_string(model_->stage())));
     into = from;
   });
-  ParameterBlocks(blocks()).assign(start);  // checks shapes and finiteness
-  const bool frozen = start.W_ov.size() > 0 && !is_trained(Block::W_ov);
-  if (frozen && start.W_ov.isZero(0))
+  ParameterBlocks(shapes).assign(start);  // checks shapes and finiteness
+  const bool frozen = start.has(NextTokenBlock::W_ov) && !is_trained(NextTokenBlock::W_ov);
+  if (frozen && start.matrix(NextTokenBlock::W_ov).isZero(0))
     throw bad_input("W_ov is frozen and 0, where no attention changes the prediction: give a trained one");
   return start;
 }
 
 double NextTokenObjective::weight_norm(const Parameters& parameters, const Norm& norm) const {
-  const Matrix& weights = is_trained(Block::W_kq) ? parameters.W_kq : parameters.W_ov;
-  return attmirror::norm(weights, norm);
+  const Block& main = is_trained(NextTokenBlock::W_kq) ? NextTokenBlock::W_kq : NextTokenBlock::W_ov;
+  return attmirror::norm(parameters.matrix(main), norm);
 }
 
 std::unique_ptr<ObjectiveEngine> NextTokenObjective::make_engine(const DescentOptions& options, Jacobian,

@@ -1,8 +1,9 @@
 // The comparisons of all sentences, query by query, and the search for a cycle.
 //
-// Sentences are dealt to their queries first (a counting sort of their numbers), so that only one query's comparisons are in
-// flux at a time: they are collected, merged and made unique, again and again as they double, which keeps the memory within
-// twice the number of *different* comparisons.
+// Sentences are dealt to their queries first (a counting sort of their numbers), so that only one query's comparisons
+// are in flux at a time: they are collected, merged and made unique, again and again as they double, which keeps the
+// memory within twice the number of *different* comparisons.
+#include "base/numbers.hpp"
 #include "next_token/word_messages.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/next_token/partial_order.hpp>
@@ -15,10 +16,8 @@
 namespace attmirror {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-// Each comparison once, with the first sentence that makes it; the first `united` are in order already. So are those of a
-// single long sentence, which then cost a merge and no sort.
+// Each comparison once, with the first sentence that makes it; the first `united` are in order already. So are those
+// of a single long sentence, which then cost a merge and no sort.
 void sort_and_unite(std::vector<Preference>& preferences, std::size_t united) {
   const auto comes_first = [](const Preference& a, const Preference& b) {
     return std::tie(a.better, a.worse, a.sentence) < std::tie(b.better, b.worse, b.sentence);
@@ -37,21 +36,21 @@ struct ByQuery {
 
 ByQuery by_query(const Sentences& sentences) {
   ByQuery result;
-  result.first.assign(index(sentences.vocabulary_size()) + 1, 0);
-  for (std::ptrdiff_t i = 0; i < sentences.count(); ++i) ++result.first[index(sentences.query(i)) + 1];
+  result.first.assign(at(sentences.vocabulary_size()) + 1, 0);
+  for (std::ptrdiff_t i = 0; i < sentences.count(); ++i) ++result.first[at(sentences.query(i)) + 1];
   for (std::size_t q = 1; q < result.first.size(); ++q) result.first[q] += result.first[q - 1];
   std::vector<std::int64_t> next = result.first;
-  result.sentences.resize(index(sentences.count()));
+  result.sentences.resize(at(sentences.count()));
   for (std::ptrdiff_t i = 0; i < sentences.count(); ++i)
-    result.sentences[index(next[index(sentences.query(i))]++)] = i;
+    result.sentences[at(next[at(sentences.query(i))]++)] = i;
   return result;
 }
 
 // One query's comparisons as a graph, better -> worse, between the tokens that can lie on a cycle.
 //
-// A token that nothing beats lies on no cycle, nor does one that beats nothing: without it the comparisons it takes part in
-// are gone, and its neighbours may be free in turn. What remains when nobody is free is empty exactly where there is no
-// cycle (Kahn's algorithm from both ends).
+// A token that nothing beats lies on no cycle, nor does one that beats nothing: without it the comparisons it takes
+// part in are gone, and its neighbours may be free in turn. What remains when nobody is free is empty exactly where
+// there is no cycle (Kahn's algorithm from both ends).
 class CycleSearch {
  public:
   explicit CycleSearch(std::span<const Preference> edges);
@@ -89,15 +88,15 @@ CycleSearch::CycleSearch(std::span<const Preference> edges) {
   for (const Preference& edge : edges) {
     tails.push_back(node_of(edge.better));
     heads.push_back(node_of(edge.worse));
-    ++degree[1][index(tails.back())];
-    ++degree[0][index(heads.back())];
+    ++degree[1][at(tails.back())];
+    ++degree[0][at(heads.back())];
   }
   const auto neighbours = [n](const std::vector<std::int32_t>& from, const std::vector<std::int32_t>& to) {
     Neighbours result{std::vector<std::size_t>(n + 1, 0), std::vector<std::int32_t>(to.size())};
-    for (const std::int32_t v : from) ++result.first[index(v) + 1];
+    for (const std::int32_t v : from) ++result.first[at(v) + 1];
     for (std::size_t v = 0; v < n; ++v) result.first[v + 1] += result.first[v];
     std::vector<std::size_t> next = result.first;
-    for (std::size_t e = 0; e < to.size(); ++e) result.nodes[next[index(from[e])]++] = to[e];
+    for (std::size_t e = 0; e < to.size(); ++e) result.nodes[next[at(from[e])]++] = to[e];
     return result;
   };
   const Neighbours after[2] = {neighbours(tails, heads), neighbours(heads, tails)};
@@ -110,18 +109,18 @@ CycleSearch::CycleSearch(std::span<const Preference> edges) {
       loose.push_back(static_cast<std::int32_t>(v));
     }
   while (!loose.empty()) {
-    const std::size_t v = index(loose.back());
+    const std::size_t v = at(loose.back());
     loose.pop_back();
     for (const int side : {0, 1})
       for (std::size_t e = after[side].first[v]; e < after[side].first[v + 1]; ++e) {
-        const std::size_t u = index(after[side].nodes[e]);
+        const std::size_t u = at(after[side].nodes[e]);
         if (--degree[side][u] > 0 || gone[u]) continue;
         gone[u] = 1;
         loose.push_back(static_cast<std::int32_t>(u));
       }
   }
   for (std::size_t e = 0; e < edges.size(); ++e)
-    if (!gone[index(tails[e])] && !gone[index(heads[e])]) edges_.push_back(edges[e]);
+    if (!gone[at(tails[e])] && !gone[at(heads[e])]) edges_.push_back(edges[e]);
   std::vector<Token> rest;
   for (std::size_t v = 0; v < n; ++v)
     if (!gone[v]) rest.push_back(nodes_[v]);
@@ -130,13 +129,13 @@ CycleSearch::CycleSearch(std::span<const Preference> edges) {
   out_.assign(nodes_.size() + 1, 0);
   for (const Preference& edge : edges_) {
     head_.push_back(node_of(edge.worse));
-    ++out_[index(node_of(edge.better)) + 1];
+    ++out_[at(node_of(edge.better)) + 1];
   }
   for (std::size_t v = 0; v < nodes_.size(); ++v) out_[v + 1] += out_[v];
 }
 
-// Breadth first from each token in turn, back to itself, and never as deep as the best cycle so far; a cycle as short as
-// one can be ends the search.
+// Breadth first from each token in turn, back to itself, and never as deep as the best cycle so far; a cycle as short
+// as one can be ends the search.
 std::vector<Preference> CycleSearch::shortest() const {
   const std::size_t n = nodes_.size();
   constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -148,7 +147,7 @@ std::vector<Preference> CycleSearch::shortest() const {
 
   // Pairs first: they are the common case (one sentence with two labels), and without one three is the least.
   const auto has_pair = [&](std::size_t e) {
-    const std::size_t v = index(head_[e]);
+    const std::size_t v = at(head_[e]);
     return std::binary_search(head_.begin() + static_cast<std::ptrdiff_t>(out_[v]),
                               head_.begin() + static_cast<std::ptrdiff_t>(out_[v + 1]), tail_of[e]);
   };
@@ -165,8 +164,8 @@ std::vector<Preference> CycleSearch::shortest() const {
          ++depth) {
       next_level.clear();
       for (const std::int32_t v : level) {
-        for (std::size_t e = out_[index(v)]; e < out_[index(v) + 1] && closing == none; ++e) {
-          const std::size_t u = index(head_[e]);
+        for (std::size_t e = out_[at(v)]; e < out_[at(v) + 1] && closing == none; ++e) {
+          const std::size_t u = at(head_[e]);
           if (u == start) closing = e;
           if (seen[u] == start) continue;
           seen[u] = start;
@@ -179,7 +178,7 @@ std::vector<Preference> CycleSearch::shortest() const {
     }
     if (closing == none) continue;
     best.assign(1, closing);
-    for (std::size_t v = index(tail_of[closing]); v != start; v = index(tail_of[came_by[v]]))
+    for (std::size_t v = at(tail_of[closing]); v != start; v = at(tail_of[came_by[v]]))
       best.push_back(came_by[v]);
     std::reverse(best.begin(), best.end());
   }
@@ -214,16 +213,15 @@ std::string to_string(const PreferenceCycle& cycle, const Vocabulary& vocabulary
       if (i == shown / 2) text += fmt::format(" > ... ({} more)", cycle.steps.size() - shown);
       continue;
     }
-    const std::string source = line_numbers.empty()
-                                   ? fmt::format("sentence {}", step.sentence + 1)
-                                   : fmt::format("line {}", line_numbers[index(step.sentence)]);
+    const std::string source = line_numbers.empty() ? fmt::format("sentence {}", step.sentence + 1)
+                                                    : fmt::format("line {}", line_numbers[at(step.sentence)]);
     text += fmt::format(" > {} ({})", shown_word(vocabulary.word(step.worse)), source);
   }
   return text;
 }
 
 PartialOrders::PartialOrders(const Sentences& sentences, const Collocations& collocations)
-    : preferences_(index(sentences.vocabulary_size())), members_(index(sentences.vocabulary_size())) {
+    : preferences_(at(sentences.vocabulary_size())), members_(at(sentences.vocabulary_size())) {
   if (sentences.vocabulary_size() != collocations.vocabulary_size())
     throw bad_input(
         fmt::format("the sentences are of a vocabulary of {} words and the collocations of one of {}",
@@ -235,7 +233,7 @@ PartialOrders::PartialOrders(const Sentences& sentences, const Collocations& col
     found.clear();
     std::size_t united = 0;
     for (std::int64_t j = dealt.first[q]; j < dealt.first[q + 1]; ++j) {
-      const std::int64_t i = dealt.sentences[index(j)];
+      const std::int64_t i = dealt.sentences[at(j)];
       const Token label = sentences.label(i);
       different.assign(sentences.tokens(i).begin(), sentences.tokens(i).end());
       std::sort(different.begin(), different.end());
@@ -295,7 +293,7 @@ std::optional<PreferenceCycle> PartialOrders::find_cycle() const {
 }
 
 TokenClass PartialOrders::token_class(Token query, Token token) const {
-  const std::vector<Member>& members = members_[index(query)];
+  const std::vector<Member>& members = members_[at(query)];
   const auto place =
       std::lower_bound(members.begin(), members.end(), token,
                        [](const Member& member, Token wanted) { return member.token < wanted; });
@@ -304,7 +302,7 @@ TokenClass PartialOrders::token_class(Token query, Token token) const {
 
 std::vector<TokenClass> PartialOrders::token_classes(Token query) const {
   std::vector<TokenClass> result(preferences_.size(), TokenClass::non_comparable);
-  for (const Member& member : members_[index(query)]) result[index(member.token)] = member.token_class;
+  for (const Member& member : members_[at(query)]) result[at(member.token)] = member.token_class;
   return result;
 }
 

@@ -7,12 +7,13 @@
 //   d loss / d W_ov = r (X^T s)^T
 //   d loss / d a_t  = (1 - p_y) s_t sum_tau s_tau rho^T (U_t - U_tau)
 //
-// Training drives p_y and one s_t to 1, and what is learned then is in 1 - p_y and 1 - s_t, which a difference of rounded
-// numbers has lost. Here nothing that is small is a difference of large numbers: 1 - p_y = Z / (1 + Z) is kept as a
-// logarithm, rho sums to 0 by its definition, and the tokens' scores are compared pair by pair. Each sentence has a
-// logarithm of its size, and sums of sentences have a common one (Gradient::log_scale).
+// Training drives p_y and one s_t to 1, and what is learned then is in 1 - p_y and 1 - s_t, which a difference of
+// rounded numbers has lost. Here nothing that is small is a difference of large numbers: 1 - p_y = Z / (1 + Z) is
+// kept as a logarithm, rho sums to 0 by its definition, and the tokens' scores are compared pair by pair. Each
+// sentence has a logarithm of its size, and sums of sentences have a common one (Gradient::log_scale).
 //
 // A soft collocation is some sentences of one token each, with its successors for labels.
+#include "base/numbers.hpp"
 #include "next_token/engine_path.hpp"
 
 #include <algorithm>
@@ -20,8 +21,6 @@
 namespace attmirror {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // log(1 + e^x)
 double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
@@ -73,16 +72,16 @@ class PlainEngine final : public NextTokenPathEngine {
     W_ov_.clear();
     W_kq_.clear();
     if (model_.readout() == Readout::softmax)
-      U_.noalias() = E_.lazyProduct(parameters.view(parameters.find(Block::W_ov)).eigen());
+      U_.noalias() = E_.lazyProduct(parameters.view(parameters.find(NextTokenBlock::W_ov)).eigen());
     NextTokenEvaluation result;
     if (model_.stage() != Stage::attention) add_collocations(result);
     if (model_.stage() != Stage::collocation) {
       result.accuracy = 0;  // of the sentences, where there are any
-      add_sentences(parameters.view(parameters.find(Block::W_kq)), result);
+      add_sentences(parameters.view(parameters.find(NextTokenBlock::W_kq)), result);
     }
     if (gradient != nullptr) {
-      give(W_ov_, Block::W_ov);
-      give(W_kq_, Block::W_kq);
+      give(W_ov_, NextTokenBlock::W_ov);
+      give(W_kq_, NextTokenBlock::W_kq);
     }
     return result;
   }
@@ -193,8 +192,8 @@ class PlainEngine final : public NextTokenPathEngine {
     return sum == 0 ? -infinity : top + std::log(sum);
   }
 
-  // p_y is the attention on the tokens that y follows: d loss / d a_t = (1 - p_y) times the share that token t has of the
-  // others, and minus the share that it has of these.
+  // p_y is the attention on the tokens that y follows: d loss / d a_t = (1 - p_y) times the share that token t has of
+  // the others, and minus the share that it has of these.
   Prediction read_attention(std::span<const Token> tokens, Token y) {
     const double hit = log_attention(tokens, y, true), miss = log_attention(tokens, y, false);
     Prediction result;
@@ -236,7 +235,7 @@ class PlainEngine final : public NextTokenPathEngine {
     W_ov_.sum.noalias() += (factor * gathered_) * rho_.transpose();
   }
 
-  void give(const ScaledSum& sum, Block name) {
+  void give(const ScaledSum& sum, const Block& name) {
     const std::ptrdiff_t b = gradient_->blocks.find(name);
     if (b < 0) return;
     gradient_->blocks.view(b).eigen() = sum.sum;

@@ -1,5 +1,5 @@
-// What a trained model says to sentences, seen or not: token logits and query directions are formed once for all of them,
-// as two matrix products, and each sentence then sums a few rows.
+// What a trained model says to sentences, seen or not: token logits and query directions are formed once for all of
+// them, as two matrix products, and each sentence then sums a few rows.
 #include "base/matrix_product.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/next_token/model.hpp>
@@ -24,10 +24,13 @@ PaddedMatrix product(const Embedding& embedding, const Matrix& W, ThreadPool& po
   return result;
 }
 
-void check_shape(std::string_view name, const Matrix& W, std::ptrdiff_t rows, std::ptrdiff_t cols) {
+Matrix checked_block(const Parameters& parameters, const Block& name, std::ptrdiff_t rows,
+                     std::ptrdiff_t cols) {
+  const Matrix W = visit_block(parameters, name, [](const auto& values) { return Matrix(values); });
   if (W.rows() != rows || W.cols() != cols)
-    throw bad_input(
-        fmt::format("{} has shape ({}, {}): expected ({}, {})", name, W.rows(), W.cols(), rows, cols));
+    throw bad_input(fmt::format("{} has shape ({}, {}): expected ({}, {})", to_string(name), W.rows(),
+                                W.cols(), rows, cols));
+  return W;
 }
 
 }  // namespace
@@ -39,14 +42,14 @@ std::vector<Token> predict(const Sentences& sentences, const Embedding& embeddin
     throw bad_input(
         fmt::format("the sentences have a vocabulary of {} tokens: expected {}, as the embedding has",
                     sentences.vocabulary_size(), V));
-  check_shape("W_ov", parameters.W_ov, V, d);
-  check_shape("W_kq", parameters.W_kq, d, d);
+  const Matrix W_ov = checked_block(parameters, NextTokenBlock::W_ov, V, d),
+               W_kq = checked_block(parameters, NextTokenBlock::W_kq, d, d);
   std::vector<Token> result(static_cast<std::size_t>(sentences.count()), no_token);
   if (result.empty()) return result;
 
   ThreadPool pool(threads);
-  const PaddedMatrix token_logits = product(embedding, parameters.W_ov, pool),
-                     directions = product(embedding, parameters.W_kq, pool);
+  const PaddedMatrix token_logits = product(embedding, W_ov, pool),
+                     directions = product(embedding, W_kq, pool);
   const ConstMatrixView U = token_logits.view(), K = directions.view(), E = embedding.vectors.view();
   const std::ptrdiff_t grain = std::max<std::ptrdiff_t>(1, 20'000 / V);
   const Chunking parts = fixed_chunks(sentences.count(), grain, 64);

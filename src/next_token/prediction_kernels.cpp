@@ -3,7 +3,8 @@
 // An item has the logits o_v = sum_t s_t U_tv of the words v, U_t being row x_t of U = E W_ov^T. Relative to its label,
 //
 //   Z = sum over v != y of e^{o_v - o_y},  loss = log(1 + Z),  r_v = (1 - p_y) e^{o_v - o_y} / Z,  r_y = -(1 - p_y)
-//   delta_t = [sum over v != y of e^{o_v - o_y} (U_tv - U_rv)] / Z - (U_ty - U_ry)        r: the token of the largest logit
+//   delta_t = [sum over v != y of e^{o_v - o_y} (U_tv - U_rv)] / Z - (U_ty - U_ry)        r: the token of the largest
+//                                                                                         logit
 //   d loss / d a_t = (1 - p_y) s_t [delta_t - sum_tau s_tau delta_tau]
 //
 // and with E = max{a_t : delta_t != 0} - max a, e_t = e^{a_t - max a}, S = sum e_t, h_t = e^{min(a_t - max a - E, 0)}
@@ -12,9 +13,9 @@
 //
 // where the bracket is of the size of U, however small the factor before it. Equal tokens have delta = 0 exactly.
 //
-// The matrix U does not fit into a core's own cache, and each item reads a few of its rows. So the words are taken panel by
-// panel, 64 columns of U that do fit, for thousands of items in a row; the sums over the words are relative to a pivot, which
-// is raised when a panel has much larger terms than those before.
+// The matrix U does not fit into a core's own cache, and each item reads a few of its rows. So the words are taken
+// panel by panel, 64 columns of U that do fit, for thousands of items in a row; the sums over the words are relative
+// to a pivot, which is raised when a panel has much larger terms than those before.
 #include "next_token/prediction_kernels.hpp"
 
 #include "base/vector_math_inline.hpp"
@@ -30,8 +31,8 @@ constexpr std::ptrdiff_t ahead = 2;
 
 constexpr int panel_vectors = vocabulary_panel / lanes<Wide>;
 
-// Calls f(V{}, j) for all numbers from `first` to `last` - 1: whole vectors, then one by one. (A lane's result does not depend
-// on the width.)
+// Calls f(V{}, j) for all numbers from `first` to `last` - 1: whole vectors, then one by one. (A lane's result does
+// not depend on the width.)
 template <class F>
 [[gnu::always_inline]] inline void for_lanes(std::ptrdiff_t first, std::ptrdiff_t last, const F& f) {
   std::ptrdiff_t j = first;

@@ -1,5 +1,5 @@
-// The hot loops of next-token prediction, compiled once per instruction set: attention, the softmax over the vocabulary, and
-// what the gradients are made of. prediction_kernels.cpp has the formulas.
+// The hot loops of next-token prediction, compiled once per instruction set: attention, the softmax over the
+// vocabulary, and what the gradients are made of. prediction_kernels.cpp has the formulas.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace kernels {
 // Columns of a matrix of the vocabulary that lie side by side (PanelMatrix).
 inline constexpr std::ptrdiff_t vocabulary_panel = 64;
 
-// Items and what is known of them. An item has the positions begins[i] to begins[i + 1] - 1; arrays of positions and of items
-// have one number for each.
+// Items and what is known of them. An item has the positions begins[i] to begins[i + 1] - 1; arrays of positions and
+// of items have one number for each.
 struct PredictionItems {
   const std::int64_t* begins = nullptr;
   const std::int32_t *tokens = nullptr, *pairs = nullptr, *labels = nullptr;

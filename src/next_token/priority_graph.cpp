@@ -1,18 +1,17 @@
 // Strongly connected components by Tarjan's algorithm (1972), one query at a time.
 //
-// A depth-first search numbers the tokens as it meets them and keeps those without a component on a stack. low(v) is the
-// lowest number that v reaches through its tree and one edge more; v with low(v) = number(v) is the root of a component, and
-// the stack above it holds the others. Components are complete in an order in which edges go from later to earlier ones;
-// counted backwards it is topological. The search keeps its own stack of visits: a chain of comparisons is as long as the
-// vocabulary, which recursion would not survive.
-#include <attmirror/next_token/priority_graph.hpp>
+// A depth-first search numbers the tokens as it meets them and keeps those without a component on a stack. low(v) is
+// the lowest number that v reaches through its tree and one edge more; v with low(v) = number(v) is the root of a
+// component, and the stack above it holds the others. Components are complete in an order in which edges go from
+// later to earlier ones; counted backwards it is topological. The search keeps its own stack of visits: a chain of
+// comparisons is as long as the vocabulary, which recursion would not survive.
+#include "base/numbers.hpp"
+#include <attmirror/next_token/graph_svm.hpp>
 
 #include <algorithm>
 
 namespace attmirror {
 namespace {
-
-std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::int32_t unknown = -1;
 
@@ -24,7 +23,7 @@ struct Graph {
 
 std::vector<std::int32_t> topological_components(const Graph& graph) {
   const auto n = static_cast<std::int32_t>(graph.out.size() - 1);
-  std::vector<std::int32_t> number(index(n), unknown), low(index(n)), component(index(n), unknown), stack;
+  std::vector<std::int32_t> number(at(n), unknown), low(at(n)), component(at(n), unknown), stack;
   struct Visit {
     std::int32_t node;
     std::size_t edge;  // the next one to follow
@@ -32,32 +31,32 @@ std::vector<std::int32_t> topological_components(const Graph& graph) {
   std::vector<Visit> visits;
   std::int32_t numbered = 0, components = 0;
   const auto enter = [&](std::int32_t v) {
-    number[index(v)] = low[index(v)] = numbered++;
+    number[at(v)] = low[at(v)] = numbered++;
     stack.push_back(v);
-    visits.push_back({v, graph.out[index(v)]});
+    visits.push_back({v, graph.out[at(v)]});
   };
   for (std::int32_t start = 0; start < n; ++start) {
-    if (number[index(start)] == unknown) enter(start);
+    if (number[at(start)] == unknown) enter(start);
     while (!visits.empty()) {
       Visit& visit = visits.back();
       const std::int32_t v = visit.node;
-      if (visit.edge < graph.out[index(v) + 1]) {
+      if (visit.edge < graph.out[at(v) + 1]) {
         const std::int32_t u = graph.heads[visit.edge++];
-        if (number[index(u)] == unknown)
+        if (number[at(u)] == unknown)
           enter(u);  // ends the life of `visit`
-        else if (component[index(u)] == unknown)
-          low[index(v)] = std::min(low[index(v)], number[index(u)]);
+        else if (component[at(u)] == unknown)
+          low[at(v)] = std::min(low[at(v)], number[at(u)]);
         continue;
       }
       visits.pop_back();
       if (!visits.empty()) {
         const std::int32_t parent = visits.back().node;
-        low[index(parent)] = std::min(low[index(parent)], low[index(v)]);
+        low[at(parent)] = std::min(low[at(parent)], low[at(v)]);
       }
-      if (low[index(v)] != number[index(v)]) continue;
+      if (low[at(v)] != number[at(v)]) continue;
       for (std::int32_t u = unknown; u != v; stack.pop_back()) {
         u = stack.back();
-        component[index(u)] = components;
+        component[at(u)] = components;
       }
       ++components;
     }
@@ -79,24 +78,24 @@ PriorityGraph::PriorityGraph(const PartialOrders& orders)
     }
     std::sort(tokens.begin(), tokens.end());
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    for (std::size_t v = 0; v < tokens.size(); ++v) node[index(tokens[v])] = static_cast<std::int32_t>(v);
+    for (std::size_t v = 0; v < tokens.size(); ++v) node[at(tokens[v])] = static_cast<std::int32_t>(v);
 
     Graph graph{std::vector<std::size_t>(tokens.size() + 1, 0), {}};
     for (const Preference& edge :
          orders.preferences(q)) {  // sorted by `better`: the edges lie in their places
-      ++graph.out[index(node[index(edge.better)]) + 1];
-      graph.heads.push_back(node[index(edge.worse)]);
+      ++graph.out[at(node[at(edge.better)]) + 1];
+      graph.heads.push_back(node[at(edge.worse)]);
     }
     for (std::size_t v = 0; v < tokens.size(); ++v) graph.out[v + 1] += graph.out[v];
     const std::vector<std::int32_t> components = topological_components(graph);
-    std::vector<Member>& members = component_of_[index(q)];
+    std::vector<Member>& members = component_of_[at(q)];
     members.reserve(tokens.size());
     for (std::size_t v = 0; v < tokens.size(); ++v) members.push_back({tokens[v], components[v]});
   }
 }
 
 std::int32_t PriorityGraph::component(Token query, Token token) const {
-  const std::vector<Member>& members = component_of_[index(query)];
+  const std::vector<Member>& members = component_of_[at(query)];
   const auto place =
       std::lower_bound(members.begin(), members.end(), token,
                        [](const Member& member, Token wanted) { return member.token < wanted; });
@@ -110,9 +109,9 @@ bool PriorityGraph::same_component(Token query, Token a, Token b) const {
 
 std::vector<std::vector<Token>> PriorityGraph::components(Token query) const {
   std::vector<std::vector<Token>> result;
-  for (const Member& member : component_of_[index(query)]) {
-    if (result.size() <= index(member.component)) result.resize(index(member.component) + 1);
-    result[index(member.component)].push_back(member.token);
+  for (const Member& member : component_of_[at(query)]) {
+    if (result.size() <= at(member.component)) result.resize(at(member.component) + 1);
+    result[at(member.component)].push_back(member.token);
   }
   return result;
 }
@@ -122,7 +121,7 @@ bool PriorityGraph::is_acyclic() const {
     const auto last = std::max_element(members.begin(), members.end(), [](const Member& a, const Member& b) {
       return a.component < b.component;
     });
-    return last == members.end() || index(last->component) + 1 == members.size();
+    return last == members.end() || at(last->component) + 1 == members.size();
   });
 }
 

@@ -1,5 +1,6 @@
+#include "base/numbers.hpp"
+#include "base/random.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/next_token/realizable.hpp>
 
 #include <algorithm>
@@ -13,19 +14,18 @@
 namespace attmirror {
 namespace {
 
-std::size_t index(std::ptrdiff_t i) { return static_cast<std::size_t>(i); }
-
 // Rankings are a square of token numbers; this many still fit 31 bits of them.
 constexpr std::ptrdiff_t largest_vocabulary = 46'340;
 
-// The numbers of one object (a sentence, a ranking) of a stream, one after the other: addresses (object, 0), (object, 1), ...
+// The numbers of one object (a sentence, a ranking) of a stream, one after the other: addresses (object, 0), (object,
+// 1), ...
 class Draws {
  public:
   Draws(const CounterRandom& random, std::int64_t object)
       : random_(random), next_(static_cast<std::uint64_t>(object) << 32) {}
   std::size_t below(std::size_t limit) { return random_.below(limit, next_++); }
   std::ptrdiff_t between(std::ptrdiff_t low, std::ptrdiff_t high) {
-    return low + static_cast<std::ptrdiff_t>(below(index(high - low + 1)));
+    return low + static_cast<std::ptrdiff_t>(below(at(high - low + 1)));
   }
 
  private:
@@ -34,7 +34,7 @@ class Draws {
 };
 
 std::vector<Token> all_tokens(std::ptrdiff_t vocabulary) {
-  std::vector<Token> tokens(index(vocabulary));
+  std::vector<Token> tokens(at(vocabulary));
   std::iota(tokens.begin(), tokens.end(), Token{0});
   return tokens;
 }
@@ -54,13 +54,13 @@ std::vector<Token> draw_successors(const RealizableOptions& options) {
   return successors;
 }
 
-// Tokens of one successor side by side, where the best of them stood; q before its equals. A permutation leaves the ranking
-// as it is.
+// Tokens of one successor side by side, where the best of them stood; q before its equals. A permutation leaves the
+// ranking as it is.
 void gather_equals(std::vector<Token>& ranking, Token q, const std::vector<Token>& successors) {
   std::vector<std::size_t> place(ranking.size(), ranking.size());  // of a successor: of its best token
-  for (std::size_t r = ranking.size(); r-- > 0;) place[index(successors[index(ranking[r])])] = r;
+  for (std::size_t r = ranking.size(); r-- > 0;) place[at(successors[at(ranking[r])])] = r;
   std::stable_sort(ranking.begin(), ranking.end(), [&](Token a, Token b) {
-    const std::size_t of_a = place[index(successors[index(a)])], of_b = place[index(successors[index(b)])];
+    const std::size_t of_a = place[at(successors[at(a)])], of_b = place[at(successors[at(b)])];
     return of_a != of_b ? of_a < of_b : a == q && b != q;
   });
 }
@@ -84,12 +84,12 @@ std::vector<Token> draw_ranking(const RealizableOptions& options, Token q,
 class SentenceMaker {
  public:
   SentenceMaker(std::ptrdiff_t vocabulary, const std::vector<Token>& successors, Repetition repetition)
-      : positions_(index(vocabulary)), successors_(successors), repetition_(repetition) {
+      : positions_(at(vocabulary)), successors_(successors), repetition_(repetition) {
     std::iota(positions_.begin(), positions_.end(), std::size_t{0});
   }
 
   std::span<const Token> tokens() const { return tokens_; }
-  Token label() const { return successors_[index(best_)]; }
+  Token label() const { return successors_[at(best_)]; }
 
   // `best` somewhere before q (or q itself), others of `pool` with other successors, q last.
   void make_classes(Token q, Token best, std::span<const Token> pool, std::ptrdiff_t length, Draws& draws) {
@@ -98,9 +98,9 @@ class SentenceMaker {
     const bool repeats = repetition_ == Repetition::allowed;
     const bool once = best == q && !repeats;
     const auto usable = [&](Token x) {
-      return (repeats || x != q) && successors_[index(x)] != successors_[index(best)];
+      return (repeats || x != q) && successors_[at(x)] != successors_[at(best)];
     };
-    take_others(pool, index(length) - (once ? 1 : 2), usable, q, draws);
+    take_others(pool, at(length) - (once ? 1 : 2), usable, q, draws);
     if (!once)
       tokens_.insert(tokens_.begin() + static_cast<std::ptrdiff_t>(draws.below(tokens_.size() + 1)), best);
     tokens_.push_back(q);
@@ -112,7 +112,7 @@ class SentenceMaker {
     best_places_.clear();
     const bool repeats = repetition_ == Repetition::allowed;
     take_others(
-        ranking, index(length) - 1, [&](Token x) { return repeats || x != q; }, q, draws);
+        ranking, at(length) - 1, [&](Token x) { return repeats || x != q; }, q, draws);
     tokens_.push_back(q);
     const auto own = static_cast<std::size_t>(std::find(ranking.begin(), ranking.end(), q) - ranking.begin());
     best_ = ranking[std::min(own, *std::min_element(best_places_.begin(), best_places_.end()))];
@@ -143,9 +143,9 @@ class SentenceMaker {
     }
   }
 
-  // `count` usable ones of the pool, each once before any comes again; the query where none is usable. Fisher and Yates'
-  // shuffle, as far as it is needed, on an array of positions that is put back in order afterwards: the work is that of the
-  // tokens drawn, however large the pool.
+  // `count` usable ones of the pool, each once before any comes again; the query where none is usable. Fisher and
+  // Yates' shuffle, as far as it is needed, on an array of positions that is put back in order afterwards: the work
+  // is that of the tokens drawn, however large the pool.
   template <class Usable>
   void deal_others(std::span<const Token> pool, std::size_t count, Usable usable, Token query, Draws& draws) {
     while (count > 0) {
@@ -185,8 +185,8 @@ void make_sentence(SentenceMaker& maker, const RealizableOptions& options, const
     return;
   }
   const std::span<const Token> all(ranking);
-  const auto optimal = all.first(index(options.optimal)),
-             others = all.subspan(index(options.optimal), index(options.non_optimal));
+  const auto optimal = all.first(at(options.optimal)),
+             others = all.subspan(at(options.optimal), at(options.non_optimal));
   const bool own = std::find(optimal.begin(), optimal.end(), q) != optimal.end();
   maker.make_classes(q, own ? q : optimal[draws.below(optimal.size())], others, length, draws);
 }
@@ -200,13 +200,13 @@ std::string_view bytes_of(std::span<const Token> tokens) {
 class NonComparableMaker {
  public:
   NonComparableMaker(const RealizableData& data, std::span<const Token> queries)
-      : data_(data), orders_(data.sentences, data.collocations), classes_(index(data.options.vocabulary)) {
+      : data_(data), orders_(data.sentences, data.collocations), classes_(at(data.options.vocabulary)) {
     for (const Token q : queries) {
-      Classes& classes = classes_[index(q)];
+      Classes& classes = classes_[at(q)];
       const std::vector<TokenClass> kinds = orders_.token_classes(q);
       for (Token x = 0; x < data.options.vocabulary; ++x)
-        if (x != q) classes.tokens[index(static_cast<int>(kinds[index(x)]))].push_back(x);
-      classes.own = kinds[index(q)];
+        if (x != q) classes.tokens[at(static_cast<int>(kinds[at(x)]))].push_back(x);
+      classes.own = kinds[at(q)];
       if (classes.of(TokenClass::non_comparable).empty()) continue;
       if (classes.own == TokenClass::optimal || !classes.of(TokenClass::optimal).empty())
         queries_[0].push_back(q);
@@ -220,10 +220,10 @@ class NonComparableMaker {
 
   // False where this draw has no two tokens with different successors to show.
   bool make(SentenceMaker& maker, std::int64_t number, Draws& draws) const {
-    std::size_t half = index(number % 2);
+    std::size_t half = at(number % 2);
     if (queries_[half].empty()) half = 1 - half;
-    const Token q = queries_[half][index(number / 2) % queries_[half].size()];
-    const Classes& classes = classes_[index(q)];
+    const Token q = queries_[half][at(number / 2) % queries_[half].size()];
+    const Classes& classes = classes_[at(q)];
     const auto& best_of = classes.of(half == 0 ? TokenClass::optimal : TokenClass::non_comparable);
     const auto& pool = classes.of(half == 0 ? TokenClass::non_comparable : TokenClass::non_optimal);
     const RealizableOptions& options = data_.options;
@@ -243,7 +243,7 @@ class NonComparableMaker {
   struct Classes {
     std::vector<Token> tokens[3];  // by TokenClass, without the query
     TokenClass own = TokenClass::non_comparable;
-    const std::vector<Token>& of(TokenClass kind) const { return tokens[index(static_cast<int>(kind))]; }
+    const std::vector<Token>& of(TokenClass kind) const { return tokens[at(static_cast<int>(kind))]; }
   };
   const RealizableData& data_;
   PartialOrders orders_;
@@ -346,7 +346,7 @@ RealizableData make_realizable(const RealizableOptions& options) {
   for (std::ptrdiff_t i = 0; i < options.sentences; ++i) {
     const auto q = static_cast<Token>(i % options.vocabulary);
     Draws draws(random, i);
-    make_sentence(maker, data.options, data.rankings[index(q)], q, options.min_length, options.max_length,
+    make_sentence(maker, data.options, data.rankings[at(q)], q, options.min_length, options.max_length,
                   draws);
     data.sentences.add(maker.tokens(), maker.label());
   }
@@ -373,8 +373,8 @@ Sentences unseen_sentences(const RealizableData& data, UnseenKind kind, std::ptr
   if (kind == UnseenKind::non_comparable && count > 0) non_comparable.emplace(data, queries);
 
   Sentences result(options.vocabulary);
-  // A training sentence that comes up again is drawn anew with the next query; where new ones are rare or there are none,
-  // so many draws find out.
+  // A training sentence that comes up again is drawn anew with the next query; where new ones are rare or there are
+  // none, so many draws find out.
   const std::int64_t most_draws = 100 * count + 10'000;
   for (std::int64_t number = 0; result.count() < count; ++number) {
     if (number == most_draws)
@@ -386,9 +386,9 @@ Sentences unseen_sentences(const RealizableData& data, UnseenKind kind, std::ptr
     if (non_comparable) {
       if (!non_comparable->make(maker, number, draws)) continue;
     } else {
-      const Token q = queries[index(number) % queries.size()];
+      const Token q = queries[at(number) % queries.size()];
       const bool longer = kind == UnseenKind::longer;
-      make_sentence(maker, options, data.rankings[index(q)], q,
+      make_sentence(maker, options, data.rankings[at(q)], q,
                     longer ? options.max_length + 1 : options.min_length,
                     longer ? 2 * options.max_length : options.max_length, draws);
     }

@@ -53,8 +53,8 @@ double restricted_loss(const RestrictedComponent& component, const Eigen::Ref<co
   return loss;
 }
 
-// With a = softmax over all positions and o = softmax over the optimal ones, summed by token: the gradient is a - o and the
-// Hessian diag(a) - a a^T - (diag(o) - o o^T).
+// With a = softmax over all positions and o = softmax over the optimal ones, summed by token: the gradient is a - o
+// and the Hessian diag(a) - a a^T - (diag(o) - o o^T).
 RestrictedDerivatives derivatives(const RestrictedComponent& component,
                                   const Eigen::Ref<const Vector>& scores) {
   const std::ptrdiff_t n = component.dimension();

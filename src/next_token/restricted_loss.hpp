@@ -1,13 +1,13 @@
 // The loss that decides about the finite part: cross-entropy among tokens that training cannot separate. Internal.
 //
-// Under one looking token z let C be a set of tokens whose scores stay at a finite distance (a strongly connected component
-// of priorities, the successors of a soft collocation). A term is a list of positions that hold tokens of C, some of them
-// optimal, with weight pi:
+// Under one looking token z let C be a set of tokens whose scores stay at a finite distance (a strongly connected
+// component of priorities, the successors of a soft collocation). A term is a list of positions that hold tokens of
+// C, some of them optimal, with weight pi:
 //
 //   - pi log( sum_{optimal t} e^{s_t} / sum_t e^{s_t} )
 //
-// as a function of the scores s_c = c^T W z, c in C. Only their differences matter. Sums over all components are minimised
-// over W in the span of (c - c') z^T: the part of weight space that the directions of growth leave alone.
+// as a function of the scores s_c = c^T W z, c in C. Only their differences matter. Sums over all components are
+// minimised over W in the span of (c - c') z^T: the part of weight space that the directions of growth leave alone.
 #pragma once
 
 #include "next_token/difference_problem.hpp"
@@ -46,8 +46,8 @@ RestrictedDerivatives derivatives(const RestrictedComponent& component,
                                   const Eigen::Ref<const Vector>& scores);
 double restricted_loss(const RestrictedComponent& component, const Eigen::Ref<const Vector>& scores);
 
-// The minimum over W. Components are minimised one by one where embeddings are orthonormal, otherwise together, which may
-// then have at most max_coupled_dimension unknowns.
+// The minimum over W. Components are minimised one by one where embeddings are orthonormal, otherwise together, which
+// may then have at most max_coupled_dimension unknowns.
 constexpr std::ptrdiff_t max_coupled_dimension = 2000;
 FinitePart minimize_restricted(const Embedding& embedding, LeftVectors left,
                                const std::vector<RestrictedComponent>& components);

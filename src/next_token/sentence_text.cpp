@@ -1,7 +1,8 @@
-// Reads text in two passes: the lines become token numbers, one flat array in which each line's numbers lie side by side;
-// then equal lines are counted, by a hash of those numbers. Time and memory are linear in the text.
+// Reads text in two passes: the lines become token numbers, one flat array in which each line's numbers lie side by
+// side; then equal lines are counted, by a hash of those numbers. Time and memory are linear in the text.
+#include "base/atomic_file.hpp"
+#include "base/numbers.hpp"
 #include "next_token/word_messages.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/next_token/sentence_text.hpp>
 
@@ -16,8 +17,6 @@ namespace attmirror {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -189,7 +188,7 @@ void check_successors(const SentenceText& text, std::string_view name) {
       if (!text.collocations.successors(x).empty()) continue;
       const std::string word = shown_word(text.vocabulary.word(x));
       throw bad_input(fmt::format("{}, line {}: \"{}\" has no successor: expected a line \"{} NEXT\"", name,
-                                  text.lines[index(i)], word, word));
+                                  text.lines[at(i)], word, word));
     }
 }
 
@@ -202,7 +201,7 @@ void check_copies(const Lines& lines, const Vocabulary& vocabulary, std::string_
           name, i + 1, quoted_word(vocabulary.word(line[1])), quoted_word(vocabulary.word(line[0]))));
 }
 
-// Appends the line `times` times. Text of more bytes than this is a mistake, such as a weight that is no count.
+// Appends the line `times` times. Text of more bytes than this is a mistake, such as a weight that is not a count.
 void append_line(std::string& text, const std::string& line, double times, const std::string& what) {
   constexpr double most_bytes = 1e10;
   if (times != std::floor(times))

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "next_token/difference_problem.hpp"
+#include <attmirror/next_token/graph_svm.hpp>
 #include <attmirror/next_token/partial_order.hpp>
-#include <attmirror/next_token/priority_graph.hpp>
 #include <attmirror/next_token/targets.hpp>
 
 #include <string_view>

@@ -1,5 +1,5 @@
 #include <attmirror/base/error.hpp>
-#include <attmirror/next_token/vocabulary.hpp>
+#include <attmirror/next_token/sentences.hpp>
 
 #include <fmt/format.h>
 

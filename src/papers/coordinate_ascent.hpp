@@ -1,9 +1,9 @@
 // How a simpler solver misses feasible problems. Internal.
 //
-// Dual coordinate ascent for the Frobenius norm, max 1^T lambda - |sum lambda_k A_k|^2 / 2 over lambda >= 0: each multiplier
-// in turn is set to its best value. It needs nothing but the Gram matrix and converges for every feasible problem, the
-// more slowly the larger the solution is; with a limit on its sweeps, problems that are solvable with a large W look
-// infeasible. Recomputed shares of feasible problems carry such a limit, and here it can be repeated.
+// Dual coordinate ascent for the Frobenius norm, max 1^T lambda - |sum lambda_k A_k|^2 / 2 over lambda >= 0: each
+// multiplier in turn is set to its best value. It needs nothing but the Gram matrix and converges for every feasible
+// problem, the more slowly the larger the solution is; with a limit on its sweeps, problems that are solvable with a
+// large W look infeasible. Recomputed shares of feasible problems carry such a limit, and here it can be repeated.
 #pragma once
 
 #include <attmirror/margin/constraints.hpp>

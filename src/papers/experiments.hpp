@@ -1,4 +1,5 @@
-// How the registry gets at the experiments: each file of this folder that holds one defines a function of this kind. Internal.
+// How the registry gets at the experiments: each file of this folder that holds one defines a function of this
+// kind. Internal.
 #pragma once
 
 #include <attmirror/papers/experiment.hpp>

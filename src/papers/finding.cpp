@@ -46,15 +46,15 @@ std::string_view to_string(Verdict verdict) {
   return "?";
 }
 
-std::string_view to_string(Source source) {
+std::string_view to_string(ReferenceSource source) {
   switch (source) {
-    case Source::figure:
+    case ReferenceSource::figure:
       return "figure";
-    case Source::printed:
+    case ReferenceSource::printed:
       return "printed";
-    case Source::recomputed:
+    case ReferenceSource::recomputed:
       return "recomputed";
-    case Source::theory:
+    case ReferenceSource::theory:
       return "theory";
   }
   return "?";

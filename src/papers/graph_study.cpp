@@ -1,10 +1,10 @@
 #include "papers/graph_study.hpp"
 
-#include <attmirror/base/random.hpp>
+#include "base/random.hpp"
+#include "papers/rate_fit.hpp"
 #include <attmirror/margin/general_svm.hpp>
 #include <attmirror/next_token/realizable.hpp>
 #include <attmirror/next_token/two_stage.hpp>
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -96,13 +96,13 @@ Limit collocation_limit(const Embedding& embedding, const ContradictoryData& dat
   return limit;
 }
 
-Curve compare(const Run& run, const Embedding& embedding, const Limit& limit, Weights weights) {
+Curve compare(const DescentRun& run, const Embedding& embedding, const Limit& limit, Weights weights) {
   const Matrix &finite = limit.finite.W, &direction = limit.direction.W;
   const Matrix goal = all_scores(embedding, finite, weights);
   Curve curve;
   for (const Record& record : run.records) {
     if (record.step == 0) continue;
-    const Matrix& W = weights == Weights::attention ? record.parameters.W_kq : record.parameters.W_ov;
+    const Matrix& W = record.parameters.matrix(weights == Weights::attention ? "W_kq" : "W_ov");
     const Matrix scores = all_scores(embedding, W, weights);
     double error = 0;
     for (const Limit::Contest& c : limit.contests)
@@ -160,8 +160,8 @@ Measured measure(const Setting& setting, std::uint64_t seed, std::int64_t steps)
                              attends ? Readout::attention : Readout::softmax);
   const NextTokenObjective objective(model);
   const bool normalised = setting.steps == Setting::Steps::normalised;
-  const Run run = descend(objective, GradientDescent{.lr = setting.lr(), .normalized = normalised},
-                          {.steps = steps, .record = RecordSchedule::log_spaced(20)});
+  const DescentRun run = descend(objective, GradientDescent{.lr = setting.lr(), .normalized = normalised},
+                                 {.steps = steps, .record = RecordSchedule::log_spaced(20)});
   Measured one;
   one.limit = attends ? attention_limit(embedding, data) : collocation_limit(embedding, data);
   one.curve = compare(run, embedding, one.limit, setting.weights);
@@ -176,7 +176,7 @@ TwoStages measure_stages(std::uint64_t seed, std::int64_t first_steps, std::int6
   const TwoStageRun run = train_two_stage({&embedding, &data.hard, &data.sentences},
                                           paper_stage(Stage::collocation, vocabulary, first_steps),
                                           paper_stage(Stage::attention, vocabulary, steps));
-  const Matrix W = run.last().W_kq, scores = attention_scores(embedding, W);
+  const Matrix W = run.last().matrix("W_kq"), scores = attention_scores(embedding, W);
   TwoStages one{.first_steps = first_steps,
                 .norm = run.collocation.norm,
                 .excess = run.attention.loss - limit.finite.loss,

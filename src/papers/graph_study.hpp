@@ -1,5 +1,5 @@
-// Next-token prediction where the data contradict themselves: cyclic priorities and soft collocations, and how near training
-// comes to W_fin + R W_dir. Internal; p4_graph.cpp tells the story.
+// Next-token prediction where the data contradict themselves: cyclic priorities and soft collocations, and how near
+// training comes to W_fin + R W_dir. Internal; p4_graph.cpp tells the story.
 #pragma once
 
 #include <attmirror/descent/descend.hpp>
@@ -15,9 +15,9 @@ namespace attmirror::graph_study {
 
 constexpr std::ptrdiff_t vocabulary = 10, base_sentences = 50;
 
-// Realizable sentences (linear extensions) of different tokens, one in five of them also with a second label that follows
-// another of its tokens, half as often; one in ten with that label alone. And for each token one to three successors with
-// weights 1 to 4.
+// Realizable sentences (linear extensions) of different tokens, one in five of them also with a second label that
+// follows another of its tokens, half as often; one in ten with that label alone. And for each token one to three
+// successors with weights 1 to 4.
 struct ContradictoryData {
   Collocations hard, soft;
   Sentences sentences;
@@ -28,15 +28,15 @@ ContradictoryData contradictory_data(std::uint64_t seed);
 struct Limit {
   FinitePart finite;
   MarginSolution direction;
-  std::ptrdiff_t contradicting =
-      0;  // tokens in components of two or more (over queries), or with several successors
+  // Tokens in components of two or more (over queries), or with several successors.
+  std::ptrdiff_t contradicting = 0;
   // Score differences that stay finite: under `looking`, of token a and token b.
   struct Contest {
     Token looking, a, b;
   };
   std::vector<Contest> contests;
 
-  bool is_certain() const { return finite.converged && direction.status == Status::certified; }
+  bool is_certain() const { return finite.converged && direction.status == MarginStatus::certified; }
 };
 Limit attention_limit(const Embedding& embedding, const ContradictoryData& data);
 Limit collocation_limit(const Embedding& embedding, const ContradictoryData& data);
@@ -56,7 +56,7 @@ struct Curve {
   double fall(const std::vector<double>& y, double from) const;
 };
 enum class Weights { attention, collocation };  // W_kq or W_ov
-Curve compare(const Run& run, const Embedding& embedding, const Limit& limit, Weights weights);
+Curve compare(const DescentRun& run, const Embedding& embedding, const Limit& limit, Weights weights);
 
 // What is trained, and how.
 struct Setting {

@@ -1,14 +1,14 @@
 // The landscape of small problems: every selection of tokens, and where training ends.
 //
-// P1, P2 and P3 prove that training which starts near the max-margin direction of locally optimal tokens converges to it, and
-// P2 that near other tokens some starts leave. What they leave open is how many selections are locally optimal, and how much
-// of the space of initialisations each attracts. For n = 3 sequences of T = 4 tokens there are 64 selections: all can be
-// solved, with a certificate each, and judged.
+// P1, P2 and P3 prove that training which starts near the max-margin direction of locally optimal tokens converges to
+// it, and P2 that near other tokens some starts leave. What they leave open is how many selections are locally
+// optimal, and how much of the space of initialisations each attracts. For n = 3 sequences of T = 4 tokens there are
+// 64 selections: all can be solved, with a certificate each, and judged.
 //
 //   basins      starts W(0) ~ N(0, 1), normalised gradient descent, lr 0.1, 1, 10 and 100 for 1,000 steps
 //               each, so that the norm reaches 1e5: which selection does a run end on?
-//   near        starts at W^mm / |W^mm| plus noise of 0.1 % of the margin, scaled to logit differences of 1e6; steps of 100, 10, 1 and 0.1, 300 each:
-//               do locally optimal selections attract, do the others repel?
+//   near        starts at W^mm / |W^mm| plus noise of 0.1 % of the margin, scaled to logit differences of 1e6; steps
+//               of 100, 10, 1 and 0.1, 300 each: do locally optimal selections attract, do the others repel?
 //
 // P3 also proves that for d >= max(T - 1, n) every selection is feasible, for almost all data.
 #include "papers/experiments.hpp"
@@ -121,10 +121,10 @@ class LandscapeExperiment final : public Experiment {
   }
 
   // In four parts, each from where the one before ended and with steps `factor` times as long.
-  static std::vector<Run> train_in_parts(const ExperimentContext& context, const TrainingSet& set,
-                                         double factor) {
-    std::vector<LaneTask> tasks(set.tasks().begin(), set.tasks().end());
-    std::vector<Run> runs;
+  static std::vector<DescentRun> train_in_parts(const ExperimentContext& context, const TrainingSet& set,
+                                                double factor) {
+    std::vector<DescentTask> tasks(set.tasks().begin(), set.tasks().end());
+    std::vector<DescentRun> runs;
     for (int part = 0; part < 4; ++part) {
       runs = train_all(context.part(0.25 * part, 0.25 * (part + 1)), tasks);
       for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -146,13 +146,13 @@ class LandscapeExperiment final : public Experiment {
                  .record = RecordSchedule::none(),
                  .init = {.kind = InitKind::normal, .seed = seed}});
     // Longer and longer steps, each short against the norm it has by then: the norm reaches 1e5.
-    const std::vector<Run> runs = train_in_parts(context, set, 10);
+    const std::vector<DescentRun> runs = train_in_parts(context, set, 10);
     for (std::size_t i = 0; i < problems.size(); ++i) {
       const Landscape& landscape = problems[i].landscape;
       Column& column = column_of(columns, problems[i].dim);
       std::map<std::ptrdiff_t, double> basin;
       for (std::size_t s = 0; s < starts; ++s) {
-        const Run& run = runs[i * starts + s];
+        const DescentRun& run = runs[i * starts + s];
         ++column.runs;
         // Where the best tokens cannot be selected, the loss may be least at a finite W, about which long steps swing.
         if (!(run.max_softmax > .99) || !(run.norm > 1e4)) continue;
@@ -197,7 +197,7 @@ class LandscapeExperiment final : public Experiment {
       for (std::size_t e = 0; e < problems[i].landscape.entries.size(); ++e) {
         const MarginSolution& solution = problems[i].landscape.entries[e].solution;
         // A solution of norm 1e4 has margins of 1e-4 of the tokens' size; the noise alone would change its tokens.
-        if (solution.status != Status::certified || solution.norm > 100) continue;
+        if (solution.status != MarginStatus::certified || solution.norm > 100) continue;
         const double size = 1e6 * solution.norm;
         const Matrix away = 0.001 / solution.norm * unit_noise(problems[i].dim, 64 * i + e);
         // Repelling means that some starts leave: two are tried.
@@ -210,7 +210,7 @@ class LandscapeExperiment final : public Experiment {
         }
       }
     // Shorter and shorter steps, from 100 to 0.1: a long one swings from token to token.
-    const std::vector<Run> runs = train_in_parts(context, set, 0.1);
+    const std::vector<DescentRun> runs = train_in_parts(context, set, 0.1);
     const auto stays = [&](std::size_t k) {
       const LandscapeEntry& entry = problems[trials[k].problem].landscape.entries[trials[k].entry];
       return runs[k].selected == entry.tokens &&
@@ -247,14 +247,14 @@ class LandscapeExperiment final : public Experiment {
         sum(columns, [](const Column& c) { return c.selections.at(SelectionClass::undecided); });
     findings.push_back({.quantity = "selections neither solved nor proved infeasible",
                         .published = 0,
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours = static_cast<double>(undecided),
                         .tolerance = Tolerance::absolute(0)});
     for (const Column& column : columns)
       if (column.dim >= std::max(tokens_each - 1, samples))
         findings.push_back({.quantity = fmt::format("d = {}: infeasible selections", column.dim),
                             .published = 0,
-                            .source = Source::theory,
+                            .source = ReferenceSource::theory,
                             .ours = static_cast<double>(column.selections.at(SelectionClass::infeasible)),
                             .tolerance = Tolerance::absolute(0),
                             .note = "d >= max(T - 1, n)"});
@@ -264,7 +264,7 @@ class LandscapeExperiment final : public Experiment {
     });
     findings.push_back({.quantity = "saturated runs that end on locally optimal tokens, share",
                         .published = 1,
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours = share_of(ended_local, saturated).value,
                         .tolerance = Tolerance::at_least(0),
                         .note = fmt::format("{} of {} have not left other tokens at a norm above 1e4",
@@ -272,7 +272,7 @@ class LandscapeExperiment final : public Experiment {
     const auto share = [&](const char* quantity, auto hits, auto tried, const char* note) {
       findings.push_back({.quantity = quantity,
                           .published = 1,
-                          .source = Source::theory,
+                          .source = ReferenceSource::theory,
                           .ours = share_of(sum(columns, hits), sum(columns, tried)).value,
                           .tolerance = Tolerance::at_least(0),
                           .note = fmt::format("{} of {} {}", sum(columns, hits), sum(columns, tried), note)});

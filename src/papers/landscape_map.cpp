@@ -1,9 +1,9 @@
 #include "papers/landscape_map.hpp"
 
+#include "base/random.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/papers/landscape.hpp>
 
@@ -53,7 +53,7 @@ Figure basin_map(const ExperimentContext& context) {
       options.init.given.W = points.back().first * U + points.back().second * V;
       set.add(data, W{}, {}, GradientDescent{.lr = 0.1, .normalized = true}, options);
     }
-  const std::vector<Run> runs = train_all(context, set.tasks());
+  const std::vector<DescentRun> runs = train_all(context, set.tasks());
   std::map<std::ptrdiff_t, std::vector<std::size_t>> ends;
   for (std::size_t k = 0; k < runs.size(); ++k) ends[landscape.index_of(runs[k].selected)].push_back(k);
   figure.description = "Starts in a plane, grouped by the selection they end on:";

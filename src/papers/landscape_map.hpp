@@ -1,8 +1,8 @@
 // The map of basins that the experiment on landscapes draws. Internal.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
 #include <attmirror/base/figure.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/papers/experiment.hpp>
 
 #include <cstdint>

@@ -98,7 +98,8 @@ Landscape enumerate_landscape(const Dataset& data, const LandscapeOptions& optio
   // In pieces, so that there is progress in between.
   const std::ptrdiff_t piece = 512;
   for (std::ptrdiff_t first = 0; first < count; first += piece) {
-    if (options.on_progress && !options.on_progress(static_cast<double>(first) / total)) {
+    if (options.on_progress) options.on_progress(static_cast<double>(first) / total);
+    if (options.stop.requested()) {
       landscape.interrupted = true;
       return landscape;
     }
@@ -111,8 +112,8 @@ Landscape enumerate_landscape(const Dataset& data, const LandscapeOptions& optio
       entry.tokens = std::get<AttentionSvm>(tasks[k].problem).tokens;
       entry.solution = std::move(solutions[k]);
       entry.least_advantage = std::numeric_limits<double>::quiet_NaN();
-      if (entry.solution.status == Status::infeasible) entry.kind = SelectionClass::infeasible;
-      if (entry.solution.status == Status::certified) {
+      if (entry.solution.status == MarginStatus::infeasible) entry.kind = SelectionClass::infeasible;
+      if (entry.solution.status == MarginStatus::certified) {
         const LocalOptimality optimality = local_optimality(
             data, entry.tokens, constraints(data, tasks[k].problem), entry.solution.support, scores);
         entry.least_advantage = optimality.least_advantage;

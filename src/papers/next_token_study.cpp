@@ -1,7 +1,7 @@
 #include "papers/next_token_study.hpp"
 
+#include "papers/rate_fit.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,13 @@
 // What the experiments on P4 share: its random realizable problems, their targets, and curves over seeds. Internal.
 //
-// P4's experiment has |V| = d = 20, step sizes 0.2/sqrt(d) and 0.05/sqrt(d), and a "random realizable dataset" of which
-// nothing else is told. Here it has 5 sentences of 4 to 6 tokens for each query, in three settings: one-hot or Gaussian unit
-// embeddings, orders of three classes or linear ones.
+// P4's experiment has |V| = d = 20, step sizes 0.2/sqrt(d) and 0.05/sqrt(d), and a "random realizable dataset" of
+// which nothing else is told. Here it has 5 sentences of 4 to 6 tokens for each query, in three settings: one-hot or
+// Gaussian unit embeddings, orders of three classes or linear ones.
 #pragma once
 
 #include "papers/workers.hpp"
 #include <attmirror/base/figure.hpp>
-#include <attmirror/next_token/extended_order.hpp>
+#include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/realizable.hpp>
 #include <attmirror/next_token/targets.hpp>
 #include <attmirror/next_token/two_stage.hpp>
@@ -56,7 +56,8 @@ double attention_lr();
 // The value of a record's metric. Throws Error (bad input) where it has none of that name.
 double metric(const Record& record, std::string_view name);
 
-// What is left of the loss when all attention is on the tokens that the labels follow: W_kq can do no better in direction.
+// What is left of the loss when all attention is on the tokens that the labels follow: W_kq can do no better
+// in direction.
 double loss_floor(const Problem& problem, const Matrix& W_ov);
 
 // values[s][i] of seed s at steps[i]: the mean over seeds and a band of one standard deviation of single runs. On a

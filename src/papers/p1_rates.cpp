@@ -1,29 +1,32 @@
-// P1, the rates: plain (not normalised) l_p mirror descent with a constant step, in the limit that its theorems are about.
+// P1, the rates: plain (not normalised) l_p mirror descent with a constant step, in the limit that its theorems
+// are about.
 //
 //   |W(k)|_p grows like log k, in the end by |W_mm|_p for each unit of log k
 //   D(W_mm / |W_mm|, W(k) / |W(k)|) = O(log log k / log k) for p > 2, O((log log k)^2 / log k) for p = 2,
 //                                     O(1 / (log k)^{p-1}) for p < 2
 //
-// The paper has no figure of it, for a reason: by k = 1e6 log k has only doubled since k = 1e3. Here the first thousand
-// steps are steps and the rest, to 1e12, is the mirror flow, which is compared with a million plain steps first. Data as in
-// the paper's figure (n = 6, T = 8, d = 10), W(0) = 0, lr 1. The law of normalised steps, |W(k)|_p ~ (lr k)^{1/(p-1)}, comes last.
+// The paper has no figure of it, for a reason: by k = 1e6 log k has only doubled since k = 1e3. Here the first
+// thousand steps are steps and the rest, to 1e12, is the mirror flow, which is compared with a million plain steps
+// first. Data as in the paper's figure (n = 6, T = 8, d = 10), W(0) = 0, lr 1. The law of normalised steps, |W(k)|_p
+// ~ (lr k)^{1/(p-1)}, comes last.
 //
-// How fast does theory say the slope converges? With tau = log k the dual image grows like tau^{p-1}, so the multipliers
-// k e^{-margin} like tau^{p-2}, and the margins of the support tokens are tau - (p-2) log tau + O(1): the slope approaches
-// |W_mm|_p like 1 - (p-2)/log k, from above for p < 2 and from below for p > 2.
+// How fast does theory say the slope converges? With tau = log k the dual image grows like tau^{p-1}, so the
+// multipliers k e^{-margin} like tau^{p-2}, and the margins of the support tokens are tau - (p-2) log tau + O(1): the
+// slope approaches |W_mm|_p like 1 - (p-2)/log k, from above for p < 2 and from below for p > 2.
 //
-// And the direction? The first steps leave an error of order 1 in y, which no later one removes. In w = y^{1/(p-1)} it is of
-// order tau^{2-p}, and the offsets of the margins are of order 1, log tau aside: together max(1, tau^{2-p}), divided by
-// |W| ~ tau. D is quadratic in it, so D ~ (log k)^{-a} with a = min(2, 2(p-1)): for p <= 2 twice the exponent of the
-// theorem's bound. This argument is ours; the flow can be followed to k = 1e300 to see whether it holds.
+// And the direction? The first steps leave an error of order 1 in y, which no later one removes. In w = y^{1/(p-1)}
+// it is of order tau^{2-p}, and the offsets of the margins are of order 1, log tau aside: together max(1,
+// tau^{2-p}), divided by |W| ~ tau. D is quadratic in it, so D ~ (log k)^{-a} with a = min(2, 2(p-1)): for p <= 2
+// twice the exponent of the theorem's bound. This argument is ours; the flow can be followed to k = 1e300 to see
+// whether it holds.
 #include "papers/experiments.hpp"
 #include "papers/rate_curves.hpp"
+#include "papers/rate_fit.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/generators.hpp>
 #include <attmirror/descent/mirror_flow.hpp>
 #include <attmirror/mirror/direction.hpp>
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +67,7 @@ class Rates final : public Experiment {
       models.emplace_back(data.back());
     }
     ExperimentResult result;
-    const std::vector<Run> plain = train_plain(context.part(0, 0.6), models, plain_seeds, longest);
+    const std::vector<DescentRun> plain = train_plain(context.part(0, 0.6), models, plain_seeds, longest);
     const std::vector<double> times = near_and_far_times();
     const std::vector<std::vector<RateCurve>> curves =
         follow_flows(context.part(0.6, 0.95), powers, data, models, times);
@@ -101,9 +104,10 @@ class Rates final : public Experiment {
   }
 
  private:
-  static std::vector<Run> train_plain(const ExperimentContext& context, const std::deque<Attention>& models,
-                                      std::size_t seeds, std::int64_t steps) {
-    std::vector<LaneTask> tasks;
+  static std::vector<DescentRun> train_plain(const ExperimentContext& context,
+                                             const std::deque<Attention>& models, std::size_t seeds,
+                                             std::int64_t steps) {
+    std::vector<DescentTask> tasks;
     for (const double p : powers)
       for (std::size_t s = 0; s < seeds; ++s)
         tasks.push_back({.model = &models[s],
@@ -113,12 +117,12 @@ class Rates final : public Experiment {
   }
 
   // Independent numbers at p = 2, and whether the flow is where the steps are.
-  static void add_plain(ExperimentResult& result, const std::vector<Run>& plain,
+  static void add_plain(ExperimentResult& result, const std::vector<DescentRun>& plain,
                         const std::vector<std::vector<RateCurve>>& curves, std::span<const double> times,
                         std::size_t seeds) {
     const std::size_t p2 = 2;
     const RateCurve& curve = curves[p2][0];
-    const Run& run = plain[p2 * seeds];
+    const DescentRun& run = plain[p2 * seeds];
     const struct {
       double k, norm, divergence, reading;
     } known[] = {{1e2, 2.756, 0.391, 0.0005}, {1e4, 16.356, 0.0934, 0.00005}, {1e6, 27.973, 0.0398, 0.00005}};
@@ -159,7 +163,7 @@ class Rates final : public Experiment {
                fmt::format("p = {}: largest relative distance of the flow from plain steps, to k = {:.0e}",
                            powers[a], static_cast<double>(plain.front().steps)),
            .published = 0,
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = worst,
            .tolerance = Tolerance::absolute(1e-3),
            .note = fmt::format("steps and flow part by about 1/k after the first {} steps", plain_steps),
@@ -180,7 +184,7 @@ class Rates final : public Experiment {
     const RateCurve& first = curves[2][0];
     result.findings.push_back({.quantity = "p = 2, seed 1: d‖W‖/d log k over ‖W_mm‖, k = 1e5 to 1e6",
                                .published = 1,
-                               .source = Source::theory,
+                               .source = ReferenceSource::theory,
                                .ours = first.slope(times, 1e6),
                                .tolerance = Tolerance::relative(0.1)});
     const double before = first.divergence[time_index(times, 1e4)] * std::pow(std::log(1e4), 2);
@@ -198,7 +202,7 @@ class Rates final : public Experiment {
       result.findings.push_back(
           {.quantity = fmt::format("p = {}: slope of ‖W‖_p per log k over ‖W_mm‖_p, k = 1e11 to 1e12", p),
            .published = 1,
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = late.mean,
            .standard_error = late.error,
            .tolerance = Tolerance::relative(0.1),
@@ -239,7 +243,7 @@ class Rates final : public Experiment {
       result.findings.push_back(
           {.quantity = fmt::format("p = {}: exponent a of D ~ (log k)^-a, k = 1e4 to 1e12", p),
            .published = bound_exponent(p),
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = all.mean,
            .standard_error = all.error,
            .tolerance = Tolerance::at_least(),
@@ -267,7 +271,7 @@ class Rates final : public Experiment {
         result.findings.push_back(
             {.quantity = fmt::format("p = {}: slope of ‖W‖_p per log k over ‖W_mm‖_p, k = 1e200 to 1e300", p),
              .published = 1,
-             .source = Source::theory,
+             .source = ReferenceSource::theory,
              .ours = slope.mean,
              .standard_error = slope.error,
              .tolerance = Tolerance::relative(0.01)});
@@ -280,7 +284,7 @@ class Rates final : public Experiment {
       result.findings.push_back(
           {.quantity = fmt::format("p = {}: runs without a certified solution or the last time", p),
            .published = 0,
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = static_cast<double>(failed),
            .tolerance = Tolerance::absolute(0)});
       const auto slope = [&](double k) {
@@ -303,17 +307,17 @@ class Rates final : public Experiment {
       std::int64_t steps;
       double norm;
     } known[] = {{1.75, 300, 86.1}, {2, 900, 86.5}, {3, 10'000, 31.5}};
-    std::vector<LaneTask> tasks;
+    std::vector<DescentTask> tasks;
     for (const auto& [p, steps, norm] : known)
       for (const EpsPolicy eps : {EpsPolicy::paper, EpsPolicy::exact})
         tasks.push_back(
             {.model = &model,
              .optimizer = MirrorDescent{.p = p, .lr = 0.1, .normalized = true, .eps = eps},
              .options = {.steps = steps, .record = RecordSchedule::at({steps / 2}), .keep = Keep::metrics}});
-    const std::vector<Run> runs = train_all(context, tasks);
+    const std::vector<DescentRun> runs = train_all(context, tasks);
     for (std::size_t i = 0; i < std::size(known); ++i) {
       const auto& [p, steps, norm] = known[i];
-      const Run &paper = runs[2 * i], &exact = runs[2 * i + 1];
+      const DescentRun &paper = runs[2 * i], &exact = runs[2 * i + 1];
       result.findings.push_back(
           {.quantity = fmt::format("normalised, p = {}, seed 1: ‖W‖_p at k = {}", p, steps),
            .published = norm,
@@ -323,21 +327,21 @@ class Rates final : public Experiment {
       result.findings.push_back(
           {.quantity = fmt::format("normalised, p = {}: the same against (lr k)^(1/(p−1))", p),
            .published = std::pow(0.1 * static_cast<double>(steps), 1 / (p - 1)),
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = paper.norm,
            .tolerance = Tolerance::relative(0.1)});
       result.findings.push_back(
           {.quantity =
                fmt::format("normalised, p = {}: exponent of k in ‖W‖_p, k = {} to {}", p, steps / 2, steps),
            .published = 1 / (p - 1),
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = std::log(exact.norm / exact.records.front().norm) / std::log(2.0),
            .tolerance = Tolerance::relative(0.05),
            .note = "gradients at any magnitude (eps exact)"});
       if (p == 2)
         result.findings.push_back({.quantity = "normalised gradient descent: ‖W‖ gained a step, over lr",
                                    .published = 1,
-                                   .source = Source::theory,
+                                   .source = ReferenceSource::theory,
                                    .ours = (exact.norm - exact.records.front().norm) /
                                            (0.1 * static_cast<double>(steps - steps / 2)),
                                    .tolerance = Tolerance::relative(0.02)});

@@ -91,8 +91,8 @@ class SettingA final : public Experiment {
       study.models.push_back(study.models[s % study.seeds]);
     }
     // The same starts for all p, and other starts for each p; of the latter only the ends matter.
-    const std::vector<Run> same = train(context.part(0, 0.4), study, Starts::same);
-    const std::vector<Run> independent = train(context.part(0.4, 0.8), study, Starts::independent);
+    const std::vector<DescentRun> same = train(context.part(0, 0.4), study, Starts::same);
+    const std::vector<DescentRun> independent = train(context.part(0.4, 0.8), study, Starts::independent);
     const std::vector<MarginSolution> matched = solve_matched(context.part(0.8, 0.9), study, same);
     const std::vector<MarginSolution> own = solve_own(context.part(0.9, 1), study, independent);
 
@@ -129,8 +129,8 @@ class SettingA final : public Experiment {
  private:
   enum class Starts { same, independent };
 
-  static std::vector<Run> train(const ExperimentContext& context, const Study& study, Starts starts) {
-    std::vector<LaneTask> tasks;
+  static std::vector<DescentRun> train(const ExperimentContext& context, const Study& study, Starts starts) {
+    std::vector<DescentTask> tasks;
     for (std::size_t k = 0; k < 3; ++k) {
       std::vector<std::int64_t> besides;
       for (const AlongTheWay& point : own_divergence[k]) besides.push_back(point.step);
@@ -155,7 +155,7 @@ class SettingA final : public Experiment {
 
   // Solution q of the tokens of path k: at place (3 k + q).
   static std::vector<MarginSolution> solve_matched(const ExperimentContext& context, const Study& study,
-                                                   const std::vector<Run>& runs) {
+                                                   const std::vector<DescentRun>& runs) {
     std::vector<MarginTask> tasks;
     for (std::size_t k = 0; k < 3; ++k)
       for (const double q : exponents)
@@ -166,7 +166,7 @@ class SettingA final : public Experiment {
 
   // Solution q of the tokens of the q-run.
   static std::vector<MarginSolution> solve_own(const ExperimentContext& context, const Study& study,
-                                               const std::vector<Run>& runs) {
+                                               const std::vector<DescentRun>& runs) {
     std::vector<MarginTask> tasks;
     for (std::size_t k = 0; k < 3; ++k)
       for (std::size_t s = 0; s < study.runs; ++s)
@@ -177,12 +177,13 @@ class SettingA final : public Experiment {
 
   // NaN, and so left out of the mean, where no certified solution exists.
   static double divergence(const MarginSolution& svm, const Parameters& path, double p) {
-    return svm.status == Status::certified ? directional_bregman(svm.W, path.W, p)
-                                           : std::numeric_limits<double>::quiet_NaN();
+    return svm.status == MarginStatus::certified ? directional_bregman(svm.W, path.W, p)
+                                                 : std::numeric_limits<double>::quiet_NaN();
   }
 
-  static void add_cross_findings(ExperimentResult& result, const Study& study, const std::vector<Run>& same,
-                                 const std::vector<Run>& independent,
+  static void add_cross_findings(ExperimentResult& result, const Study& study,
+                                 const std::vector<DescentRun>& same,
+                                 const std::vector<DescentRun>& independent,
                                  const std::vector<MarginSolution>& matched,
                                  const std::vector<MarginSolution>& own) {
     // What the figure shows at step 20,000 of p = 3; and the same recomputed.
@@ -210,8 +211,8 @@ class SettingA final : public Experiment {
         const std::string where =
             fmt::format("path p = {:g}, solution q = {:g}, step {}", exponents[k], exponents[q], lengths[k]);
         if (k == 2) {
-          Finding shown =
-              to_errors("mean D, " + where + ", matched tokens", figure[q], matched_mean, Source::figure);
+          Finding shown = to_errors("mean D, " + where + ", matched tokens", figure[q], matched_mean,
+                                    ReferenceSource::figure);
           shown.reading = q == 2 ? .001 : .005;
           if (q != k) {
             shown.published_error = error_of_100(independent_mean);
@@ -223,14 +224,15 @@ class SettingA final : public Experiment {
           }
           result.findings.push_back(shown);
           result.findings.push_back(to_errors("mean D, " + where + ", independent starts", recomputed[q],
-                                              independent_mean, Source::recomputed,
+                                              independent_mean, ReferenceSource::recomputed,
                                               error_of_100(independent_mean)));
           result.findings.push_back(to_errors("mean D, " + where + ", same start, tokens of the q-run",
-                                              same_start[q], same_mean, Source::recomputed,
+                                              same_start[q], same_mean, ReferenceSource::recomputed,
                                               error_of_100(same_mean)));
         }
         result.findings.push_back(to_errors("mean D, " + where + ", matched tokens", matched_end[k][q],
-                                            matched_mean, Source::recomputed, error_of_100(matched_mean)));
+                                            matched_mean, ReferenceSource::recomputed,
+                                            error_of_100(matched_mean)));
       }
     }
     Figure figure_of_ends{
@@ -256,7 +258,7 @@ class SettingA final : public Experiment {
   }
 
   // How often the three geometries select the same tokens.
-  static void add_agreement(ExperimentResult& result, const Study& study, const std::vector<Run>& runs,
+  static void add_agreement(ExperimentResult& result, const Study& study, const std::vector<DescentRun>& runs,
                             const char* starts, double recomputed) {
     std::ptrdiff_t equal = 0;
     for (std::size_t s = 0; s < study.runs; ++s)
@@ -267,10 +269,10 @@ class SettingA final : public Experiment {
     const Mean share = share_of(equal, static_cast<std::ptrdiff_t>(study.runs));
     result.findings.push_back(
         to_errors(fmt::format("share of data on which all p select the same tokens, {}", starts), recomputed,
-                  share, Source::recomputed, error_of_100(share)));
+                  share, ReferenceSource::recomputed, error_of_100(share)));
   }
 
-  static void add_curves(ExperimentResult& result, const Study& study, const std::vector<Run>& runs,
+  static void add_curves(ExperimentResult& result, const Study& study, const std::vector<DescentRun>& runs,
                          const std::vector<MarginSolution>& matched) {
     Figure figure{.id = "curves",
                   .title = "Divergence from the own max-margin solution along the training",
@@ -295,7 +297,7 @@ class SettingA final : public Experiment {
           series.high.push_back(mean.value + mean.error);
         } else {
           Finding start = to_errors(fmt::format("mean D at the start, p = {:g}", exponents[k]), .975, mean,
-                                    Source::recomputed, error_of_100(mean));
+                                    ReferenceSource::recomputed, error_of_100(mean));
           start.reading = .005;  // "about .97 to .98"
           result.findings.push_back(start);
         }
@@ -303,7 +305,7 @@ class SettingA final : public Experiment {
           if (point.step == step && step < lengths[k])  // the last is in the table of ends
             result.findings.push_back(
                 to_errors(fmt::format("mean D, path and solution p = {:g}, step {}", exponents[k], step),
-                          point.divergence, mean, Source::recomputed, error_of_100(mean)));
+                          point.divergence, mean, ReferenceSource::recomputed, error_of_100(mean)));
       }
       ends += fmt::format("{}p = {:g} ends at {:.4f}", k ? ", " : "", exponents[k], series.y.back());
       figure.series.push_back(std::move(series));
@@ -313,10 +315,10 @@ class SettingA final : public Experiment {
     result.figures.push_back(std::move(figure));
   }
 
-  static void add_shares(ExperimentResult& result, const Study& study, const std::vector<Run>& runs,
+  static void add_shares(ExperimentResult& result, const Study& study, const std::vector<DescentRun>& runs,
                          const std::vector<MarginSolution>& matched) {
     std::ptrdiff_t uncertified = 0;
-    for (const MarginSolution& svm : matched) uncertified += svm.status == Status::certified ? 0 : 1;
+    for (const MarginSolution& svm : matched) uncertified += svm.status == MarginStatus::certified ? 0 : 1;
     for (std::size_t k = 0; k < 3; ++k) {
       std::ptrdiff_t global = 0, local = 0;
       for (std::size_t s = 0; s < study.runs; ++s) {
@@ -324,7 +326,7 @@ class SettingA final : public Experiment {
         const Selection& tokens = runs[study.place(k, s)].selected;
         const MarginSolution& svm = matched[(3 * k + k) * study.runs + s];
         global += tokens == optimal_tokens(data) ? 1 : 0;
-        if (svm.status != Status::certified) continue;
+        if (svm.status != MarginStatus::certified) continue;
         local += local_optimality(data, tokens, constraints(data, AttentionSvm{tokens}), svm.support,
                                   linear_scores(data, data.decoder().eigen().transpose()))
                          .holds
@@ -335,10 +337,10 @@ class SettingA final : public Experiment {
       const Mean share_global = share_of(global, count), share_local = share_of(local, count);
       result.findings.push_back(
           to_errors(fmt::format("share of runs at the optimal tokens, p = {:g}", exponents[k]),
-                    global_share[k], share_global, Source::recomputed, error_of_100(share_global)));
+                    global_share[k], share_global, ReferenceSource::recomputed, error_of_100(share_global)));
       result.findings.push_back(
           to_errors(fmt::format("share of runs at locally optimal tokens, p = {:g}", exponents[k]),
-                    local_share[k], share_local, Source::recomputed, error_of_100(share_local)));
+                    local_share[k], share_local, ReferenceSource::recomputed, error_of_100(share_local)));
     }
     Finding certified =
         new_number("max-margin problems without a certified solution", static_cast<double>(uncertified));

@@ -1,8 +1,9 @@
 // P1, Setting B: one data set (seed 1), W(0) = 0, and where its path points, in each geometry.
 //
-// n = 6, T = 8, d = 10; normalised mirror descent, lr 0.1, p = 1.75, 2, 3 for 1,500, 2,000 and 20,000 steps. The figure
-// draws the entries W[1,2] and W[3,4] (from 0) of the path and the ray of the max-margin solution. Nothing is random, so
-// every number can be compared digit by digit; those of the solutions to the accuracy of data in single precision.
+// n = 6, T = 8, d = 10; normalised mirror descent, lr 0.1, p = 1.75, 2, 3 for 1,500, 2,000 and 20,000 steps. The
+// figure draws the entries W[1,2] and W[3,4] (from 0) of the path and the ray of the max-margin solution. Nothing
+// is random, so every number can be compared digit by digit; those of the solutions to the accuracy of data in
+// single precision.
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
@@ -57,7 +58,7 @@ class SettingB final : public Experiment {
   ExperimentResult run(const ExperimentContext& context) const override {
     const Dataset data = generate(SphereData{.seed = 1});
     const Attention model(data);
-    std::vector<LaneTask> tasks;
+    std::vector<DescentTask> tasks;
     for (const Reference& reference : references)
       tasks.push_back({&model,
                        MirrorDescent{.p = reference.p,
@@ -68,7 +69,7 @@ class SettingB final : public Experiment {
                        {.steps = reference.steps,
                         .record = RecordSchedule::at(log_steps(reference.steps, 25, {99, 100, 900})),
                         .keep = Keep::parameters}});
-    const std::vector<Run> runs = train_all(context.part(0, 0.8), tasks);
+    const std::vector<DescentRun> runs = train_all(context.part(0, 0.8), tasks);
 
     ExperimentResult result;
     Figure figure{.id = "paths",
@@ -85,7 +86,7 @@ class SettingB final : public Experiment {
         same_text("optimal tokens of the data", "(3, 2, 6, 2, 6, 2)", to_string(optimal)));
     for (std::size_t k = 0; k < runs.size(); ++k) {
       const Reference& reference = references[k];
-      const Run& path = runs[k];
+      const DescentRun& path = runs[k];
       const MarginSolution svm = max_margin(data, path.selected, Norm::l(reference.p));
       const Matrix& W = path.last().W;
       const double D = directional_bregman(svm.W, W, reference.p);
@@ -102,7 +103,7 @@ class SettingB final : public Experiment {
       findings.push_back(relative("W[3,4]" + at, reference.W34, W(3, 4), 1e-3, 4));
       findings.push_back(to_decimals("D from the max-margin solution" + at, reference.D, D, 5));
       Finding gap = new_number("relative gap of the solution, " + p, svm.gap);
-      gap.note = svm.status == Status::certified ? "certified" : "not certified";
+      gap.note = svm.status == MarginStatus::certified ? "certified" : "not certified";
       gap.digits = 2;
       findings.push_back(gap);
 
@@ -131,7 +132,7 @@ class SettingB final : public Experiment {
         relative("least nuclear norm of the optimal tokens", 4.635479, nuclear.norm, 1e-6, 7));
     result.findings.push_back(same_text("rank of that solution", "3",
                                         std::to_string(relative_rank(nuclear.singular_values, 1e-4))));
-    const Run& gd = runs[1];
+    const DescentRun& gd = runs[1];
     result.findings.push_back(to_decimals("|W| at step 900, p = 2", 86.5, record_at(gd, 900).norm, 1));
     result.findings.push_back(to_decimals("|W| at step 2000, p = 2", 98.3, gd.norm, 1));
     const double data_published[] = {.296722, .119758, .027672, .881083, -.033817,

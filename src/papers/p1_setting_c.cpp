@@ -1,8 +1,9 @@
 // P1, Setting C: decoder v and attention W trained together.
 //
-// n = 2 sequences of T = 3 tokens in the plane, z_i the first token of each, Y = (1, -1), v(0) = 0, W(0) = 0; normalised
-// mirror descent on both, lr 0.1, p = 1.75, 2, 3 for 1,500, 2,000 and 20,000 steps. v goes to the max-margin classifier of
-// the selected tokens in l_p, W to the attention SVM in l_p. With v = 0 the gradient of W is 0, so v moves first, alone.
+// n = 2 sequences of T = 3 tokens in the plane, z_i the first token of each, Y = (1, -1), v(0) = 0, W(0) = 0;
+// normalised mirror descent on both, lr 0.1, p = 1.75, 2, 3 for 1,500, 2,000 and 20,000 steps. v goes to the
+// max-margin classifier of the selected tokens in l_p, W to the attention SVM in l_p. With v = 0 the gradient of W is
+// 0, so v moves first, alone.
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -18,14 +19,14 @@ namespace attmirror {
 
 namespace {
 
-struct Reference {
+struct ToyReference {
   double p;
   std::int64_t steps;
   const char* selected;
   double W[4], v[2];  // of the max-margin solutions, row by row
   double D_W, D_v;
 };
-constexpr Reference references[] = {
+constexpr ToyReference toy_references[] = {
     {1.75, 1500, "(1, 0)", {-.081802, -.062741, -.077671, .198514}, {.025510, .459184}, .00827, .00020},
     {2, 2000, "(1, 0)", {-.083919, -.067505, -.079436, .194544}, {.025510, .459184}, .00381, .00032},
     {3, 20000, "(0, 0)", {.109823, -.032279, -.066640, .196870}, {-.183150, .421245}, .00273, .00242},
@@ -57,15 +58,15 @@ class SettingC final : public Experiment {
   ExperimentResult run(const ExperimentContext& context) const override {
     const Dataset data = generate(JointData{});
     const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
-    std::vector<LaneTask> tasks;
-    for (const Reference& reference : references)
+    std::vector<DescentTask> tasks;
+    for (const ToyReference& reference : toy_references)
       tasks.push_back(
           {&model,
            MirrorDescent{.p = reference.p, .lr = 0.1, .normalized = true, .eps = EpsPolicy::paper},
            {.steps = reference.steps,
             .record = RecordSchedule::at(log_steps(reference.steps, 20, {9, 10, 100})),
             .keep = Keep::parameters}});
-    const std::vector<Run> runs = train_all(context.part(0, 0.9), tasks);
+    const std::vector<DescentRun> runs = train_all(context.part(0, 0.9), tasks);
 
     ExperimentResult result;
     Figure figure{
@@ -80,7 +81,7 @@ class SettingC final : public Experiment {
     figure.description =
         "Six falling curves, two for each p, over the number of steps, both axes logarithmic.";
     for (std::size_t k = 0; k < runs.size(); ++k)
-      add(result, figure, data, references[k], runs[k], static_cast<int>(k));
+      add(result, figure, data, toy_references[k], runs[k], static_cast<int>(k));
     result.figures.push_back(std::move(figure));
     add_path_of_gd(result, model, runs[1]);
     result.configuration = {{"data", "the two sequences of the paper, nothing random"},
@@ -94,15 +95,15 @@ class SettingC final : public Experiment {
   }
 
  private:
-  static void add(ExperimentResult& result, Figure& figure, const Dataset& data, const Reference& reference,
-                  const Run& run, int color) {
+  static void add(ExperimentResult& result, Figure& figure, const Dataset& data,
+                  const ToyReference& reference, const DescentRun& run, int color) {
     const std::string p = fmt::format("p = {:g}", reference.p);
     const Norm norm = Norm::l(reference.p);
     const MarginSolution attention = max_margin(data, AttentionSvm{run.selected}, norm);
     const MarginSolution decoder = max_margin(data, DecoderSvm{run.selected}, norm);
     auto& findings = result.findings;
-    findings.push_back(
-        same_text("selected tokens, " + p, reference.selected, to_string(run.selected), Source::figure));
+    findings.push_back(same_text("selected tokens, " + p, reference.selected, to_string(run.selected),
+                                 ReferenceSource::figure));
     for (int i = 0; i < 4; ++i)
       findings.push_back(to_decimals(fmt::format("W^mm[{},{}], {}", i / 2, i % 2, p), reference.W[i],
                                      attention.W(i / 2, i % 2), 6));
@@ -139,7 +140,7 @@ class SettingC final : public Experiment {
   }
 
   // The published curves read the attention before a step and v after it.
-  static void add_path_of_gd(ExperimentResult& result, const Attention& model, const Run& run) {
+  static void add_path_of_gd(ExperimentResult& result, const Attention& model, const DescentRun& run) {
     const auto at = [&](std::int64_t step) -> const Parameters& { return record_at(run, step).parameters; };
     auto& findings = result.findings;
     findings.push_back(

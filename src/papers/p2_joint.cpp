@@ -1,14 +1,14 @@
 // P2, joint training of decoder v and prompt p, and the relaxed max-margin problem.
 //
 // Three inputs of tokens 0 and x_i in the plane with labels (1, -1, 1). Normalised gradient descent on both, lr 0.1,
-// from p = (0, -1), v = (-1, 0), simultaneous steps. v goes to the max-margin classifier of the x_i. Where all inputs are
-// its support vectors (x_3 = (.5, 1)), p goes to the max-margin prompt; where the third is none (x_3 = (.5, 1.5)), its
-// attention constraint relaxes from >= 1 to >= 0, and p goes to the solution of the relaxed problem.
+// from p = (0, -1), v = (-1, 0), simultaneous steps. v goes to the max-margin classifier of the x_i. Where all inputs
+// are its support vectors (x_3 = (.5, 1)), p goes to the max-margin prompt; where the third is none (x_3 = (.5,
+// 1.5)), its attention constraint relaxes from >= 1 to >= 0, and p goes to the solution of the relaxed problem.
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/margin/support.hpp>
 #include <attmirror/mirror/direction.hpp>
 
@@ -102,11 +102,13 @@ class JointPrompt final : public Experiment {
     const std::vector<Parameters> path = published_path(model);
     auto& findings = result.findings;
     findings.push_back(to_decimals("all support vectors: cost of the max-margin prompt", .94444,
-                                   prompt.norm * prompt.norm / 2, 5, Source::printed));
-    findings.push_back(to_decimals("all support vectors: p^mm[0]", 4.0 / 3, p(0), 9, Source::theory));
-    findings.push_back(to_decimals("all support vectors: p^mm[1]", 1.0 / 3, p(1), 9, Source::theory));
-    findings.push_back(to_decimals("all support vectors: v^mm[0]", 0, v(0), 9, Source::theory));
-    findings.push_back(to_decimals("all support vectors: v^mm[1]", 1, v(1), 9, Source::theory));
+                                   prompt.norm * prompt.norm / 2, 5, ReferenceSource::printed));
+    findings.push_back(
+        to_decimals("all support vectors: p^mm[0]", 4.0 / 3, p(0), 9, ReferenceSource::theory));
+    findings.push_back(
+        to_decimals("all support vectors: p^mm[1]", 1.0 / 3, p(1), 9, ReferenceSource::theory));
+    findings.push_back(to_decimals("all support vectors: v^mm[0]", 0, v(0), 9, ReferenceSource::theory));
+    findings.push_back(to_decimals("all support vectors: v^mm[1]", 1, v(1), 9, ReferenceSource::theory));
     findings.push_back(to_decimals("all support vectors: cosine of p at step 199", .99984,
                                    correlation(p, path.back().p), 5));
     findings.push_back(to_decimals("all support vectors: cosine of v at step 199", .99993,
@@ -157,7 +159,7 @@ class JointPrompt final : public Experiment {
     const std::vector<Parameters> path = published_path(model);
     auto& findings = result.findings;
     findings.push_back(to_decimals("not all: cost of the relaxed prompt", .5,
-                                   relaxed_svm.norm * relaxed_svm.norm / 2, 5, Source::printed));
+                                   relaxed_svm.norm * relaxed_svm.norm / 2, 5, ReferenceSource::printed));
     const Vector margins = label_margins(data, tokens, decoder.W.reshaped()).values;
     const double expected[] = {1, 1, 1.5};
     for (int i = 0; i < 3; ++i)
@@ -166,9 +168,9 @@ class JointPrompt final : public Experiment {
     const double relaxed_values[] = {1, 0}, unrelaxed_values[] = {1.25, .25};
     for (int i = 0; i < 2; ++i) {
       findings.push_back(to_decimals(fmt::format("not all: relaxed p^mm[{}]", i), relaxed_values[i],
-                                     relaxed(i), 9, Source::theory));
+                                     relaxed(i), 9, ReferenceSource::theory));
       findings.push_back(to_decimals(fmt::format("not all: unrelaxed p^mm[{}]", i), unrelaxed_values[i],
-                                     unrelaxed(i), 9, Source::theory));
+                                     unrelaxed(i), 9, ReferenceSource::theory));
     }
     const double near = correlation(relaxed, path.back().p), far = correlation(unrelaxed, path.back().p);
     findings.push_back(
@@ -179,7 +181,7 @@ class JointPrompt final : public Experiment {
     // Without an eps the run goes on to separate the two; with the published one v stands still from about step 100.
     DescentOptions options{.steps = 1000};
     options.init.given = {.W = {}, .K = {}, .Q = {}, .p = vector_of({0, -1}), .v = vector_of({-1, 0})};
-    const Run exact = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
+    const DescentRun exact = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
     findings.push_back(at_least("not all, no eps: cosine of p to the relaxed solution at step 1000", .9999,
                                 correlation(relaxed, exact.last().p)));
     findings.push_back(at_least("not all, no eps: cosine of v to its solution at step 1000", .9999,

@@ -5,9 +5,9 @@
 //   W(k) = p(k) u^T / |u|^2   for all k
 //
 // where p(k) is gradient descent on logits X p with step lr. (P2 writes W for our W^T.) Exact but for rounding.
+#include "base/random.hpp"
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/generators.hpp>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Lemma final : public Experiment {
     figure.y = {.label = "relative deviation", .scale = Axis::Scale::log};
     double worst = 0;
     const std::pair<Loss, const char*> losses[] = {
-        {Logistic{}, "logistic"}, {Linear{}, "linear"}, {Exponential{}, "exponential"}};
+        {Logistic{}, "logistic"}, {LinearLoss{}, "linear"}, {Exponential{}, "exponential"}};
     for (const auto& [loss, name] : losses) {
       Series series{.name = name};
       for (const std::int64_t step : log_steps(steps, 10)) {
@@ -78,10 +78,10 @@ class Lemma final : public Experiment {
         const double square = u.squaredNorm();
         DescentOptions options{.steps = steps, .record = RecordSchedule::at(log_steps(steps, 10))};
         options.init.given.p = p0;
-        const Run by_p = descend(prompt, GradientDescent{.lr = lr}, options);
+        const DescentRun by_p = descend(prompt, GradientDescent{.lr = lr}, options);
         options.init.given = {};
         options.init.given.W = p0 * u.transpose() / square;
-        const Run by_W = descend(weights, GradientDescent{.lr = lr / square}, options);
+        const DescentRun by_W = descend(weights, GradientDescent{.lr = lr / square}, options);
         for (std::size_t r = 0; r < series.x.size(); ++r) {
           const Matrix expected = by_p.records[r].parameters.p * u.transpose() / square;
           const double deviation = (by_W.records[r].parameters.W - expected).norm() / expected.norm();

@@ -1,12 +1,13 @@
 // P2, two losses: the direction is the same, the finite offset is not.
 //
-// Two inputs, {0, (1, 1, C)} and {0, (1, -1, 1)}. For every loss p turns to (1, 0), the max-margin prompt. Across it, the
-// gradients of the two inputs balance at
+// Two inputs, {0, (1, 1, C)} and {0, (1, -1, 1)}. For every loss p turns to (1, 0), the max-margin prompt. Across it,
+// the gradients of the two inputs balance at
 //
-//   p_2 -> 1/2 log( C |ell'(C)| / |ell'(1)| ):   1/2 log C for ell = -x, 1/2 log( C (1 + e) / (1 + e^C) ) for the logistic
+//   p_2 -> 1/2 log( C |ell'(C)| / |ell'(1)| ):   1/2 log C for ell = -x, 1/2 log( C (1 + e) / (1 + e^C) ) for the
+//                                                logistic
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
-#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/data/generators.hpp>
 
 #include <array>
 #include <cmath>
@@ -40,8 +41,8 @@ class Losses final : public Experiment {
   ExperimentResult run(const ExperimentContext& context) const override {
     std::deque<Dataset> data;  // models view them
     std::deque<Attention> models;
-    std::vector<LaneTask> tasks;
-    for (const Loss& loss : {Loss{Linear{}}, Loss{Logistic{}}})
+    std::vector<DescentTask> tasks;
+    for (const Loss& loss : {Loss{LinearLoss{}}, Loss{Logistic{}}})
       for (const double C : scores) {
         data.push_back(generate(LossComparisonData{.score = C}));
         models.emplace_back(data.back(), Prompt{score_blind_key_weights()}, loss);
@@ -50,7 +51,7 @@ class Losses final : public Experiment {
                            GradientDescent{.lr = 0.1, .normalized = true, .eps = eps, .eps_value = 1e-9},
                            {.steps = 1000, .record = RecordSchedule::none()}});
       }
-    const std::vector<Run> runs = train_all(context, tasks);
+    const std::vector<DescentRun> runs = train_all(context, tasks);
 
     ExperimentResult result;
     Figure figure{.id = "offsets",
@@ -80,7 +81,7 @@ class Losses final : public Experiment {
         const double expected =
             l == 0 ? 0.5 * std::log(C) : 0.5 * std::log(C * (1 + std::exp(1)) / (1 + std::exp(C)));
         result.findings.push_back(to_decimals(fmt::format("{} loss, C = {:g}: offset p[1]", loss, C),
-                                              expected, p(1), 3, Source::theory));
+                                              expected, p(1), 3, ReferenceSource::theory));
         const auto& recomputed = l == 0 ? recomputed_linear : recomputed_logistic;
         if (const auto found = recomputed.find(C); found != recomputed.end())
           result.findings.push_back(

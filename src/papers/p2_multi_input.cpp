@@ -9,7 +9,7 @@
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <cmath>
@@ -21,9 +21,9 @@ namespace attmirror {
 
 namespace {
 
-// The published run was in single precision, where 1 - s of the winning token is soon a rounding error: the step at which
-// the norm of the prompt grows by less than nine tenths of a step. The gradient is the textbook one, as automatic
-// differentiation rounds it.
+// The published run was in single precision, where 1 - s of the winning token is soon a rounding error: the step at
+// which the norm of the prompt grows by less than nine tenths of a step. The gradient is the textbook one, as
+// automatic differentiation rounds it.
 std::int64_t kink_in_single_precision(const Dataset& data, std::int64_t steps) {
   using Floats = Eigen::MatrixXf;
   const Eigen::VectorXf v = data.decoder().eigen().transpose().cast<float>();
@@ -76,7 +76,7 @@ class MultiInput final : public Experiment {
     ExperimentResult result;
     auto& findings = result.findings;
     const double cost = svm.norm * svm.norm / 2, cost_in_three = in_three.norm * in_three.norm / 2;
-    Finding printed = to_decimals("cost of the max-margin prompt", .31319, cost, 5, Source::printed);
+    Finding printed = to_decimals("cost of the max-margin prompt", .31319, cost, 5, ReferenceSource::printed);
     printed.imitated = cost_in_three;
     printed.note = "the published problem has three coordinates, attention sees two";
     findings.push_back(printed);
@@ -103,27 +103,27 @@ class MultiInput final : public Experiment {
     const GradientDescent normalised{
         .lr = 0.1, .normalized = true, .eps = EpsPolicy::paper, .eps_value = 1e-12};
     const RecordSchedule schedule = RecordSchedule::at(log_steps(999, 25, {50, 100, 199}));
-    std::vector<LaneTask> tasks{{&model, normalised, {.steps = 999, .record = schedule}},
-                                {&model, GradientDescent{.lr = 1}, {.steps = 999, .record = schedule}}};
+    std::vector<DescentTask> tasks{{&model, normalised, {.steps = 999, .record = schedule}},
+                                   {&model, GradientDescent{.lr = 1}, {.steps = 999, .record = schedule}}};
     const std::vector<double> starts{1, .5, 0, -.5, -1, -1.5};
     for (const double x0 : starts) {
       DescentOptions options{.steps = 1000, .record = schedule};
       options.init.given.p = vector_of({x0, 0, 0});
       tasks.push_back({&model, GradientDescent{.lr = 0.1, .normalized = true}, options});
     }
-    const std::vector<Run> runs = train_all(context, tasks);
+    const std::vector<DescentRun> runs = train_all(context, tasks);
     add_path_findings(findings, model, runs[0], runs[1], solution);
     for (std::size_t k = 0; k < starts.size(); ++k) {
-      const Run& path = runs[k + 2];
+      const DescentRun& path = runs[k + 2];
       findings.push_back(same_text(fmt::format("tokens that x0 = {:g} ends on", starts[k]), "(0, 0, 0)",
-                                   to_string(path.selected), Source::figure));
+                                   to_string(path.selected), ReferenceSource::figure));
       findings.push_back(
           at_least(fmt::format("cosine to the max-margin prompt at step 1000, x0 = {:g}", starts[k]), .999,
                    correlation(solution, path.last().p)));
     }
     findings.push_back({.quantity = "step of the kink in the norm, in single precision",
                         .published = 147,
-                        .source = Source::figure,
+                        .source = ReferenceSource::figure,
                         .ours = static_cast<double>(kink_in_single_precision(data, 400)),
                         .tolerance = Tolerance::absolute(3),
                         .note = "rounding of 1 − s; in double precision the norm goes on growing"});
@@ -141,10 +141,11 @@ class MultiInput final : public Experiment {
   }
 
  private:
-  static void add_path_findings(std::vector<Finding>& findings, const Attention& model, const Run& normalised,
-                                const Run& plain, const Vector& solution) {
-    const auto norm = [](const Run& run, std::int64_t step) { return record_at(run, step).norm; };
-    const auto best = [&](const Run& run, std::int64_t step) {
+  static void add_path_findings(std::vector<Finding>& findings, const Attention& model,
+                                const DescentRun& normalised, const DescentRun& plain,
+                                const Vector& solution) {
+    const auto norm = [](const DescentRun& run, std::int64_t step) { return record_at(run, step).norm; };
+    const auto best = [&](const DescentRun& run, std::int64_t step) {
       return mean_probability(model, record_at(run, step).parameters, 0);  // the best of each input
     };
     const auto cosine = [&](std::int64_t step) {
@@ -169,7 +170,7 @@ class MultiInput final : public Experiment {
     }
   }
 
-  static Figure paths_figure(const std::vector<Run>& runs, const std::vector<double>& starts,
+  static Figure paths_figure(const std::vector<DescentRun>& runs, const std::vector<double>& starts,
                              const Vector& solution) {
     Figure figure{
         .id = "paths",
@@ -190,7 +191,7 @@ class MultiInput final : public Experiment {
     return figure;
   }
 
-  static Figure norm_figure(const Run& normalised, const Run& plain) {
+  static Figure norm_figure(const DescentRun& normalised, const DescentRun& plain) {
     Figure figure{.id = "norms",
                   .title = "Norm of the prompt, normalised and plain",
                   .caption =

@@ -2,11 +2,11 @@
 //
 // One sequence of three tokens, (-0.1, 1), (1, 0), (0, 0) to attention, with scores 1, 0.9 and 0.9 (or 0); normalised
 // gradient descent on the prompt p, lr 0.1, from p = (0, y0) for six y0. With equal scores of the non-optimal tokens
-// every start leads to the max-margin prompt of the optimal token. With unequal ones token 1 is locally optimal, and the
-// starts below go there.
+// every start leads to the max-margin prompt of the optimal token. With unequal ones token 1 is locally optimal, and
+// the starts below go there.
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
-#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <array>
@@ -69,7 +69,7 @@ class SingleInput final : public Experiment {
   static void add(ExperimentResult& result, const ExperimentContext& context, const Case& which) {
     const Dataset data = generate(SingleInputData{which.scores});
     const Attention model(data, Prompt{score_blind_key_weights()});
-    std::vector<LaneTask> tasks;
+    std::vector<DescentTask> tasks;
     for (const double y0 : starts) {
       DescentOptions options{.steps = 1000, .record = RecordSchedule::at(log_steps(1000, 30, {200}))};
       options.init.given.p = vector_of({0, y0, 0});
@@ -77,7 +77,7 @@ class SingleInput final : public Experiment {
           {&model, GradientDescent{.lr = 0.1, .normalized = true, .eps = EpsPolicy::paper, .eps_value = 1e-9},
            options});
     }
-    const std::vector<Run> runs = train_all(context, tasks);
+    const std::vector<DescentRun> runs = train_all(context, tasks);
     std::array<Vector, 2> solutions;
     for (std::int64_t token : {0, 1}) {
       const MarginSolution svm =
@@ -86,7 +86,7 @@ class SingleInput final : public Experiment {
       if (which.scores == SingleInputData::Scores::equal) {
         result.findings.push_back(to_decimals(fmt::format("cost 1/2 |p^mm|^2 of token {}", token),
                                               token == 0 ? .49505 : .5, svm.norm * svm.norm / 2, 5,
-                                              Source::printed));
+                                              ReferenceSource::printed));
         const std::array expected{token == 0 ? -.0990 : 1., token == 0 ? .9901 : 0.};
         for (int i = 0; i < 2; ++i)
           result.findings.push_back(to_decimals(fmt::format("p^mm[{}] of token {}", i, token),
@@ -105,7 +105,7 @@ class SingleInput final : public Experiment {
       const std::int64_t token = runs[k].selected.tokens.front();
       result.findings.push_back(
           same_text(fmt::format("token that y0 = {:g} ends on, {}", starts[k], which.name),
-                    std::to_string(which.token[k]), std::to_string(token), Source::figure));
+                    std::to_string(which.token[k]), std::to_string(token), ReferenceSource::figure));
       result.findings.push_back(to_decimals(
           fmt::format("cosine to its max-margin prompt at step 200, y0 = {:g}, {}", starts[k], which.name),
           which.cosine[k],

@@ -1,19 +1,20 @@
-// When can attention select any tokens at all? P3 proves: if d >= max(T - 1, n), then for almost every data set there is a
-// W that separates any selection of tokens, one of each sequence, in cross-attention and in self-attention. The proof
-// writes it down: with ztilde_j dual to the queries, and b_j of equal margin over the other tokens, W = sum b_j ztilde_j^T.
+// When can attention select any tokens at all? P3 proves: if d >= max(T - 1, n), then for almost every data set
+// there is a W that separates any selection of tokens, one of each sequence, in cross-attention and in
+// self-attention. The proof writes it down: with ztilde_j dual to the queries, and b_j of equal margin over the
+// other tokens, W = sum b_j ztilde_j^T.
 //
 // Data on the unit sphere, for three shapes (n, T) and growing d. For each data set: the optimal tokens, a random
 // selection, and a random selection in self-attention (the query is the first token), each either solved or proved
-// infeasible; and where the theorem applies, the W of its proof. For the smallest dimension to which the theorem applies
-// all T^n selections of some data sets are tried.
+// infeasible; and where the theorem applies, the W of its proof. For the smallest dimension to which the theorem
+// applies all T^n selections of some data sets are tried.
+#include "base/random.hpp"
 #include "papers/coordinate_ascent.hpp"
 #include "papers/experiments.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/margin/feasible.hpp>
+#include <attmirror/margin/problems.hpp>
 
 #include <array>
 #include <atomic>
@@ -26,11 +27,11 @@ namespace attmirror {
 
 namespace {
 
-struct ProblemShape {
+struct FeasibilityShape {
   std::int64_t n, T;
   std::int64_t enough() const { return std::max(T - 1, n); }  // the theorem's dimension
 };
-constexpr std::array<ProblemShape, 3> shapes{{{5, 5}, {10, 5}, {5, 10}}};
+constexpr std::array<FeasibilityShape, 3> shapes{{{5, 5}, {10, 5}, {5, 10}}};
 constexpr std::array<std::int64_t, 11> dimensions{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12};
 
 enum Kind : std::size_t { optimal, random_tokens, self_attention };
@@ -43,8 +44,8 @@ struct Outcome {
   double ratio = std::nan("");   // its norm over the least one
 };
 
-struct Cell {
-  ProblemShape shape{};
+struct FeasibilityCell {
+  FeasibilityShape shape{};
   std::int64_t d = 0;
   std::array<std::vector<Outcome>, 3> outcomes{};
 };
@@ -58,8 +59,8 @@ Selection random_selection(std::int64_t n, std::int64_t T, std::uint64_t seed) {
   return selection;
 }
 
-Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::int64_t d,
-             std::uint64_t seeds) {
+FeasibilityCell measure_feasibility(const ExperimentContext& context, const FeasibilityShape& shape,
+                                    std::int64_t d, std::uint64_t seeds) {
   std::deque<Dataset> sets;
   std::vector<MarginTask> tasks;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -74,10 +75,11 @@ Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::i
     tasks.push_back({&second, AttentionSvm{any}, Norm::frobenius()});
   }
   const std::vector<MarginSolution> solutions = solve_all(context, tasks);
-  Cell cell{.shape = shape, .d = d};
+  FeasibilityCell cell{.shape = shape, .d = d};
   for (std::size_t i = 0; i < solutions.size(); ++i) {
     const MarginSolution& svm = solutions[i];
-    Outcome outcome{.feasible = svm.status == Status::certified, .stopped = svm.status == Status::stopped};
+    Outcome outcome{.feasible = svm.status == MarginStatus::certified,
+                    .stopped = svm.status == MarginStatus::stopped};
     if (i % 3 == optimal && outcome.feasible)
       outcome.found_by_ascent =
           coordinate_ascent_arrives(constraints(*tasks[i].data, tasks[i].problem), 1e-6, 20'000);
@@ -92,14 +94,14 @@ Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::i
   return cell;
 }
 
-// All T^n selections of data sets of the first shape at the theorem's dimension: how many, and how many the proof's W
-// separates.
+// All T^n selections of data sets of the first shape at the theorem's dimension: how many, and how many the proof's
+// W separates.
 struct Enumeration {
   std::int64_t selections = 0, separated = 0;
 };
 
 Enumeration enumerate(const ExperimentContext& context, std::uint64_t seeds) {
-  const ProblemShape shape = shapes[0];
+  const FeasibilityShape shape = shapes[0];
   std::int64_t each = 1;
   for (std::int64_t i = 0; i < shape.n; ++i) each *= shape.T;
   std::deque<Dataset> sets;
@@ -119,7 +121,7 @@ Enumeration enumerate(const ExperimentContext& context, std::uint64_t seeds) {
   return {each * static_cast<std::int64_t>(seeds), separated};
 }
 
-Mean feasible_share(const Cell& cell, Kind kind) {
+Mean feasible_share(const FeasibilityCell& cell, Kind kind) {
   return share_of(std::ranges::count(cell.outcomes[kind], true, &Outcome::feasible),
                   std::ssize(cell.outcomes[kind]));
 }
@@ -141,13 +143,14 @@ class P3Feasibility final : public Experiment {
 
   ExperimentResult run(const ExperimentContext& context) const override {
     const std::uint64_t seeds = context.quick() ? 25 : 200, enumerated = context.quick() ? 2 : 20;
-    std::vector<Cell> cells;
+    std::vector<FeasibilityCell> cells;
     double done = 0;
     const double total = static_cast<double>(shapes.size() * dimensions.size());
-    for (const ProblemShape& shape : shapes)
+    for (const FeasibilityShape& shape : shapes)
       for (const std::int64_t d : dimensions) {
         if (context.quick() && shape.n + shape.T > 10 && d != shape.enough()) continue;
-        cells.push_back(measure(context.part(.9 * done / total, .9 * (done + 1) / total), shape, d, seeds));
+        cells.push_back(
+            measure_feasibility(context.part(.9 * done / total, .9 * (done + 1) / total), shape, d, seeds));
         ++done;
       }
     const Enumeration all = enumerate(context.part(.9, 1), enumerated);
@@ -175,19 +178,19 @@ class P3Feasibility final : public Experiment {
   }
 
  private:
-  static void theorem_findings(const std::vector<Cell>& cells, const Enumeration& all,
+  static void theorem_findings(const std::vector<FeasibilityCell>& cells, const Enumeration& all,
                                std::vector<Finding>& findings) {
     const auto theory = [&](std::string quantity, double published, double ours, std::string note = {}) {
       findings.push_back({.quantity = std::move(quantity),
                           .published = published,
-                          .source = Source::theory,
+                          .source = ReferenceSource::theory,
                           .ours = ours,
                           .tolerance = Tolerance::absolute(0),
                           .note = std::move(note)});
     };
     for (const std::size_t kind : {optimal, random_tokens, self_attention}) {
       double feasible = 0, written = 0, count = 0;
-      for (const Cell& cell : cells)
+      for (const FeasibilityCell& cell : cells)
         if (cell.d >= cell.shape.enough())
           for (const Outcome& outcome : cell.outcomes[kind]) {
             feasible += outcome.feasible ? 1 : 0;
@@ -204,7 +207,7 @@ class P3Feasibility final : public Experiment {
            fmt::format("{} selections", all.selections));
     double stopped = 0;
     std::vector<double> ratios;
-    for (const Cell& cell : cells)
+    for (const FeasibilityCell& cell : cells)
       for (const auto& kind : cell.outcomes)
         for (const Outcome& outcome : kind) {
           stopped += outcome.stopped ? 1 : 0;
@@ -214,17 +217,17 @@ class P3Feasibility final : public Experiment {
     findings.push_back(
         {.quantity = "norm of the proof's weights over the least one, smallest",
          .published = 1,
-         .source = Source::theory,
+         .source = ReferenceSource::theory,
          .ours = std::ranges::min(ratios),
          .tolerance = Tolerance::at_least(1e-9),
          .note = fmt::format("median {:.2f}, largest {:.0f}", median_of(ratios), std::ranges::max(ratios))});
   }
 
-  static void known_findings(const ExperimentContext& context, const std::vector<Cell>& cells,
+  static void known_findings(const ExperimentContext& context, const std::vector<FeasibilityCell>& cells,
                              std::vector<Finding>& findings) {
     const std::vector<std::pair<std::int64_t, double>> known{{2, .270}, {3, .885}, {4, 1}, {5, 1},
                                                              {6, 1},    {8, 1},    {10, 1}};
-    for (const Cell& cell : cells) {
+    for (const FeasibilityCell& cell : cells) {
       const auto found = std::ranges::find(known, cell.d, &std::pair<std::int64_t, double>::first);
       const bool recomputed = cell.shape.n == 5 && cell.shape.T == 5 && found != known.end();
       const Mean share = feasible_share(cell, optimal), any = feasible_share(cell, random_tokens);
@@ -233,7 +236,7 @@ class P3Feasibility final : public Experiment {
             {.quantity = fmt::format("n = T = 5, d = {}: share of data whose optimal tokens can be separated",
                                      cell.d),
              .published = found->second,
-             .source = Source::recomputed,
+             .source = ReferenceSource::recomputed,
              .ours = share.value,
              .standard_error = context.quick() ? share.error : 0,
              // The same 200 data sets: all but one must agree.
@@ -256,12 +259,12 @@ class P3Feasibility final : public Experiment {
     }
   }
 
-  static Table shares_table(const std::vector<Cell>& cells) {
+  static Table shares_table(const std::vector<FeasibilityCell>& cells) {
     Table table{
         .title = "Shares that can be separated",
         .columns = {
             {"n"}, {"T"}, {"d"}, {"theorem", Align::left}, {"optimal"}, {"random"}, {"self-attention"}}};
-    for (const Cell& cell : cells) {
+    for (const FeasibilityCell& cell : cells) {
       std::vector<std::string> row{fmt::format("{}", cell.shape.n), fmt::format("{}", cell.shape.T),
                                    fmt::format("{}", cell.d), cell.d >= cell.shape.enough() ? "applies" : ""};
       for (const Kind kind : {optimal, random_tokens, self_attention})
@@ -271,7 +274,7 @@ class P3Feasibility final : public Experiment {
     return table;
   }
 
-  static Figure shares_figure(const std::vector<Cell>& cells) {
+  static Figure shares_figure(const std::vector<FeasibilityCell>& cells) {
     Figure figure{
         .id = "feasible",
         .title = "What can be separated, against the dimension",
@@ -288,7 +291,7 @@ class P3Feasibility final : public Experiment {
                       .dash = kind == optimal ? Series::Dash::solid : Series::Dash::dashed,
                       .color = static_cast<int>(s)};
         std::int64_t always = 0;
-        for (const Cell& cell : cells) {
+        for (const FeasibilityCell& cell : cells) {
           if (cell.shape.n != shapes[s].n || cell.shape.T != shapes[s].T) continue;
           const Mean share = feasible_share(cell, kind);
           series.x.push_back(static_cast<double>(cell.d));

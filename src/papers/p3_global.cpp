@@ -1,6 +1,6 @@
-// P3 claims that a large dimension leads gradient descent to the globally optimal tokens: the share of runs that end on
-// them grows with d. The settings of the published figure are not known; these are the ones of an independent
-// recomputation.
+// P3 claims that a large dimension leads gradient descent to the globally optimal tokens: the share of runs that
+// end on them grows with d. The settings of the published figure are not known; these are the ones of an
+// independent recomputation.
 //
 // For each d, 200 data sets on the unit sphere (n = T = 5, seeds 0 to 199), normalised gradient descent from W = 0 with
 // step 0.1 for 1,500 steps. What a run selects means something only if its attention is saturated, a mean largest
@@ -71,11 +71,11 @@ struct MeasuredColumn {
   std::ptrdiff_t uncertified = 0;  // problems neither solved nor proved infeasible
 };
 
-Ending ending_of(const Run& run, const Attention& model, const MarginSolution& svm,
+Ending ending_of(const DescentRun& run, const Attention& model, const MarginSolution& svm,
                  const Selection& optimal) {
   Ending ending{.saturated = run.max_softmax > .99};
   ending.global = ending.saturated && run.selected == optimal;
-  if (svm.status != Status::certified || !ending.saturated) return ending;
+  if (svm.status != MarginStatus::certified || !ending.saturated) return ending;
   const Dataset& data = model.data();
   ending.local = local_optimality(data, run.selected, constraints(data, AttentionSvm{run.selected}),
                                   svm.support, token_scores(model, run.last()))
@@ -84,7 +84,7 @@ Ending ending_of(const Run& run, const Attention& model, const MarginSolution& s
   return ending;
 }
 
-MeasuredColumn measure(const ExperimentContext& context, std::int64_t d, std::uint64_t seeds) {
+MeasuredColumn measure_column(const ExperimentContext& context, std::int64_t d, std::uint64_t seeds) {
   TrainingSet set;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const Dataset& data = set.keep(generate(SphereData{.samples = 5, .tokens = 5, .dim = d, .seed = seed}));
@@ -93,7 +93,7 @@ MeasuredColumn measure(const ExperimentContext& context, std::int64_t d, std::ui
     options.init = {.kind = InitKind::uniform, .seed = seed};
     set.add(data, W{}, {}, rule, options);
   }
-  const std::vector<Run> runs = train_all(context.part(0, 0.7), set.tasks());
+  const std::vector<DescentRun> runs = train_all(context.part(0, 0.7), set.tasks());
   std::vector<MarginTask> problems;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     problems.push_back({&set.data(i), AttentionSvm{runs[i].selected}, Norm::frobenius()});
@@ -105,7 +105,7 @@ MeasuredColumn measure(const ExperimentContext& context, std::int64_t d, std::ui
   for (std::size_t s = 0; s < seeds; ++s) {
     const Selection optimal = optimal_tokens(set.data(2 * s));
     const MarginSolution& best = solutions[3 * s + 2];
-    MeasuredRun one{.feasible = best.status == Status::certified, .norm = best.norm};
+    MeasuredRun one{.feasible = best.status == MarginStatus::certified, .norm = best.norm};
     if (one.feasible)
       one.found_by_ascent = coordinate_ascent_arrives(constraints(set.data(2 * s), AttentionSvm{optimal}),
                                                       ascent_tolerance, ascent_sweeps);
@@ -113,7 +113,8 @@ MeasuredColumn measure(const ExperimentContext& context, std::int64_t d, std::ui
     for (const std::size_t start : {zero_start, random_start})
       one.endings[start] =
           ending_of(runs[2 * s + start], set.model(2 * s + start), solutions[3 * s + start], optimal);
-    for (std::size_t k = 0; k < 3; ++k) column.uncertified += solutions[3 * s + k].status == Status::stopped;
+    for (std::size_t k = 0; k < 3; ++k)
+      column.uncertified += solutions[3 * s + k].status == MarginStatus::stopped;
     column.runs.push_back(one);
   }
   return column;
@@ -153,7 +154,7 @@ class P3Global final : public Experiment {
     std::vector<MeasuredColumn> measured;
     for (const KnownColumn& column : columns) {
       measured.push_back(
-          measure(context.part(done / total, (done + work(column.d)) / total), column.d, seeds));
+          measure_column(context.part(done / total, (done + work(column.d)) / total), column.d, seeds));
       done += work(column.d);
     }
 
@@ -187,7 +188,7 @@ class P3Global final : public Experiment {
       findings.push_back(
           {.quantity = fmt::format("d = {}: {}", expected.d, what),
            .published = published,
-           .source = Source::recomputed,
+           .source = ReferenceSource::recomputed,
            .ours = ours.value,
            .standard_error = context.quick() ? ours.error : 0,
            // The same 200 runs: all but one must agree.
@@ -239,33 +240,33 @@ class P3Global final : public Experiment {
     const auto runs = static_cast<double>(measured.front().runs.size());
     findings.push_back({.quantity = "largest change of the global share by a random start",
                         .published = .03,
-                        .source = Source::recomputed,
+                        .source = ReferenceSource::recomputed,
                         .ours = difference,
                         .tolerance = Tolerance::at_most(context.quick() ? 3 * std::sqrt(.25 / runs) : 0),
                         .note = context.quick() ? "of few runs: with 3 standard errors of a share" : ""});
     findings.push_back(
         {.quantity = "mean correlation with the solution of the selected tokens, smallest over d",
          .published = .991,
-         .source = Source::recomputed,
+         .source = ReferenceSource::recomputed,
          .ours = lowest,
          .reading = 5e-4,
          .tolerance = Tolerance::at_least()});
     findings.push_back(
         {.quantity = "mean correlation with the solution of the selected tokens, largest over d",
          .published = .998,
-         .source = Source::recomputed,
+         .source = ReferenceSource::recomputed,
          .ours = highest,
          .reading = 5e-4,
          .tolerance = Tolerance::at_most()});
     findings.push_back({.quantity = "steps from one d to the next in which the global share does not fall",
                         .published = static_cast<double>(measured.size() - 1),
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours = static_cast<double>(rises),
                         .tolerance = Tolerance::absolute(0),
                         .note = "a large dimension leads to global convergence"});
     findings.push_back({.quantity = "max-margin problems neither solved nor proved infeasible",
                         .published = 0,
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours = stopped,
                         .tolerance = Tolerance::absolute(0)});
   }

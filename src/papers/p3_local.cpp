@@ -1,11 +1,13 @@
-// P3 trains W and (K, Q) from random starts and asks where each ends: on tokens that are locally optimal, in the direction
-// of the max-margin solution of those tokens; of least Frobenius norm for W, of least nuclear norm for (K, Q).
+// P3 trains W and (K, Q) from random starts and asks where each ends: on tokens that are locally optimal, in the
+// direction of the max-margin solution of those tokens; of least Frobenius norm for W, of least nuclear norm for
+// (K, Q).
 //
-// 100 data sets on the unit sphere (n = 6 sequences of T = 8 tokens, d = 10, seeds 0 to 99), normalised gradient descent
-// with step 0.1 and eps = 2.2e-16 for 2,000 steps, started as nn.Linear does, uniform in +-1/sqrt(d). The original seeded
-// the data and not the starts, so means over runs are compared, within their standard errors: ours over several starts for
-// each data set. The tokens of a run are those that its softmax prefers in the end. The original reads probabilities before
-// a step and weights after it, so the probability beside the weights of step k is that of step k - 1.
+// 100 data sets on the unit sphere (n = 6 sequences of T = 8 tokens, d = 10, seeds 0 to 99), normalised gradient
+// descent with step 0.1 and eps = 2.2e-16 for 2,000 steps, started as nn.Linear does, uniform in +-1/sqrt(d). The
+// original seeded the data and not the starts, so means over runs are compared, within their standard errors: ours
+// over several starts for each data set. The tokens of a run are those that its softmax prefers in the end. The
+// original reads probabilities before a step and weights after it, so the probability beside the weights of step k is
+// that of step k - 1.
 //
 // The second published plot names its curves "W" and "(K, Q)". Both are of the run of W: its correlation with either
 // solution. The curve of (K, Q) is the one below.
@@ -59,7 +61,7 @@ std::vector<KnownRow> known_rows() {
   };
 }
 
-struct Ending {
+struct LocalEnding {
   double norm = 0;
   bool global = false, local = false;
   double rank_frobenius = 0, rank_nuclear = 0, between = 0;  // correlation of the two solutions
@@ -68,7 +70,7 @@ struct Ending {
 struct Measured {
   std::vector<std::int64_t> steps;
   std::array<std::array<std::vector<std::vector<double>>, 3>, 2> curves;  // [model][curve][record][run]
-  std::array<std::vector<Ending>, 2> endings;
+  std::array<std::vector<LocalEnding>, 2> endings;
   std::ptrdiff_t uncertified = 0, unsaturated = 0;
   std::size_t record_at(std::int64_t step) const {
     return static_cast<std::size_t>(std::ranges::find(steps, step) - steps.begin());
@@ -79,7 +81,7 @@ struct Measured {
   }
 };
 
-Measured measure(const ExperimentContext& context, std::uint64_t seeds, std::uint64_t starts) {
+Measured measure_runs(const ExperimentContext& context, std::uint64_t seeds, std::uint64_t starts) {
   Measured all;
   for (std::int64_t step = 0; step <= 200; step += 10) all.steps.push_back(step);
   for (std::int64_t step = 220; step <= 400; step += 20) all.steps.push_back(step);
@@ -98,7 +100,7 @@ Measured measure(const ExperimentContext& context, std::uint64_t seeds, std::uin
       set.add(data, KQ{}, {.penalty = penalty}, published_rule, options);
     }
   }
-  const std::vector<Run> runs = train_all(context.part(0, 0.5), set.tasks());
+  const std::vector<DescentRun> runs = train_all(context.part(0, 0.5), set.tasks());
   std::vector<MarginTask> problems;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     problems.push_back({&set.data(i), AttentionSvm{runs[i].selected}, Norm::frobenius()});
@@ -109,10 +111,11 @@ Measured measure(const ExperimentContext& context, std::uint64_t seeds, std::uin
   for (auto& model : all.curves)
     for (auto& curve : model) curve.assign(all.steps.size(), {});
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Run& run = runs[i];
+    const DescentRun& run = runs[i];
     const std::size_t model = i % 2;
     const MarginSolution &frobenius = solutions[2 * i], &nuclear = solutions[2 * i + 1];
-    all.uncertified += (frobenius.status != Status::certified) + (nuclear.status != Status::certified);
+    all.uncertified +=
+        (frobenius.status != MarginStatus::certified) + (nuclear.status != MarginStatus::certified);
     all.unsaturated += run.max_softmax > .99 ? 0 : 1;
     for (std::size_t r = 0; r < all.steps.size(); ++r) {
       const Matrix weights = combined_weights(run.records[r].parameters);
@@ -137,7 +140,7 @@ Measured measure(const ExperimentContext& context, std::uint64_t seeds, std::uin
 
 // The published means are over 100 runs; where their spread is not known, it is taken to be that of ours.
 Finding mean_finding(std::string quantity, const Known& known, const Mean& ours) {
-  Finding finding = to_errors(std::move(quantity), known.mean, ours, Source::recomputed,
+  Finding finding = to_errors(std::move(quantity), known.mean, ours, ReferenceSource::recomputed,
                               (std::isnan(known.deviation) ? ours.deviation : known.deviation) / 10);
   finding.reading = known.reading;
   return finding;
@@ -147,7 +150,7 @@ Finding mean_finding(std::string quantity, const Known& known, const Mean& ours)
 Finding near_one(std::string quantity, const Known& known, const Mean& ours) {
   return {.quantity = std::move(quantity),
           .published = known.mean,
-          .source = Source::recomputed,
+          .source = ReferenceSource::recomputed,
           .ours = ours.value,
           .tolerance = Tolerance::absolute(.002),
           .note = "the few runs that are late decide"};
@@ -169,7 +172,7 @@ class P3Local final : public Experiment {
 
   ExperimentResult run(const ExperimentContext& context) const override {
     const std::uint64_t seeds = context.quick() ? 30 : 100, starts = context.quick() ? 1 : 4;
-    const Measured all = measure(context, seeds, starts);
+    const Measured all = measure_runs(context, seeds, starts);
     ExperimentResult result;
     result.configuration = {
         {"data", fmt::format("unit sphere, n = 6, T = 8, d = 10, seeds 0 to {}", seeds - 1)},
@@ -183,7 +186,7 @@ class P3Local final : public Experiment {
     figure_findings(all, result.findings);
     result.findings.push_back({.quantity = "max-margin problems without a certificate",
                                .published = 0,
-                               .source = Source::theory,
+                               .source = ReferenceSource::theory,
                                .ours = static_cast<double>(all.uncertified),
                                .tolerance = Tolerance::absolute(0)});
     result.findings.push_back({.quantity = "runs whose attention is not saturated in the end",
@@ -212,9 +215,9 @@ class P3Local final : public Experiment {
         }
   }
 
-  static Mean mean_ending(const std::vector<Ending>& endings, double Ending::*what) {
+  static Mean mean_ending(const std::vector<LocalEnding>& endings, double LocalEnding::*what) {
     std::vector<double> values;
-    for (const Ending& ending : endings) values.push_back(ending.*what);
+    for (const LocalEnding& ending : endings) values.push_back(ending.*what);
     return mean_of(values);
   }
 
@@ -224,8 +227,8 @@ class P3Local final : public Experiment {
     };
     const std::array<KnownEnding, 2> known{{{.71, .98, 120}, {.75, .96, 127}}};
     for (const std::size_t model : {of_W, of_KQ}) {
-      const std::vector<Ending>& endings = all.endings[model];
-      const auto share = [&](bool Ending::*what) {
+      const std::vector<LocalEnding>& endings = all.endings[model];
+      const auto share = [&](bool LocalEnding::*what) {
         return share_of(std::ranges::count(endings, true, what), std::ssize(endings));
       };
       const auto known_share = [](double value) {
@@ -233,20 +236,20 @@ class P3Local final : public Experiment {
       };
       const auto name = [&](const char* what) { return fmt::format("{}: {}", model_names[model], what); };
       findings.push_back(mean_finding(name("share of runs on the globally optimal tokens"),
-                                      known_share(known[model].global), share(&Ending::global)));
+                                      known_share(known[model].global), share(&LocalEnding::global)));
       findings.push_back(mean_finding(name("share of runs on locally optimal tokens"),
-                                      known_share(known[model].local), share(&Ending::local)));
+                                      known_share(known[model].local), share(&LocalEnding::local)));
       findings.push_back(mean_finding(name("Frobenius norm of the weights, step 2000"),
                                       {known[model].norm, std::nan(""), .5},
-                                      mean_ending(endings, &Ending::norm)));
+                                      mean_ending(endings, &LocalEnding::norm)));
     }
-    const std::vector<Ending>& endings = all.endings[of_W];
+    const std::vector<LocalEnding>& endings = all.endings[of_W];
     findings.push_back(mean_finding("rank of the Frobenius solutions", {6.0, std::nan(""), .05},
-                                    mean_ending(endings, &Ending::rank_frobenius)));
+                                    mean_ending(endings, &LocalEnding::rank_frobenius)));
     findings.push_back(mean_finding("rank of the nuclear solutions", {3.2, std::nan(""), .05},
-                                    mean_ending(endings, &Ending::rank_nuclear)));
-    findings.push_back(
-        mean_finding("correlation of the two solutions", {.857}, mean_ending(endings, &Ending::between)));
+                                    mean_ending(endings, &LocalEnding::rank_nuclear)));
+    findings.push_back(mean_finding("correlation of the two solutions", {.857},
+                                    mean_ending(endings, &LocalEnding::between)));
   }
 
   // What the authors' stored figure shows.
@@ -257,7 +260,7 @@ class P3Local final : public Experiment {
     const auto add = [&](const char* quantity, double published, double reading, const Mean& ours) {
       findings.push_back({.quantity = quantity,
                           .published = published,
-                          .source = Source::figure,
+                          .source = ReferenceSource::figure,
                           .ours = ours.value,
                           .standard_error = ours.error,
                           .published_error = ours.deviation / 10,

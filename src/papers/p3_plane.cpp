@@ -1,20 +1,22 @@
-// P3 draws in the plane how gradient descent picks tokens: W turns to the attention SVM of least Frobenius norm, and the
-// product K Q^T of trained factors to that of least nuclear norm.
+// P3 draws in the plane how gradient descent picks tokens: W turns to the attention SVM of least Frobenius norm, and
+// the product K Q^T of trained factors to that of least nuclear norm.
 //
-// Two data sets of two sequences in dimension 2, all labels +1. In the first (three tokens each) the nuclear solution has
-// rank 1, in the second (five tokens) rank 2. Normalised gradient descent with step 0.1 and eps = 2.2e-16 for 2,000
-// steps; W from 0; Q from 0 and K from 0.1 N(0, 1), which the original did not seed. A run of W is therefore compared to
-// the last digit, and a run of (K, Q) with many starts of which the published one should be a typical one.
+// Two data sets of two sequences in dimension 2, all labels +1. In the first (three tokens each) the nuclear
+// solution has rank 1, in the second (five tokens) rank 2. Normalised gradient descent with step 0.1 and eps =
+// 2.2e-16 for 2,000 steps; W from 0; Q from 0 and K from 0.1 N(0, 1), which the original did not seed. A run of W is
+// therefore compared to the last digit, and a run of (K, Q) with many starts of which the published one should be a
+// typical one.
 //
-// The loss of (K, Q) has a penalty of 2.2e-16 (|K|^2 + |Q|^2). It looks like a guard against division by zero and is more
-// than that: once the loss is as small, descent stays at the minimum of both, which is a point of the regularisation path
-// of the nuclear norm. All starts then agree to four digits after 2,000 steps; without the penalty some are far behind.
+// The loss of (K, Q) has a penalty of 2.2e-16 (|K|^2 + |Q|^2). It looks like a guard against division by zero and is
+// more than that: once the loss is as small, descent stays at the minimum of both, which is a point of the
+// regularisation path of the nuclear norm. All starts then agree to four digits after 2,000 steps; without the
+// penalty some are far behind.
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/visualization_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <array>
@@ -26,10 +28,10 @@ namespace attmirror {
 
 namespace {
 
-constexpr GradientDescent published_rule{
+constexpr GradientDescent plane_rule{
     .lr = 0.1, .normalized = true, .eps = EpsPolicy::paper, .jacobian = Jacobian::safe};
 constexpr GradientDescent exact_rule{.lr = 0.1, .normalized = true};
-constexpr double penalty = 0x1p-52;  // the original adds it to the loss of (K, Q), times |K|^2 + |Q|^2
+constexpr double plane_penalty = 0x1p-52;  // the original adds it to the loss of (K, Q), times |K|^2 + |Q|^2
 
 struct Milestone {
   std::int64_t step;
@@ -87,7 +89,7 @@ double last_digit(int decimals) { return 0.5 * std::pow(10, -decimals); }
 Finding known_digits(std::string quantity, double published, int decimals, double ours) {
   return {.quantity = std::move(quantity),
           .published = published,
-          .source = Source::recomputed,
+          .source = ReferenceSource::recomputed,
           .ours = ours,
           .reading = last_digit(decimals),
           .tolerance = Tolerance::relative(1e-6),
@@ -103,7 +105,7 @@ Finding known_entries(const std::string& name, const std::array<double, 4>& publ
   return {.quantity = fmt::format("{}: largest distance of an entry from ({} {}; {} {})", name, published[0],
                                   published[1], published[2], published[3]),
           .published = 0,
-          .source = Source::recomputed,
+          .source = ReferenceSource::recomputed,
           .ours = distance,
           .tolerance = Tolerance::at_most(tolerance),
           .digits = 2};
@@ -116,7 +118,7 @@ Finding among_starts(std::string quantity, double published, const std::vector<d
   return {
       .quantity = std::move(quantity),
       .published = published,
-      .source = Source::recomputed,
+      .source = ReferenceSource::recomputed,
       .ours = middle,
       .reading = 5e-6,
       .tolerance = Tolerance::absolute(std::max(high - middle, middle - low)),
@@ -174,11 +176,11 @@ class P3Plane final : public Experiment {
     TrainingSet set;
     const RecordSchedule often = RecordSchedule::log_spaced(40);
     // The milestones are recorded by a run of its own, which has the same bits.
-    const std::size_t path = set.add(data, W{}, {}, published_rule, {.steps = 2000, .record = often});
+    const std::size_t path = set.add(data, W{}, {}, plane_rule, {.steps = 2000, .record = often});
     std::vector<std::int64_t> steps;
     for (const Milestone& one : known.path) steps.push_back(one.step);
     const std::size_t milestones =
-        set.add(data, W{}, {}, published_rule, {.steps = 2000, .record = RecordSchedule::at(steps)});
+        set.add(data, W{}, {}, plane_rule, {.steps = 2000, .record = RecordSchedule::at(steps)});
     const std::size_t exact = set.add(data, W{}, {}, exact_rule, {.steps = 2000, .record = often});
     const auto start = [](std::uint64_t seed) {
       Initialization init{.kind = InitKind::normal, .std = 0.1, .seed = seed};
@@ -187,12 +189,12 @@ class P3Plane final : public Experiment {
     };
     const std::size_t factors = set.size();
     for (std::uint64_t seed = 1; seed <= starts; ++seed)
-      set.add(data, KQ{}, {.penalty = penalty}, published_rule,
+      set.add(data, KQ{}, {.penalty = plane_penalty}, plane_rule,
               {.steps = 2000, .record = often, .init = start(seed)});
     for (std::uint64_t seed = 1; seed <= starts; ++seed)
       set.add(data, KQ{}, {}, exact_rule,
               {.steps = long_steps, .record = RecordSchedule::at({2000}), .init = start(seed)});
-    const std::vector<Run> runs = train_all(context, set.tasks());
+    const std::vector<DescentRun> runs = train_all(context, set.tasks());
 
     const Selection optimal = optimal_tokens(data);
     const MarginSolution frobenius = max_margin(data, optimal, Norm::frobenius());
@@ -235,7 +237,7 @@ class P3Plane final : public Experiment {
       const Matrix W = combined_weights(runs[factors + s].last());
       with_nuclear.push_back(correlation(nuclear.W, W));
       with_frobenius.push_back(correlation(frobenius.W, W));
-      const Run& free = runs[factors + starts + s];
+      const DescentRun& free = runs[factors + starts + s];
       without.push_back(correlation(nuclear.W, combined_weights(free.records.front().parameters)));
       later.push_back(correlation(nuclear.W, combined_weights(free.last())));
     }
@@ -251,7 +253,7 @@ class P3Plane final : public Experiment {
          .digits = 6});
     findings.push_back({.quantity = fmt::format("{}: the same, step {}, worst start", known.name, long_steps),
                         .published = 1,
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours = std::ranges::min(later),
                         .tolerance = Tolerance::absolute(0.002),
                         .note = fmt::format("median {:.5f}", median_of(later)),
@@ -271,7 +273,7 @@ class P3Plane final : public Experiment {
     const auto add = [&](const char* quantity, double published, double reading, double ours) {
       findings.push_back({.quantity = fmt::format("first data set: slope of the drawn line, {}", quantity),
                           .published = published,
-                          .source = Source::figure,
+                          .source = ReferenceSource::figure,
                           .ours = ours,
                           .reading = reading,
                           .tolerance = Tolerance::absolute(0),
@@ -284,12 +286,13 @@ class P3Plane final : public Experiment {
   }
 
   static Figure convergence_figure(const PlaneCase& known, const Matrix& frobenius, const Matrix& nuclear,
-                                   const Run& path, const Run& exact, std::span<const Run> factors) {
+                                   const DescentRun& path, const DescentRun& exact,
+                                   std::span<const DescentRun> factors) {
     Figure figure{.id = fmt::format("convergence-{}", known.id),
                   .title = fmt::format("Directions on the {}", known.name),
                   .x = {.label = "step", .scale = Axis::Scale::log},
                   .y = {.label = "1 - correlation", .scale = Axis::Scale::log}};
-    const auto curve = [&](std::string name, const Run& run, const Matrix& solution) {
+    const auto curve = [&](std::string name, const DescentRun& run, const Matrix& solution) {
       Series series{.name = std::move(name)};
       for (const Record& record : run.records) {
         if (record.step == 0) continue;
@@ -307,7 +310,7 @@ class P3Plane final : public Experiment {
     for (std::size_t r = 0; r < factors.front().records.size(); ++r) {
       if (factors.front().records[r].step == 0) continue;  // Q = 0
       std::vector<double> values;
-      for (const Run& run : factors)
+      for (const DescentRun& run : factors)
         values.push_back(1 - correlation(nuclear, combined_weights(run.records[r].parameters)));
       middle.x.push_back(static_cast<double>(factors.front().records[r].step));
       middle.y.push_back(median_of(values));
@@ -328,7 +331,7 @@ class P3Plane final : public Experiment {
 
   // Tokens, and where W z_i goes: scaled so that the last one is as long as the farthest token.
   static Figure plane_figure(const PlaneCase& known, const Dataset& data, const Selection& optimal,
-                             const Matrix& frobenius, const Matrix& nuclear, const Run& path) {
+                             const Matrix& frobenius, const Matrix& nuclear, const DescentRun& path) {
     Figure figure{.id = fmt::format("plane-{}", known.id),
                   .title = fmt::format("The {}", known.name),
                   .x = {.label = "first coordinate"},

@@ -1,10 +1,11 @@
-// P3 plots the rank of the attention SVM's solutions against the dimension, of least Frobenius norm and of least nuclear
-// norm, for the optimal tokens of random data.
+// P3 plots the rank of the attention SVM's solutions against the dimension, of least Frobenius norm and of least
+// nuclear norm, for the optimal tokens of random data.
 //
 // Data on the unit sphere, T = 5 with n in {5, 10, 15} and n = 5 with T in {10, 15}, d in {1, 2, 3, 4, 5, 10, 15, 20},
 // 100 data sets each (seeds 0 to 99). Two things went wrong in the figure:
 //
-//   infeasible problems are not left out. For small d the optimal tokens often cannot be separated; the original's solver
+//   infeasible problems are not left out. For small d the optimal tokens often cannot be separated; the original's
+//   solver
 //   then returns nothing, and the rank of nothing was counted as 1. Repeated here: rank 1 for a problem that is proved
 //   infeasible. Done right: the mean over feasible problems.
 //
@@ -31,7 +32,7 @@ using namespace ranks;
 
 constexpr double reading = 0.1;  // what can be told apart on the figure's axis, which goes to 15
 
-constexpr std::array<std::int64_t, 8> dimensions{1, 2, 3, 4, 5, 10, 15, 20};
+constexpr std::array<std::int64_t, 8> rank_dimensions{1, 2, 3, 4, 5, 10, 15, 20};
 
 class P3Ranks final : public Experiment {
  public:
@@ -42,7 +43,7 @@ class P3Ranks final : public Experiment {
             .title = "Ranks of the max-margin solutions",
             .summary =
                 "Solves the attention SVM of random data with certificates for the Frobenius and the "
-                "nuclear norm, and counts ranks rightly and as published.",
+                "nuclear norm, and counts ranks correctly and as published.",
             .seconds = 7,
             .quick_seconds = 0.3};
   }
@@ -56,10 +57,10 @@ class P3Ranks final : public Experiment {
     };
     double total = 0, done = 0;
     for (const ProblemShape& shape : shapes)
-      for (const std::int64_t d : dimensions) total += work(shape, d);
+      for (const std::int64_t d : rank_dimensions) total += work(shape, d);
     Cells cells;
     for (const ProblemShape& shape : shapes)
-      for (const std::int64_t d : dimensions) {
+      for (const std::int64_t d : rank_dimensions) {
         const double from = done / total;
         done += work(shape, d);
         cells[{shape, d}] = measure(context.part(from, done / total), shape, d, seeds);
@@ -89,7 +90,7 @@ class P3Ranks final : public Experiment {
         "solutions have ranks of about 2.5, 3.8 and 4.7 for n = 5, 10 and 15; the dual multiplicity proves "
         "for all but a few that no other optimum has a larger one.",
         "How exact the original's solver was is not known. Stopping ours at a gap of 1e-3 gives the "
-        "published nuclear ranks within a tenth but for n = d = 5; the table has 1e-4 as well. The exacter "
+        "published nuclear ranks within a tenth but for n = d = 5; the table has 1e-4 as well. The more exact "
         "the solution, the smaller the count.",
         "Shares of infeasible problems have a proof for each. The recomputation to which they are compared "
         "gave up on a few problems whose solutions have norms of several hundred."};
@@ -115,7 +116,7 @@ class P3Ranks final : public Experiment {
                          std::string note) {
       Finding finding{.quantity = std::move(quantity),
                       .published = published,
-                      .source = Source::figure,
+                      .source = ReferenceSource::figure,
                       .ours = ours.value,
                       .reading = reading,
                       .tolerance = Tolerance::absolute(0),
@@ -134,8 +135,8 @@ class P3Ranks final : public Experiment {
     };
     for (const auto& [n, ranks] : frobenius)
       for (std::size_t k = 0; k < ranks.size(); ++k)
-        if (const Cell* cell = find(cells, {n, 5}, dimensions[k]))
-          add(fmt::format("figure, n = {}, d = {}: mean rank, Frobenius", n, dimensions[k]), ranks[k],
+        if (const Cell* cell = find(cells, {n, 5}, rank_dimensions[k]))
+          add(fmt::format("figure, n = {}, d = {}: mean rank, Frobenius", n, rank_dimensions[k]), ranks[k],
               feasible_mean(*cell, &Answer::frobenius, cell->answers.size()),
               mixed_mean(*cell, [](const Answer& answer) { return answer.published_frobenius; }),
               fmt::format("infeasible problems ({:.0f} %) counted as rank 1",
@@ -173,7 +174,7 @@ class P3Ranks final : public Experiment {
         const double one_of_them = 1 / static_cast<double>(std::max<std::ptrdiff_t>(1, ours.count));
         Finding finding{.quantity = fmt::format("n = {}, d = {}: {}", row.n, row.d, what),
                         .published = published,
-                        .source = Source::recomputed,
+                        .source = ReferenceSource::recomputed,
                         .ours = ours.value,
                         .reading = last_digit,
                         // The same 40 data sets: all but one must agree, and that one by a rank of one.
@@ -188,8 +189,8 @@ class P3Ranks final : public Experiment {
       };
       const Mean infeasible = infeasible_share(*cell, 40);
       add("share of infeasible problems", row.infeasible, .005, infeasible, "");
-      double missed =
-          0;  // by coordinate ascent; the limit of the recomputation's is inferred from these shares
+      // By coordinate ascent; the limit of the recomputation's is inferred from these shares.
+      double missed = 0;
       for (std::size_t k = 0; k < std::min<std::size_t>(40, cell->answers.size()); ++k)
         missed += cell->answers[k].feasible && !cell->answers[k].found_by_ascent ? 1 : 0;
       if (missed > 0) {
@@ -210,7 +211,7 @@ class P3Ranks final : public Experiment {
       const Mean mean = mean_of(ranks);
       findings.push_back({.quantity = fmt::format("n = {}, d = 10 to 20: mean rank, nuclear", n),
                           .published = rank,
-                          .source = Source::recomputed,
+                          .source = ReferenceSource::recomputed,
                           .ours = mean.value,
                           .standard_error = mean.error,
                           .reading = .05,
@@ -242,7 +243,7 @@ class P3Ranks final : public Experiment {
     const auto none = [&](const char* quantity, double ours) {
       findings.push_back({.quantity = quantity,
                           .published = 0,
-                          .source = Source::theory,
+                          .source = ReferenceSource::theory,
                           .ours = ours,
                           .tolerance = Tolerance::absolute(0)});
     };
@@ -251,7 +252,7 @@ class P3Ranks final : public Experiment {
     findings.push_back(
         {.quantity = "share of nuclear solutions whose rank is the dual multiplicity",
          .published = 1,
-         .source = Source::recomputed,
+         .source = ReferenceSource::recomputed,
          .ours = equal / feasible,
          .reading = .005,
          .tolerance = Tolerance::absolute(0),
@@ -322,7 +323,7 @@ class P3Ranks final : public Experiment {
                      .color = color};
       Series noise{
           .name = which + ", nuclear, solver stopped early", .dash = Series::Dash::dotted, .color = color};
-      for (const std::int64_t d : dimensions) {
+      for (const std::int64_t d : rank_dimensions) {
         const Cell& cell = cells.at({shape, d});
         const Mean f = feasible_mean(cell, &Answer::frobenius, cell.answers.size());
         const Mean s = feasible_mean(cell, &Answer::nuclear, cell.answers.size());

@@ -5,14 +5,14 @@
 // where W_dir, the solution of the general SVM, separates the kept tokens O_i from the others and does not distinguish
 // within O_i, and W_fin is the smallest matrix with the right ratios of probabilities within O_i.
 //
-// n = 3 sequences of T = 4 tokens, d in {4, 6, 8, 10}, head 1^T ReLU(V^T u) with V and data drawn from seeds 0, 1, 2, ...;
-// normalised gradient descent with step 0.1 and eps = 2.2e-16 from uniform in +-1/sqrt(d), 2,001 steps. For each d the
-// first 500 data sets are taken of which the following holds: a label is -1; after training every probability is either
-// above 1e-3 (kept) or at most 1e-6 (masked), and some are masked; the SVMs have solutions.
+// n = 3 sequences of T = 4 tokens, d in {4, 6, 8, 10}, head 1^T ReLU(V^T u) with V and data drawn from seeds 0, 1, 2,
+// ...; normalised gradient descent with step 0.1 and eps = 2.2e-16 from uniform in +-1/sqrt(d), 2,001 steps. For each
+// d the first 500 data sets are taken of which the following holds: a label is -1; after training every probability
+// is either above 1e-3 (kept) or at most 1e-6 (masked), and some are masked; the SVMs have solutions.
 //
-// Compared are the correlations of W after steps 1, 101, ..., 2001 with W_fin + R W_dir (R fitted to the last W), with
-// W_dir alone, and with the SVM of a single token per sequence, that of the largest probability. Starts were not seeded:
-// which data sets are accepted differs in part, and means are compared within their standard errors.
+// Compared are the correlations of W after steps 1, 101, ..., 2001 with W_fin + R W_dir (R fitted to the last W),
+// with W_dir alone, and with the SVM of a single token per sequence, that of the largest probability. Starts were not
+// seeded: which data sets are accepted differs in part, and means are compared within their standard errors.
 #include "papers/experiments.hpp"
 #include "papers/several_tokens_study.hpp"
 #include "papers/training_set.hpp"
@@ -98,7 +98,7 @@ class P3SeveralTokens final : public Experiment {
 
  private:
   static void study_findings(const KnownStudy& known, const Study& study, std::vector<Finding>& findings) {
-    const auto add_mean = [&](std::string quantity, double published, Source source, double reading,
+    const auto add_mean = [&](std::string quantity, double published, ReferenceSource source, double reading,
                               const Mean& ours) {
       if (std::isnan(published)) return;
       findings.push_back({.quantity = std::move(quantity),
@@ -114,25 +114,27 @@ class P3SeveralTokens final : public Experiment {
       const Mean mean = mean_of(distances_at(study, target, 2000));
       const std::string what =
           fmt::format("d = {}: mean 1 - correlation with {}, step 2000", known.d, target_names[target]);
-      add_mean("figure, " + what, known.figure[target], Source::figure, known.last_digits[target], mean);
-      add_mean(what, known.recomputed[target], Source::recomputed, 5e-5, mean);
+      add_mean("figure, " + what, known.figure[target], ReferenceSource::figure, known.last_digits[target],
+               mean);
+      add_mean(what, known.recomputed[target], ReferenceSource::recomputed, 5e-5, mean);
       if (std::isnan(known.figure[target]))
         findings.push_back({.quantity = what, .ours = mean.value, .standard_error = mean.error});
     }
     add_mean(fmt::format("d = {}: mean 1 - correlation with W_fin + R W_dir, step 100", known.d),
-             known.after_100, Source::recomputed, 5e-4, mean_of(distances_at(study, equivalent, 100)));
+             known.after_100, ReferenceSource::recomputed, 5e-4,
+             mean_of(distances_at(study, equivalent, 100)));
     median_finding(known, study, findings);
     std::vector<double> kept;
     for (const Accepted& one : study.accepted) kept.push_back(one.kept_per_sequence);
-    add_mean(fmt::format("d = {}: kept tokens per sequence", known.d), known.kept, Source::recomputed, 5e-3,
-             mean_of(kept));
+    add_mean(fmt::format("d = {}: kept tokens per sequence", known.d), known.kept,
+             ReferenceSource::recomputed, 5e-3, mean_of(kept));
     // Waiting for k successes of probability q takes k/q tries, give or take sqrt(k (1 - q)) / q.
     const auto tried = static_cast<double>(study.tried),
                accepted = static_cast<double>(study.accepted.size());
     const double q = accepted / tried;
     findings.push_back({.quantity = fmt::format("d = {}: data sets tried for 500 accepted", known.d),
                         .published = known.tried,
-                        .source = Source::recomputed,
+                        .source = ReferenceSource::recomputed,
                         .ours = 500 / q,
                         .standard_error = 500 / q * std::sqrt((1 - q) / accepted),
                         .published_error = 500 / q * std::sqrt((1 - q) / 500),
@@ -149,7 +151,7 @@ class P3SeveralTokens final : public Experiment {
         {.quantity = fmt::format(
              "d = {}, without eps: median 1 - correlation with W_fin + R W_dir, step 20000", study.d),
          .published = 0,
-         .source = Source::theory,
+         .source = ReferenceSource::theory,
          .ours = median_of(longer),
          .tolerance = Tolerance::at_most(5e-4),
          .note = fmt::format("W turns to it as conjectured: {:.1e} for the same {} runs at step 2000",
@@ -169,7 +171,7 @@ class P3SeveralTokens final : public Experiment {
     findings.push_back(
         {.quantity = fmt::format("d = {}: median 1 - correlation with W_fin + R W_dir, step 2000", known.d),
          .published = known.median,
-         .source = Source::recomputed,
+         .source = ReferenceSource::recomputed,
          .ours = median_of(values),
          .standard_error = error,
          .published_error = error * std::sqrt(n / 500),
@@ -199,21 +201,21 @@ class P3SeveralTokens final : public Experiment {
     }
     findings.push_back({.quantity = "step 0: smallest mean 1 - correlation of all d and targets",
                         .published = .90,
-                        .source = Source::recomputed,
+                        .source = ReferenceSource::recomputed,
                         .ours = lowest,
                         .reading = .005,
                         .tolerance = Tolerance::at_least(3 * error),
                         .note = "a random start has hardly any correlation with where it will go"});
     findings.push_back({.quantity = "step 0: largest mean 1 - correlation of all d and targets",
                         .published = .96,
-                        .source = Source::recomputed,
+                        .source = ReferenceSource::recomputed,
                         .ours = highest,
                         .reading = .005,
                         .tolerance = Tolerance::at_most(3 * error)});
     findings.push_back(
         {.quantity = "scatter: median 1 - correlation where masked probabilities are at most 1e-15",
          .published = 2e-3,
-         .source = Source::figure,
+         .source = ReferenceSource::figure,
          .ours = median_of(saturated),
          .reading = 5e-4,
          .tolerance = Tolerance::absolute(0),
@@ -222,7 +224,7 @@ class P3SeveralTokens final : public Experiment {
     findings.push_back(
         {.quantity = "scatter: 99 % of the points with a masked probability above 1e-9 are below",
          .published = .3,
-         .source = Source::figure,
+         .source = ReferenceSource::figure,
          .ours = unfinished.empty() ? std::nan("") : unfinished[(unfinished.size() - 1) * 99 / 100],
          .reading = .05,
          .tolerance = Tolerance::at_most(),
@@ -233,7 +235,7 @@ class P3SeveralTokens final : public Experiment {
                         .ours = static_cast<double>(nearer) / static_cast<double>(all)});
     findings.push_back({.quantity = "max-margin problems of accepted runs without a certified solution",
                         .published = 0,
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours = unsolved,
                         .tolerance = Tolerance::absolute(0),
                         .note = "d is at least T - 1 and n, so every selection can be separated"});

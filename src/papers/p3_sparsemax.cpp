@@ -1,28 +1,28 @@
-// How many tokens attention keeps can be dialled in. Under the head h(u) = v^T u - lambda |u|^2 with orthonormal tokens and
-// labels +1, |X^T s| = |s|, so that the loss is least where the attention probabilities are
+// How many tokens attention keeps can be dialled in. Under the head h(u) = v^T u - lambda |u|^2 with orthonormal
+// tokens and labels +1, |X^T s| = |s|, so that the loss is least where the attention probabilities are
 //
 //   s = argmax over the simplex of gamma^T s - lambda |s|^2 = sparsemax(gamma / (2 lambda)),   gamma = X v,
 //
-// the projection of gamma / (2 lambda) onto the simplex: tokens above a threshold are kept, more of them the larger lambda
-// is. P3 names this head; its code has a mode for it that cannot be run (it takes the vector v for the matrix of the other
-// head), so there are no published numbers and everything here is compared with the closed form.
+// the projection of gamma / (2 lambda) onto the simplex: tokens above a threshold are kept, more of them the larger
+// lambda is. P3 names this head; its code has a mode for it that cannot be run (it takes the vector v for the matrix
+// of the other head), so there are no published numbers and everything here is compared with the closed form.
 //
-// n = 3 sequences of T = 4 tokens in dimension 4, gradient descent from W = 0 with step 10 for 100,000 steps. A token that
-// is not kept fades like 1 / (steps times its distance from the threshold): sequences with a token within 0.03 of it are
-// still on their way and counted by themselves.
+// n = 3 sequences of T = 4 tokens in dimension 4, gradient descent from W = 0 with step 10 for 100,000 steps. A token
+// that is not kept fades like 1 / (steps times its distance from the threshold): sequences with a token within 0.03
+// of it are still on their way and counted by themselves.
 //
 // The sequences share one W. Where the queries of two point in nearly opposite directions, what raises a token's
-// probability in one may lower that of a token in the other, and descent can end with a token masked that the closed form
-// keeps: a local optimum, as for linear heads. It is then the closed form of the tokens that are left.
+// probability in one may lower that of a token in the other, and descent can end with a token masked that the closed
+// form keeps: a local optimum, as for linear heads. It is then the closed form of the tokens that are left.
 //
-// Besides the probabilities the closed form gives the weights: their finite part W_fin has logits log s on the kept tokens
-// and, since descent from 0 never leaves the span of the constraints, the least norm of all matrices that do. Where every
-// token is kept there is nothing else, and W itself must converge to W_fin.
+// Besides the probabilities the closed form gives the weights: their finite part W_fin has logits log s on the kept
+// tokens and, since descent from 0 never leaves the span of the constraints, the least norm of all matrices that do.
+// Where every token is kept there is nothing else, and W itself must converge to W_fin.
 #include "papers/experiments.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/head_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/margin/general_svm.hpp>
 
 #include <array>
@@ -96,7 +96,7 @@ double finite_error(const Dataset& data, double lambda, const Matrix& weights,
     for (std::int64_t t = 0; t < data.length(i); ++t) all.tokens.back().push_back(t);
   }
   const MarginSolution finite = max_margin(data, GeneralFiniteSvm{all, logits}, Norm::frobenius());
-  return finite.status == Status::certified ? (weights - finite.W).norm() / finite.norm : std::nan("");
+  return finite.status == MarginStatus::certified ? (weights - finite.W).norm() / finite.norm : std::nan("");
 }
 
 class P3Sparsemax final : public Experiment {
@@ -122,7 +122,7 @@ class P3Sparsemax final : public Experiment {
       for (std::uint64_t seed = 1; seed <= seeds; ++seed)
         set.add(set.keep(generate(OrthonormalData{.seed = seed})), W{}, {.head = QuadraticHead{lambda}},
                 GradientDescent{.lr = 10}, {.steps = steps, .record = RecordSchedule::none()});
-    const std::vector<Run> runs = train_all(context, set.tasks());
+    const std::vector<DescentRun> runs = train_all(context, set.tasks());
 
     std::vector<LambdaResult> results;
     std::vector<Vector> drawn;  // the probabilities of seed 2, sequence 1, for the figure
@@ -188,14 +188,14 @@ class P3Sparsemax final : public Experiment {
                              far_count, far_count - same, near_count)});
     list.push_back({.quantity = "these: largest difference of a probability from the closed form",
                     .published = 0,
-                    .source = Source::theory,
+                    .source = ReferenceSource::theory,
                     .ours = far,
                     .tolerance = Tolerance::at_most(kept_threshold),
                     .note = "what is left of masked tokens, which fade like 1 / steps",
                     .digits = 2});
     list.push_back({.quantity = "those with a token near the threshold: the same difference",
                     .published = 0,
-                    .source = Source::theory,
+                    .source = ReferenceSource::theory,
                     .ours = near,
                     .tolerance = Tolerance::at_most(.01),
                     .note = "still on their way",
@@ -204,14 +204,14 @@ class P3Sparsemax final : public Experiment {
       list.push_back(
           {.quantity = "those in a local optimum: difference from the closed form of the tokens they keep",
            .published = 0,
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = restricted,
            .tolerance = Tolerance::at_most(.01),
            .note = "stationary as well; tokens that another sequence masks fade more slowly",
            .digits = 2});
     list.push_back({.quantity = "runs that keep every token: largest |W - W_fin| / |W_fin|",
                     .published = 0,
-                    .source = Source::theory,
+                    .source = ReferenceSource::theory,
                     .ours = finite.empty() ? std::nan("") : std::ranges::max(finite),
                     .tolerance = Tolerance::at_most(1e-3),
                     .note = fmt::format("{} runs; W_fin from the closed form alone", finite.size()),
@@ -226,7 +226,7 @@ class P3Sparsemax final : public Experiment {
         }
       list.push_back({.quantity = fmt::format("lambda = {}: kept tokens per sequence", one.lambda),
                       .published = predicted / count,
-                      .source = Source::theory,
+                      .source = ReferenceSource::theory,
                       .ours = kept / count,
                       .tolerance = Tolerance::relative(.1),
                       .note = kept == predicted ? "" : "local optima keep other tokens"});

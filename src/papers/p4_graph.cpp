@@ -6,19 +6,22 @@
 //
 //   W(t)  ~  W_fin + R(t) W_dir,   R growing
 //
-// W_dir separates what can be separated and leaves strongly connected tokens (the successors of one token) level; W_fin is
-// the smallest loss among those. Here both are computed, certified, and trainings from W = 0 compared with them:
+// W_dir separates what can be separated and leaves strongly connected tokens (the successors of one token) level;
+// W_fin is the smallest loss among those. Here both are computed, certified, and trainings from W = 0 compared
+// with them:
 //
 //   attention      Li et al.'s model, the probability of y being the attention on the tokens that y follows
 //   collocations   stage 1 of P4 with several successors for a token
 //
-// How fast should it be? With plain gradient descent of step lr the part across components sees a separable problem, so
-// R = log t + O(1); the gradient is then |W_dir| / (lr t) and what is left of the loss |W_dir|^2 / (lr t). It disturbs the
-// finite part by as much, whose error falls like 1/t. A distance from the ray that settles leaves 1 - cos ~ R^-2.
+// How fast should it be? With plain gradient descent of step lr the part across components sees a separable problem,
+// so R = log t + O(1); the gradient is then |W_dir| / (lr t) and what is left of the loss |W_dir|^2 / (lr t). It
+// disturbs the finite part by as much, whose error falls like 1/t. A distance from the ray that settles leaves 1 -
+// cos ~ R^-2.
 //
-// Normalised steps have a fixed length. Near W_fin the sharpest direction of the finite part takes it all: W jumps to and
-// fro by lr, so a score difference (x - x')^T W q of orthonormal tokens is off by up to lr/sqrt(2), and the rest gets the
-// share e^-R / lr of each step: R grows like log t again. The linear growth of P4's theorems is lost with the first cycle.
+// Normalised steps have a fixed length. Near W_fin the sharpest direction of the finite part takes it all: W jumps to
+// and fro by lr, so a score difference (x - x')^T W q of orthonormal tokens is off by up to lr/sqrt(2), and the rest
+// gets the share e^-R / lr of each step: R grows like log t again. The linear growth of P4's theorems is lost with
+// the first cycle.
 //
 // Last, P4's own two-stage model on the sentences with cycles: what is its loss beside the floor of Li et al.'s?
 #include "papers/experiments.hpp"
@@ -139,7 +142,7 @@ class Graph final : public Experiment {
                      std::string note) {
     return {.quantity = std::move(quantity),
             .published = theory,
-            .source = Source::theory,
+            .source = ReferenceSource::theory,
             .ours = ours.value,
             .standard_error = ours.error,
             .tolerance = tolerance,

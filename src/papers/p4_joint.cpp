@@ -1,13 +1,14 @@
-// P4 trains in two stages: first W_ov on the collocations, then W_kq on the sentences with W_ov frozen. Its reviewers asked
-// what happens in one. Here both blocks move at once, from 0, on L + L0, each along its own normalised gradient, with as many
-// steps as the two stages have together.
+// P4 trains in two stages: first W_ov on the collocations, then W_kq on the sentences with W_ov frozen. Its reviewers
+// asked what happens in one. Here both blocks move at once, from 0, on L + L0, each along its own normalised
+// gradient, with as many steps as the two stages have together.
 //
-// The question is not the loss, which goes down either way, but the direction: do W_ov and W_kq reach W_ov* and W_kq* of the
-// theory? While both are small the gradient of W_kq is that of a model that does not know its successors yet, and normalised
-// steps go as far along it as along any other. What was learned so must be outgrown.
+// The question is not the loss, which goes down either way, but the direction: do W_ov and W_kq reach W_ov* and W_kq*
+// of the theory? While both are small the gradient of W_kq is that of a model that does not know its successors yet,
+// and normalised steps go as far along it as along any other. What was learned so must be outgrown.
 //
-// No paper has numbers on it: all of ours are new, beside those of two stages on the same data. Joint training is done with
-// both step sizes of P4, since one optimizer moves both blocks: 0.05/sqrt(d), and 0.2/sqrt(d), that of its stage 1.
+// No paper has numbers on it: all of ours are new, beside those of two stages on the same data. Joint training is
+// done with both step sizes of P4, since one optimizer moves both blocks: 0.05/sqrt(d), and 0.2/sqrt(d), that of its
+// stage 1.
 #include "papers/experiments.hpp"
 #include "papers/next_token_study.hpp"
 #include "papers/shorthand.hpp"
@@ -52,10 +53,7 @@ double stage_loss(const Problem& problem, Stage stage, const Parameters& paramet
   NextTokenEngine engine(model, pool);
   ParameterBlocks blocks(model.blocks());
   Parameters used;
-  for (const BlockShape& block : model.blocks()) {
-    if (block.name == Block::W_ov) used.W_ov = parameters.W_ov;
-    if (block.name == Block::W_kq) used.W_kq = parameters.W_kq;
-  }
+  for (const BlockShape& block : model.blocks()) used.matrices[block.name] = parameters.matrix(block.name);
   blocks.assign(used);
   return engine.evaluate(blocks).loss;
 }
@@ -111,14 +109,14 @@ class P4Joint final : public Experiment {
     for (const Compared& one : all) uncertified += one.uncertified;
     result.findings.push_back({.quantity = "targets without a certificate",
                                .published = 0,
-                               .source = Source::theory,
+                               .source = ReferenceSource::theory,
                                .ours = static_cast<double>(uncertified),
                                .tolerance = Tolerance::absolute(0),
                                .note = fmt::format("of {}", 2 * seeds * settings_used)});
     result.tables = {{"comparison", comparison_table(all)}};
     for (const Compared& one : all) {
-      result.figures.push_back(direction_figure(one, Block::W_kq));
-      result.figures.push_back(direction_figure(one, Block::W_ov));
+      result.figures.push_back(direction_figure(one, NextTokenBlock::W_kq));
+      result.figures.push_back(direction_figure(one, NextTokenBlock::W_ov));
     }
     result.configuration = problem_configuration(seeds);
     result.configuration.emplace_back("two stages",
@@ -152,7 +150,8 @@ class P4Joint final : public Experiment {
           collocation_target(problem.embedding, problem.data.collocations, Norm::frobenius());
       const MarginSolution kq = attention_target(problem.embedding, problem.orders, Norm::frobenius());
       if (w == 0)
-        uncertified[s] = (ov.status != Status::certified ? 1 : 0) + (kq.status != Status::certified ? 1 : 0);
+        uncertified[s] =
+            (ov.status != MarginStatus::certified ? 1 : 0) + (kq.status != MarginStatus::certified ? 1 : 0);
       const NextTokenMeasures measures{.W_ov = ov.W, .W_kq = kq.W};
       WayCurves& way = result.curves[w];
       const Parameters last =
@@ -160,14 +159,14 @@ class P4Joint final : public Experiment {
               ? train_both(problem, measures, first, second, way, s)
               : train_once(problem, measures, first + second,
                            ways[w] == joint_small ? attention_lr() : collocation_lr(), way, s);
-      way.ov_end[s] = direction_gap(last.W_ov, ov.W);
-      way.kq_end[s] = direction_gap(last.W_kq, kq.W);
+      way.ov_end[s] = direction_gap(last.matrix("W_ov"), ov.W);
+      way.kq_end[s] = direction_gap(last.matrix("W_kq"), kq.W);
       way.L0[s] = stage_loss(problem, Stage::collocation, last);
       way.L[s] = stage_loss(problem, Stage::attention, last);
       way.accuracy[s] = accuracy(problem.data.sentences, problem.embedding, last);
       const Sentences unseen = unseen_sentences(problem.data, UnseenKind::same_order, 400, 1000 + s + 1);
       way.unseen[s] = accuracy(unseen, problem.embedding, last);
-      way.misplaced[s] = misplaced_attention(problem, last.W_kq);
+      way.misplaced[s] = misplaced_attention(problem, last.matrix("W_kq"));
     });
     for (const std::ptrdiff_t one : uncertified) result.uncertified += one;
     return result;
@@ -194,7 +193,7 @@ class P4Joint final : public Experiment {
     options.descent.steps = steps;
     options.descent.keep = Keep::metrics;
     options.descent.record = RecordSchedule::at(way.steps);
-    const Run run = train_joint(problem.view(), options, measures);
+    const DescentRun run = train_joint(problem.view(), options, measures);
     for (const std::int64_t step : way.steps) {
       way.kq_direction[seed].push_back(metric(record_at(run, step), "direction_W_kq"));
       way.ov_direction[seed].push_back(metric(record_at(run, step), "direction_W_ov"));
@@ -289,8 +288,8 @@ class P4Joint final : public Experiment {
     return texts;
   }
 
-  static Figure direction_figure(const Compared& one, Block block) {
-    const bool attention = block == Block::W_kq;
+  static Figure direction_figure(const Compared& one, const Block& block) {
+    const bool attention = block == NextTokenBlock::W_kq;
     std::string id = attention ? "kq-" : "ov-";
     id += one.setting.embedding == EmbeddingKind::one_hot ? "one-hot" : "gaussian";
     if (one.setting.order == OrderKind::linear) id += "-linear";

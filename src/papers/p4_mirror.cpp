@@ -1,15 +1,17 @@
-// Does the theory of P4 carry over to other optimizers? P4 proves for normalised gradient descent that W_ov and W_kq go to the
-// solutions of two max-margin problems in the Frobenius norm. P1's mirror descent maximises the l_p margin of attention with
-// one head and a fixed decoder; steepest descent in a norm that of linear classifiers. Nothing is proved for next-token
-// prediction. Stage 1 is a linear classifier of many classes, so there the theorems on linear models apply; stage 2 is
-// attention under a softmax over words.
+// Does the theory of P4 carry over to other optimizers? P4 proves for normalised gradient descent that W_ov and W_kq
+// go to the solutions of two max-margin problems in the Frobenius norm. P1's mirror descent maximises the l_p margin
+// of attention with one head and a fixed decoder; steepest descent in a norm that of linear classifiers. Nothing is
+// proved for next-token prediction. Stage 1 is a linear classifier of many classes, so there the theorems on linear
+// models apply; stage 2 is attention under a softmax over words.
 //
 // Each optimizer does both stages on its own. Measured, for each norm, is
 //
-//   share = (least constraint of W / ||W||) * ||W*||         W*: certified, in that norm; 1 where no direction is better
+//   share = (least constraint of W / ||W||) * ||W*||         W*: certified, in that norm; 1 where no direction is
+//                                                            better
 //
-// and, for l_p mirror descent, the directional Bregman divergence from W* of its own p in time. Gaussian unit embeddings: with
-// one-hot ones stage 1 points along W_ov* from the first step, for every optimizer here.
+// and, for l_p mirror descent, the directional Bregman divergence from W* of its own p in time. Gaussian unit
+// embeddings: with one-hot ones stage 1 points along W_ov* from the first step, for every optimizer here.
+#include "base/numbers.hpp"
 #include "papers/experiments.hpp"
 #include "papers/next_token_study.hpp"
 #include "papers/shorthand.hpp"
@@ -28,7 +30,6 @@ namespace {
 
 using namespace next_token_study;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t first_seed = 101;  // step sizes were chosen on others
 
 struct NormColumn {
@@ -215,24 +216,24 @@ class P4Mirror final : public Experiment {
     second.descent.record = RecordSchedule::at(recorded[1]);
     const TwoStageRun run = train_two_stage(problem.view(), first, second);
     const Parameters last = run.last();
-    const std::array<const Matrix*, 2> trained{&last.W_ov, &last.W_kq};
-    const std::array<double, 2> margins{collocation_margin(problem, last.W_ov),
-                                        attention_margin(problem, last.W_kq)};
+    const std::array<const Matrix*, 2> trained{&last.matrix("W_ov"), &last.matrix("W_kq")};
+    const std::array<double, 2> margins{collocation_margin(problem, *trained[0]),
+                                        attention_margin(problem, *trained[1])};
     for (std::size_t stage = 0; stage < 2; ++stage) {
       for (std::size_t c = 0; c < columns().size(); ++c)
         into.shares[stage][c][seed] =
             margins[stage] / norm(*trained[stage], columns()[c].norm) * targets.of[stage][c].norm;
       if (row.p == 0) continue;
-      const Run& of_stage = stage == 0 ? run.collocation : run.attention;
+      const DescentRun& of_stage = stage == 0 ? run.collocation : run.attention;
       for (const std::int64_t step : recorded[stage]) {
         const Parameters& then = record_at(of_stage, step).parameters;
-        const Matrix& W = stage == 0 ? then.W_ov : then.W_kq;
+        const Matrix& W = then.matrix(stage == 0 ? "W_ov" : "W_kq");
         into.divergence[stage][seed].push_back(
             step == 0 ? std::nan("") : directional_bregman(targets.of[stage][row.predicted].W, W, row.p));
       }
     }
     into.accuracy[seed] = accuracy(problem.data.sentences, problem.embedding, last);
-    into.mixture[seed] = run.attention.loss < (1 - 1e-9) * loss_floor(problem, last.W_ov) ? 1 : 0;
+    into.mixture[seed] = run.attention.loss < (1 - 1e-9) * loss_floor(problem, *trained[0]) ? 1 : 0;
   }
 
   static void add_findings(ExperimentResult& result, const std::vector<Row>& all,
@@ -249,7 +250,7 @@ class P4Mirror final : public Experiment {
         // Stage 1 is a linear classifier of several classes, for which it is a theorem. Stage 2 is not.
         Finding nearest{.quantity = fmt::format("{}, {}: the norm whose margin it comes nearest to", row.name,
                                                 stage_names[stage]),
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours_text = columns()[best].name};
         if (stage == 0) nearest.published_text = columns()[row.predicted].name;
         if (best != row.predicted)
@@ -283,12 +284,12 @@ class P4Mirror final : public Experiment {
     for (const Targets& one : targets)
       for (const auto& of_stage : one.of)
         for (const MarginSolution& solution : of_stage) {
-          uncertified += solution.status != Status::certified ? 1 : 0;
+          uncertified += solution.status != MarginStatus::certified ? 1 : 0;
           ++count;
         }
     result.findings.push_back({.quantity = "targets without a certificate",
                                .published = 0,
-                               .source = Source::theory,
+                               .source = ReferenceSource::theory,
                                .ours = static_cast<double>(uncertified),
                                .tolerance = Tolerance::absolute(0),
                                .note = fmt::format("of {}", count)});

@@ -3,14 +3,15 @@
 //   stage 1   W_ov on L0, the collocations alone, from 0, step 0.2/sqrt(d)
 //   stage 2   W_kq on L, all sentences, from 0, step 0.05/sqrt(d), W_ov frozen
 //
-// |V| = d = 20. Of each stage the paper shows loss, direction and norm, and proves: the direction goes to the max-margin
-// solution W_ov* or W_kq* sub-linearly, the norm grows linearly, the loss falls exponentially. Its data, embeddings and number
-// of steps are not told. What is compared are numbers that independent code found for one data set in each of three settings,
-// with 3,000 and 10,000 steps; ours are means over data sets, so the fair tolerance is the scatter of single data sets: the
-// published number must lie in the interval in which the next data set lies with a probability of 99.7 % (Student's, from the
-// mean and the standard deviation over seeds).
+// |V| = d = 20. Of each stage the paper shows loss, direction and norm, and proves: the direction goes to the
+// max-margin solution W_ov* or W_kq* sub-linearly, the norm grows linearly, the loss falls exponentially. Its data,
+// embeddings and number of steps are not told. What is compared are numbers that independent code found for one data
+// set in each of three settings, with 3,000 and 10,000 steps; ours are means over data sets, so the fair tolerance is
+// the scatter of single data sets: the published number must lie in the interval in which the next data set lies with
+// a probability of 99.7 % (Student's, from the mean and the standard deviation over seeds).
 //
-// Besides, laws that follow from the theory, in numbers. With |W(t)| ~ eta t and a margin of 1/|W*| for each unit of it,
+// Besides, laws that follow from the theory, in numbers. With |W(t)| ~ eta t and a margin of 1/|W*| for each unit
+// of it,
 //
 //   L0(t)             ~ exp(-eta0 t / |W_ov*|)
 //   log L(t) - log L∞ ~ exp(-eta t / |W_kq*|)       L∞: all attention on the right tokens; it is not 0, W_ov is frozen
@@ -18,9 +19,9 @@
 // the latter because logits change by a multiple of the attention on wrong tokens, which falls exponentially.
 #include "papers/experiments.hpp"
 #include "papers/next_token_study.hpp"
+#include "papers/rate_fit.hpp"
 #include "papers/shorthand.hpp"
 #include "papers/two_stage_curves.hpp"
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -78,11 +79,12 @@ Finding single_run(std::string quantity, double published, double reading,
                    const std::vector<double>& values) {
   const Mean mean = mean_of(values);
   if (published == 0) {  // exact, up to rounding
-    Finding finding = to_decimals(std::move(quantity), 0, mean.value, 12, Source::recomputed);
+    Finding finding = to_decimals(std::move(quantity), 0, mean.value, 12, ReferenceSource::recomputed);
     finding.note = "0 up to rounding";
     return finding;
   }
-  Finding finding = to_errors(std::move(quantity), published, mean, Source::recomputed, mean.deviation);
+  Finding finding =
+      to_errors(std::move(quantity), published, mean, ReferenceSource::recomputed, mean.deviation);
   finding.reading = reading;
   finding.tolerance =
       Tolerance::standard_errors(student_quantile(0.9973, std::max<std::ptrdiff_t>(mean.count - 1, 1)));
@@ -201,7 +203,7 @@ class P4TwoStage final : public Experiment {
                                       std::ranges::max(column.worst_direction)));
     result.findings.push_back({.quantity = "one-hot: ‖W_ov*‖",
                                .published = std::sqrt(static_cast<double>(vocabulary - 1)),
-                               .source = Source::theory,
+                               .source = ReferenceSource::theory,
                                .ours = column.ov_norm.front(),
                                .tolerance = Tolerance::relative(1e-9),
                                .note = "√(|V| − 1)",
@@ -214,7 +216,7 @@ class P4TwoStage final : public Experiment {
                        "one-hot, three classes: share of seeds where W_kq* scores optimal > "
                        "non-comparable > non-optimal",
                    .published = 1,
-                   .source = Source::theory,
+                   .source = ReferenceSource::theory,
                    .ours = holds(column.target_order),
                    .tolerance = Tolerance::absolute(0)};
     Finding trained = target;
@@ -225,7 +227,7 @@ class P4TwoStage final : public Experiment {
     result.findings.push_back(
         {.quantity = "one-hot, three classes: largest score of a non-comparable token over the largest score",
          .published = 0,
-         .source = Source::theory,
+         .source = ReferenceSource::theory,
          .ours = std::ranges::max(column.touched),
          .tolerance = Tolerance::absolute(0),
          .note = "no gradient ever touches it"});
@@ -239,7 +241,7 @@ class P4TwoStage final : public Experiment {
       const Mean mean = mean_of(values);
       result.findings.push_back({.quantity = fmt::format("{}, {}", name, std::move(quantity)),
                                  .published = published,
-                                 .source = Source::theory,
+                                 .source = ReferenceSource::theory,
                                  .ours = mean.value,
                                  .standard_error = mean.error,
                                  .tolerance = tolerance,
@@ -253,7 +255,7 @@ class P4TwoStage final : public Experiment {
            exponents(second.steps, second.direction, 300, steps2), Tolerance::absolute(0.2),
            fmt::format("sub-linear by the theorem, 1/t by independent code; 95 % over seeds: {}",
                        interval_text(exponents(second.steps, second.direction, 300, steps2))));
-    result.findings.back().source = Source::recomputed;
+    result.findings.back().source = ReferenceSource::recomputed;
     theory("stage 2: largest (1 − cos) t of the last two thirds over that before", 1, late_growth(second),
            Tolerance::at_most(0.1), "(1 − cos) t is bounded");
     theory("stage 2: share of the variance of log L that a line explains, from 1/2 to ten times the floor", 1,
@@ -313,7 +315,7 @@ class P4TwoStage final : public Experiment {
                                       {"stages that did not end as they should", unfinished}})
       result.findings.push_back({.quantity = what,
                                  .published = 0,
-                                 .source = Source::theory,
+                                 .source = ReferenceSource::theory,
                                  .ours = count,
                                  .tolerance = Tolerance::absolute(0),
                                  .note = fmt::format("of {}", 2 * columns.size() * seeds)});

@@ -1,18 +1,19 @@
-// P4's claim on unseen sentences, which its reviewers asked to see: what does a model that was trained in two stages predict
-// where the data have shifted?
+// P4's claim on unseen sentences, which its reviewers asked to see: what does a model that was trained in two stages
+// predict where the data have shifted?
 //
-// The training order of a query says something about every pair of tokens that it compares, directly or by a chain
-// x > ... > x'. The max-margin solution W_kq* gives each such pair a difference of scores of at least 1. So of an unseen
-// sentence with the right token x and others x' three things may hold:
+// The training order of a query says something about every pair of tokens that it compares, directly or by a chain x
+// > ... > x'. The max-margin solution W_kq* gives each such pair a difference of scores of at least 1. So of an
+// unseen sentence with the right token x and others x' three things may hold:
 //
 //   implied     x > x' for every other x', by the order or a chain of it: W_kq* is right, for every embedding
-//   extended    not so, but it follows from optimal > non-comparable > non-optimal, the extended order of P4: W_kq* is right
+//   extended    not so, but it follows from optimal > non-comparable > non-optimal, the extended order of P4: W_kq*
+//               is right
 //               for one-hot embeddings and orders of three classes, where tokens that were never compared have score 0
 //   open        neither: nothing in the training data tells
 //
-// Sentences of the same generator, longer ones, and ones made of tokens that training never compared under their query
-// (three classes only). Published is the theorem; how often each case occurs, how early in training a model is right and
-// what Gaussian embeddings do to the extended order is new.
+// Sentences of the same generator, longer ones, and ones made of tokens that training never compared under their
+// query (three classes only). Published is the theorem; how often each case occurs, how early in training a model is
+// right and what Gaussian embeddings do to the extended order is new.
 #include "papers/experiments.hpp"
 #include "papers/next_token_study.hpp"
 #include "papers/shorthand.hpp"
@@ -208,7 +209,7 @@ class P4Unseen final : public Experiment {
 
   static Parameters with_frozen(const Record& record, const TwoStageRun& run) {
     Parameters parameters = record.parameters;
-    parameters.W_ov = run.last().W_ov;
+    parameters.matrices["W_ov"] = run.last().matrix("W_ov");
     return parameters;
   }
 
@@ -249,7 +250,7 @@ class P4Unseen final : public Experiment {
         const Mean share = share_of(shifted.right[which], shifted.sentences[which]);
         Finding finding{.quantity = fmt::format("{}, {}: accuracy where the label is {}", one.setting.name,
                                                 kind_name(kinds[k]), case_names[which]),
-                        .source = Source::theory,
+                        .source = ReferenceSource::theory,
                         .ours = share.value,
                         .note = fmt::format("{} of {} sentences", shifted.sentences[which], all)};
         if (which == implied || (which == extended && exact)) {

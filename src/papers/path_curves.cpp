@@ -85,7 +85,7 @@ void add_findings(const std::string& name, const std::vector<double>& radii,
       {.quantity =
            fmt::format("{}: largest distance from the max-margin direction at R = {:g}", name, radii.back()),
        .published = 0,
-       .source = Source::theory,
+       .source = ReferenceSource::theory,
        .ours = *std::ranges::max_element(last),
        .tolerance = Tolerance::at_most(bound),
        .note = rising > 0 ? fmt::format("{} of {} not yet falling", rising, last.size())

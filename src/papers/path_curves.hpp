@@ -1,5 +1,5 @@
-// What the experiment on regularisation paths says of each kind of path: distances from the limit by radius, their rate,
-// and how many points were not solved. Internal.
+// What the experiment on regularisation paths says of each kind of path: distances from the limit by radius, their
+// rate, and how many points were not solved. Internal.
 #pragma once
 
 #include <attmirror/base/figure.hpp>
@@ -12,7 +12,8 @@
 
 namespace attmirror {
 
-// Distances of one path from a direction, by radius: the directional divergence of its norm, 1 - cos for singular values.
+// Distances of one path from a direction, by radius: the directional divergence of its norm, 1 - cos for
+// singular values.
 struct PathCurve {
   std::vector<double> distance;
   bool optimal = false;     // the last point selects the optimal tokens

@@ -1,27 +1,30 @@
 // Regularisation paths: W_R = argmin { L(W) : ||W|| <= R }, whose direction W_R / R tends to a max-margin solution.
 //
 //   P2   prompt p, fixed decoder: p_R / R -> p^mm of the optimal tokens, with no assumption on the scores
-//   P2   v and p together: v_R -> v^mm; p_R -> p^mm where all inputs are support vectors of v^mm, else the relaxed problem
+//   P2   v and p together: v_R -> v^mm; p_R -> p^mm where all inputs are support vectors of v^mm, else the relaxed
+//        problem
 //   P3   W -> Frobenius solution; (K,Q) with |K|^2 + |Q|^2 <= 2R -> nuclear-norm solution
 //   P1   l_p: W_R -> W^mm_p; v and W together in l_p
-//   P2, P3, P1   local paths: within a cone about the solution of locally optimal tokens, the path tends to that solution
+//   P2, P3, P1   local paths: within a cone about the solution of locally optimal tokens, the path tends to that
+//                solution
 //
-// The papers prove these limits and show no path. Here are the paths, each point with a stationarity gap of at most 1e-8.
+// The papers prove these limits and show no path. Here are the paths, each point with a stationarity gap of at
+// most 1e-8.
 //
-// How fast? Only tokens whose logits compete matter, and these differ by amounts that stay bounded as R grows. So W_R - R u
-// stays bounded too, u being the limit direction: the angle falls like 1/R and its cosine's distance from 1 like 1/R^2.
+// How fast? Only tokens whose logits compete matter, and these differ by amounts that stay bounded as R grows. So W_R
+// - R u stays bounded too, u being the limit direction: the angle falls like 1/R and its cosine's distance from 1
+// like 1/R^2.
 //
-// Data: unit sphere, n = 6, T = 8, d = 10 (P1's Setting A, P3's local runs); P2's three inputs of seven tokens; P2's joint
-// data; P1's Setting C. Global paths take the best of three random starts, the zero start, the previous radius and the max-margin
-// solution of the optimal tokens, at each radius; in Setting C the
-// solutions of all nine choices of tokens. Joint paths have ||v|| <= r = R.
+// Data: unit sphere, n = 6, T = 8, d = 10 (P1's Setting A, P3's local runs); P2's three inputs of seven tokens; P2's
+// joint data; P1's Setting C. Global paths take the best of three random starts, the zero start, the previous radius
+// and the max-margin solution of the optimal tokens, at each radius; in Setting C the solutions of all nine choices
+// of tokens. Joint paths have ||v|| <= r = R.
 #include "papers/experiments.hpp"
 #include "papers/path_curves.hpp"
 #include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/data/prompt_data.hpp>
 #include <attmirror/descent/regularization_path.hpp>
 #include <attmirror/margin/support.hpp>
 #include <attmirror/mirror/direction.hpp>
@@ -51,7 +54,7 @@ PathCurve sphere_curve(const Kind& kind, std::uint64_t seed, const std::vector<d
   const Selection optimal = optimal_tokens(data);
   const MarginSolution svm = max_margin(data, optimal, kind.norm);
   PathCurve curve;
-  curve.certified = svm.status == Status::certified;
+  curve.certified = svm.status == MarginStatus::certified;
   if (!curve.certified) return curve;
   Parameters start;
   start.W = svm.W;
@@ -185,7 +188,7 @@ class Paths final : public Experiment {
     result.findings.push_back(
         {.quantity = "share of global paths that select the optimal tokens at the largest radius",
          .published = 1,
-         .source = Source::theory,
+         .source = ReferenceSource::theory,
          .ours = share_of(optimal, total).value,
          .tolerance = Tolerance::absolute(0)});
     result.findings.push_back(new_number(
@@ -194,7 +197,7 @@ class Paths final : public Experiment {
     result.findings.push_back(
         {.quantity = "points of global paths that did not reach a gap of 1e-8, or lack a certified solution",
          .published = 0,
-         .source = Source::theory,
+         .source = ReferenceSource::theory,
          .ours = static_cast<double>(unconverged + uncertified),
          .tolerance = Tolerance::absolute(0)});
   }
@@ -217,7 +220,7 @@ class Paths final : public Experiment {
     figure.series.push_back(band("prompt, three inputs (P2)", radii, curves));
     result.findings.push_back(same_text("prompt, three inputs: tokens at the largest radius",
                                         to_string(optimal), to_string(path.points.back().selected),
-                                        Source::theory));
+                                        ReferenceSource::theory));
   }
 
   static void joint_prompt_paths(const std::vector<double>& radii, ExperimentResult& result, Table& table) {
@@ -261,7 +264,7 @@ class Paths final : public Experiment {
       result.findings.push_back(
           {.quantity = "joint, one not a support vector: distance of p from the full problem's solution",
            .published = 1 - correlation(full.W, relaxed.W),
-           .source = Source::theory,
+           .source = ReferenceSource::theory,
            .ours = to_full.distance.back(),
            .tolerance = Tolerance::relative(0.02),
            .note = "that of the two solutions from each other"});
@@ -287,7 +290,7 @@ class Paths final : public Experiment {
         const Selection tokens{{a / 3, a % 3}};
         const MarginSolution v = max_margin(data, DecoderSvm{tokens}, norm);
         const MarginSolution weights = max_margin(data, tokens, norm);
-        if (v.status != Status::certified || weights.status != Status::certified) continue;
+        if (v.status != MarginStatus::certified || weights.status != MarginStatus::certified) continue;
         solutions.emplace_back();
         solutions.back().W = weights.W;
         solutions.back().v = v.W;
@@ -304,7 +307,7 @@ class Paths final : public Experiment {
       const PathPoint& last = path.points.back();
       result.findings.push_back(
           same_text(fmt::format("v and W in ℓ{:g} (P1, Setting C): tokens at R = {:g}", p, radii.back()),
-                    to_string(best), to_string(last.selected), Source::theory));
+                    to_string(best), to_string(last.selected), ReferenceSource::theory));
       result.findings.back().note = "of the nine choices the one with the largest label margin in this norm";
       const MarginSolution svm = max_margin(data, best, norm);
       const MarginSolution decoder = max_margin(data, DecoderSvm{best}, norm);
@@ -333,7 +336,7 @@ class Paths final : public Experiment {
                .record = RecordSchedule::none(),
                .init = {.kind = InitKind::normal, .seed = seed}});
     }
-    const std::vector<Run> runs = train_all(context.part(0, 0.3), set.tasks());
+    const std::vector<DescentRun> runs = train_all(context.part(0, 0.3), set.tasks());
     std::vector<LocalPath> paths(runs.size());
     for_all(context.part(0.3, 1), std::ssize(runs), [&](std::ptrdiff_t i) {
       const auto at = static_cast<std::size_t>(i);
@@ -370,7 +373,7 @@ class Paths final : public Experiment {
     add_row(table, "local path (P1, P2, P3)", radii, curves);
     result.findings.push_back({.quantity = "share of local paths with their own tokens at R = 1e6",
                                .published = 1,
-                               .source = Source::theory,
+                               .source = ReferenceSource::theory,
                                .ours = share_of(kept, std::ssize(curves)).value,
                                .tolerance = Tolerance::absolute(0)});
     result.findings.push_back(new_number("median radius from which on a local path exists", median_of(lost)));
@@ -393,7 +396,7 @@ class Paths final : public Experiment {
     LocalPath result;
     if (tokens == optimal_tokens(data)) return result;
     const MarginSolution svm = max_margin(data, tokens, Norm::frobenius());
-    if (svm.status != Status::certified) return result;
+    if (svm.status != MarginStatus::certified) return result;
     const Vector v = data.decoder().eigen().transpose();
     const std::vector<Vector> scores = linear_scores(data, v);
     const MarginConstraints all = constraints(data, AttentionSvm{tokens});

@@ -1,5 +1,6 @@
-// Each problem is solved four times: for the Frobenius norm and for the nuclear norm with a certificate, and for the nuclear
-// norm as a less exact solver would leave it, at two accuracies. All on the same data, in batches over the threads.
+// Each problem is solved four times: for the Frobenius norm and for the nuclear norm with a certificate, and for
+// the nuclear norm as a less exact solver would leave it, at two accuracies. All on the same data, in batches over
+// the threads.
 #include "papers/rank_cells.hpp"
 
 #include "papers/coordinate_ascent.hpp"
@@ -38,15 +39,17 @@ Cell measure(const ExperimentContext& context, const ProblemShape& shape, std::i
       solve_all(context.part(0.7, 1), nuclear_tasks, {.tol = less_early_gap});
   Cell cell;
   const auto noisy_rank = [](const MarginSolution& svm) {
-    return svm.status == Status::infeasible
+    return svm.status == MarginStatus::infeasible
                ? 1.0
                : static_cast<double>((svm.singular_values.array() > published_rank_tolerance).count());
   };
   for (std::size_t s = 0; s < seeds; ++s) {
     Answer answer;
-    cell.stopped += (frobenius[s].status == Status::stopped) + (nuclear[s].status == Status::stopped);
+    cell.stopped +=
+        (frobenius[s].status == MarginStatus::stopped) + (nuclear[s].status == MarginStatus::stopped);
     cell.disagreements += frobenius[s].status != nuclear[s].status;
-    answer.feasible = frobenius[s].status == Status::certified && nuclear[s].status == Status::certified;
+    answer.feasible =
+        frobenius[s].status == MarginStatus::certified && nuclear[s].status == MarginStatus::certified;
     answer.early_nuclear = {noisy_rank(early[s]), noisy_rank(less_early[s])};
     if (answer.feasible) {
       const Vector& values = nuclear[s].singular_values;

@@ -1,5 +1,5 @@
-// Ranks of the max-margin solutions of many random data sets, counted rightly and as P3's figure counts them. Internal to
-// p3_ranks.cpp, which says what this is about.
+// Ranks of the max-margin solutions of many random data sets, counted correctly and as P3's figure counts them.
+// Internal to p3_ranks.cpp, which says what this is about.
 #pragma once
 
 #include "papers/workers.hpp"

@@ -1,8 +1,8 @@
 #include "papers/rate_curves.hpp"
 
+#include "papers/rate_fit.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/mirror/direction.hpp>
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +62,7 @@ std::vector<std::vector<RateCurve>> follow_flows(const ExperimentContext& contex
     curve.flow = mirror_flow(models[s], {.p = p, .times = {times.begin(), end}, .plain_steps = plain_steps});
     if (curve.flow.status != FlowStatus::completed) return;
     curve.svm = max_margin(data[s], curve.flow.selected, Norm::l(p));
-    if (curve.svm.status != Status::certified) return;
+    if (curve.svm.status != MarginStatus::certified) return;
     for (FlowRecord& record : curve.flow.records) {
       curve.divergence.push_back(directional_bregman(curve.svm.W, record.parameters.W, p));
       curve.norm.push_back(record.norm / curve.svm.norm);

@@ -1,5 +1,5 @@
-// The curves that rates are read from: plain mirror descent on P1's data, step by step at first and then as a flow, against
-// the max-margin solution of the tokens that it selects. Internal.
+// The curves that rates are read from: plain mirror descent on P1's data, step by step at first and then as a flow,
+// against the max-margin solution of the tokens that it selects. Internal.
 #pragma once
 
 #include "papers/workers.hpp"
@@ -25,8 +25,8 @@ std::vector<double> near_and_far_times();
 // The position of `time`, or of the next one.
 std::size_t time_index(std::span<const double> times, double time);
 
-// What the theorem's bound falls like (its constant is not known), its exponent of log k, and the exponent that D itself
-// has in the limit: see p1_rates.cpp.
+// What the theorem's bound falls like (its constant is not known), its exponent of log k, and the exponent that D
+// itself has in the limit: see p1_rates.cpp.
 double rate_bound(double p, double k);
 double bound_exponent(double p);
 double limit_exponent(double p);

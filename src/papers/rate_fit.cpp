@@ -1,5 +1,6 @@
+#include "papers/rate_fit.hpp"
+
 #include <attmirror/base/error.hpp>
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -63,8 +64,8 @@ LineFit fit_line(std::span<const double> x, std::span<const double> y) {
     fit.slope_error = nan;
     return fit;
   }
-  // Residuals of a smooth curve stay on one side for a good part of it: lags up to a fifth of the points, with Bartlett's
-  // falling weights, which keep the variance >= 0.
+  // Residuals of a smooth curve stay on one side for a good part of it: lags up to a fifth of the points, with
+  // Bartlett's falling weights, which keep the variance >= 0.
   const std::size_t lags = std::max<std::size_t>(1, kept.size() / 5);
   double variance = 0;
   for (std::size_t lag = 0; lag <= lags && lag < moment.size(); ++lag) {

@@ -50,15 +50,14 @@ std::vector<ExperimentPointer>& registry() {
 std::string_view to_string(Extent extent) { return extent == Extent::quick ? "quick" : "full"; }
 
 void ExperimentContext::progress(double share) const {
-  if (on_progress && !on_progress(std::clamp(share, 0.0, 1.0))) throw Interrupted{};
+  if (on_progress) on_progress(std::clamp(share, 0.0, 1.0));
+  if (stop.requested()) throw Interrupted{};
 }
 
 ExperimentContext ExperimentContext::part(double from, double to) const {
   ExperimentContext inner = *this;
   if (on_progress)
-    inner.on_progress = [outer = on_progress, from, to](double share) {
-      return outer(from + (to - from) * share);
-    };
+    inner.on_progress = [outer = on_progress, from, to](double share) { outer(from + (to - from) * share); };
   return inner;
 }
 

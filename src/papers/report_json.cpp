@@ -1,7 +1,7 @@
 // What came out of an experiment, as JSON and back: the file results/ID.json of a reproduction.
 //
-// Numbers come back to the last bit; those that are not finite are written as texts ("nan", "inf", "-inf"), since JSON has
-// none and a curve with a gap must keep it.
+// Numbers come back to the last bit; those that are not finite are written as texts ("nan", "inf", "-inf"), since
+// JSON has none and a curve with a gap must keep it.
 #include "base/json.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/papers/reproduce.hpp>
@@ -90,7 +90,7 @@ Finding finding_of(const Json& json) {
   Finding f;
   f.quantity = json.at("quantity");
   if (json.contains("published")) f.published = to_number(json.at("published"));
-  f.source = to_enum<Source>(json.at("source"), sources);
+  f.source = to_enum<ReferenceSource>(json.at("source"), sources);
   f.ours = to_number(json.at("ours"));
   f.standard_error = to_number(json.at("standard_error"));
   f.published_error = to_number(json.at("published_error"));
@@ -273,7 +273,7 @@ ExperimentReport parse_report(std::string_view text) try {
   report.result.remarks = json.at("remarks").get<std::vector<std::string>>();
   return report;
 } catch (const Json::exception& error) {
-  throw bad_input(fmt::format("this is no result of an experiment: {}", error.what()));
+  throw bad_input(fmt::format("not the result of an experiment: {}", error.what()));
 }
 
 }  // namespace attmirror

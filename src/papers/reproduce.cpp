@@ -1,15 +1,19 @@
 // An experiment at a time, each result written as soon as it is there.
+#include "base/atomic_file.hpp"
+#include "base/result_folder.hpp"
 #include "base/stopwatch.hpp"
 #include "base/words.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "report/page_html.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
 #include <attmirror/papers/reproduce.hpp>
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -88,22 +92,92 @@ ExperimentReport run_one(const Experiment& experiment, const ExperimentContext& 
   return report;
 }
 
-// A folder of our own has results/; what lies in any other is not ours to replace.
-void prepare_folder(const fs::path& folder) {
-  std::error_code error;
-  if (fs::exists(folder, error) && !fs::is_directory(folder, error))
-    throw bad_input(fmt::format("{} is a file: expected a folder", folder.string()));
-  if (fs::exists(folder, error) && !fs::is_empty(folder, error) &&
-      !fs::is_directory(folder / "results", error))
-    throw bad_input(
-        fmt::format("{} holds other things than results of experiments: give a new folder", folder.string()));
-  fs::create_directories(folder / "results", error);
-  if (error)
-    throw environment_error(
-        fmt::format("cannot make {}: {}", (folder / "results").string(), error.message()));
-  check_writable(folder / "results" / "any.json");
-  check_writable(folder / "report.html");
+// In the order of the registry; experiments that it does not have come last, by their ids.
+void sort_as_registered(std::vector<ExperimentReport>& reports) {
+  std::vector<std::string> order;
+  for (const Experiment* experiment : experiments()) order.push_back(experiment->info().id);
+  std::ranges::sort(reports, {}, [&](const ExperimentReport& report) {
+    return std::pair(std::ranges::find(order, report.info.id) - order.begin(), report.info.id);
+  });
 }
+
+constexpr std::array<std::string_view, 5> reproduction_files{"results/*.json", "figures/*.svg",
+                                                             "tables/*.csv", "tables/*.tex", "report.html"};
+
+// Whether nothing is there that somebody may miss: results/ is what we make first.
+bool is_empty_but_for_results(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename() != "results" || !fs::is_empty(entry.path(), error)) return false;
+  return true;
+}
+
+// The folder of a reproduction while this process writes it.
+class ReproductionFolder {
+ public:
+  // Throws Error: bad input where it holds anything that attmirror reproduce did not write in the place of what it
+  // would write; environment where it cannot be written or another process writes to it.
+  explicit ReproductionFolder(const fs::path& path)
+      : files_(checked(path), ResultKind::reproduction, reproduction_files) {
+    // One that was interrupted before its first result has a page alone.
+    if (folder_kind(path) == ResultKind::none && page_title(path / "report.html") != reproduction_title &&
+        !is_empty_but_for_results(path))
+      throw bad_input(
+          fmt::format("{} holds other things than results of experiments: give a new folder", path.string()));
+    check_page();
+    make_folders(path / "results");
+    check_writable(path / "results" / "any.json");
+    files_.remove_leftovers();
+  }
+  ~ReproductionFolder() {
+    std::error_code ignored;
+    fs::remove(files_ / "results", ignored);  // if it is empty
+  }
+  ReproductionFolder(const ReproductionFolder&) = delete;
+  ReproductionFolder& operator=(const ReproductionFolder&) = delete;
+
+  void save(const ExperimentReport& report) const {
+    write_file_atomically(result_path(files_.path(), report.info.id), to_json(report));
+  }
+
+  void save_page(const std::vector<ExperimentReport>& reports) const {
+    check_page();
+    write_page(make_page(with_earlier(reports)), files_ / "report.html");
+  }
+
+ private:
+  static const fs::path& checked(const fs::path& path) {
+    std::error_code error;
+    if (fs::exists(path, error) && !fs::is_directory(path, error))
+      throw bad_input(fmt::format("{} is a file: expected a folder", path.string()));
+    return path;
+  }
+
+  // A page of somebody else, or one that attmirror report made of other things, is not ours to replace.
+  void check_page() const {
+    const fs::path page = files_ / "report.html";
+    if (is_there(page) && page_title(page) != reproduction_title)
+      throw bad_input(
+          fmt::format("{} is no page of attmirror reproduce: it is left as it is", page.string()));
+  }
+
+  // The reports of this call, and those that the folder has of other experiments, for one page.
+  std::vector<ExperimentReport> with_earlier(const std::vector<ExperimentReport>& reports) const {
+    std::vector<ExperimentReport> all = reports;
+    try {
+      for (ExperimentReport& report : load_reports(files_.path()))
+        if (std::ranges::none_of(reports,
+                                 [&](const ExperimentReport& now) { return now.info.id == report.info.id; }))
+          all.push_back(std::move(report));
+    } catch (const Error&) {
+      // No results yet, or one of them is damaged: then the page shows what was done now.
+    }
+    sort_as_registered(all);
+    return all;
+  }
+
+  ResultFolder files_;
+};
 
 }  // namespace
 
@@ -128,7 +202,8 @@ std::ptrdiff_t ExperimentReport::count(Verdict verdict) const {
 std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& chosen,
                                         const ReproduceOptions& options,
                                         const ReproduceCallbacks& callbacks) {
-  if (!options.folder.empty()) prepare_folder(options.folder);
+  std::optional<ReproductionFolder> folder;
+  if (!options.folder.empty()) folder.emplace(options.folder);
   std::vector<std::optional<ExperimentReport>> kept(chosen.size());
   double total = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -141,24 +216,25 @@ std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& ch
   bool stopped = false;
   for (std::size_t i = 0; i < chosen.size() && !stopped; ++i) {
     const double work = typical_seconds(*chosen[i], options.extent);
-    ExperimentContext context{.extent = options.extent, .threads = options.threads};
+    ExperimentContext context{
+        .extent = options.extent, .threads = options.threads, .on_progress = {}, .stop = callbacks.stop};
     if (callbacks.on_progress)
       context.on_progress = [&](double share) {
-        return callbacks.on_progress({.id = chosen[i]->info().id,
-                                      .finished = static_cast<std::ptrdiff_t>(i),
-                                      .total = static_cast<std::ptrdiff_t>(chosen.size()),
-                                      .share = total > 0 ? (done + work * share) / total : 1});
+        callbacks.on_progress({.id = chosen[i]->info().id,
+                               .finished = static_cast<std::ptrdiff_t>(i),
+                               .total = static_cast<std::ptrdiff_t>(chosen.size()),
+                               .share = total > 0 ? (done + work * share) / total : 1});
       };
     reports.push_back(kept[i] ? std::move(*kept[i]) : run_one(*chosen[i], context));
     const ExperimentReport& report = reports.back();
     if (!report.from_folder) {
       done += work;
-      if (report.outcome == ExperimentOutcome::done && !options.folder.empty())
-        write_file_atomically(result_path(options.folder, report.info.id), to_json(report));
+      if (report.outcome == ExperimentOutcome::done && folder) folder->save(report);
     }
     stopped = report.outcome == ExperimentOutcome::interrupted;
     if (callbacks.on_report) callbacks.on_report(report);
   }
+  if (folder) folder->save_page(reports);
   return reports;
 }
 
@@ -178,11 +254,7 @@ std::vector<ExperimentReport> load_reports(const fs::path& folder) {
     reports.back().from_folder = true;
   }
   if (reports.empty()) throw bad_input(fmt::format("{} has no results of experiments", results.string()));
-  std::vector<std::string> order;
-  for (const Experiment* experiment : experiments()) order.push_back(experiment->info().id);
-  std::ranges::sort(reports, {}, [&](const ExperimentReport& report) {
-    return std::pair(std::ranges::find(order, report.info.id) - order.begin(), report.info.id);
-  });
+  sort_as_registered(reports);
   return reports;
 }
 

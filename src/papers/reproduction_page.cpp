@@ -93,10 +93,11 @@ Table sources_table(const std::vector<ExperimentReport>& reports) {
   Table table;
   table.title = "What ours is compared with";
   table.columns = {{"source", Align::left}, {"reproduced"}, {"artefact"}, {"differs"}};
-  const std::pair<Source, const char*> sources[] = {{Source::figure, "a published figure"},
-                                                    {Source::printed, "printed by the paper or its code"},
-                                                    {Source::recomputed, "recomputed by independent code"},
-                                                    {Source::theory, "a theorem or closed form"}};
+  const std::pair<ReferenceSource, const char*> sources[] = {
+      {ReferenceSource::figure, "a published figure"},
+      {ReferenceSource::printed, "printed by the paper or its code"},
+      {ReferenceSource::recomputed, "recomputed by independent code"},
+      {ReferenceSource::theory, "a theorem or closed form"}};
   for (const auto& named : sources) {
     std::vector<std::string> row{named.second};
     for (const Verdict verdict : verdicts) {
@@ -139,7 +140,7 @@ std::string verdict_summary(const std::vector<ExperimentReport>& reports) {
   std::ptrdiff_t counts[4] = {};
   for (const ExperimentReport& report : reports)
     for (const Finding& finding : report.result.findings) ++counts[static_cast<int>(judge(finding))];
-  return fmt::format("{} numbers compared: {} reproduced, {} artefact{}, {} differ{}. Besides, {} new.",
+  return fmt::format("{} numbers compared: {} reproduced, {} artefact{}, {} differ{}; {} new.",
                      counts[0] + counts[1] + counts[2], counts[0], counts[1], counts[1] == 1 ? "" : "s",
                      counts[2], counts[2] == 1 ? "s" : "", counts[3]);
 }
@@ -172,7 +173,7 @@ Table findings_table(const std::vector<ExperimentReport>& reports) {
 
 Page make_page(const std::vector<ExperimentReport>& reports) {
   Page page;
-  page.title = "Attention trained by mirror descent: the papers, reproduced";
+  page.title = reproduction_title;
   const bool quick =
       std::ranges::any_of(reports, [](const auto& report) { return report.extent == Extent::quick; });
   page.subtitle =

@@ -1,10 +1,11 @@
-// Few data sets pass the rules (one in 56 for d = 10), so training is done in two rounds: all of them without records, and
-// those that passed once more with the records that the comparison needs. A run has the same bits both times.
+// Few data sets pass the rules (one in 56 for d = 10), so training is done in two rounds: all of them without
+// records, and those that passed once more with the records that the comparison needs. A run has the same bits
+// both times.
 #include "papers/several_tokens_study.hpp"
 
 #include "papers/training_set.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/head_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/margin/general_svm.hpp>
 #include <attmirror/mirror/direction.hpp>
 
@@ -16,7 +17,7 @@ namespace attmirror::several_tokens {
 
 namespace {
 
-constexpr GradientDescent published_rule{
+constexpr GradientDescent several_tokens_rule{
     .lr = 0.1, .normalized = true, .eps = EpsPolicy::paper, .jacobian = Jacobian::safe};
 constexpr double masked_threshold = 1e-6;  // kept_threshold is 1e-3
 
@@ -44,11 +45,11 @@ std::deque<Candidate> candidates(const ExperimentContext& context, std::int64_t 
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     Dataset data = generate(ReluHeadData{.samples = 3, .tokens = 4, .dim = d, .seed = seed});
     if (std::ranges::find(data.labels(), -1.0) == data.labels().end()) continue;
-    set.add(set.keep(std::move(data)), W{}, {.head = ReluHead{}}, published_rule,
+    set.add(set.keep(std::move(data)), W{}, {.head = ReluHead{}}, several_tokens_rule,
             {.steps = steps, .record = RecordSchedule::none(), .init = start_of(seed)});
     seeds.push_back(seed);
   }
-  const std::vector<Run> runs = train_all(context, set.tasks());
+  const std::vector<DescentRun> runs = train_all(context, set.tasks());
   std::deque<Candidate> passed;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::vector<Vector> s = attention_probabilities(set.model(i), runs[i].last());
@@ -78,17 +79,17 @@ void compare(const ExperimentContext& context, const std::deque<Candidate>& pass
   for (const Candidate& one : passed) {
     std::ranges::copy(general_problems(one.data, one.probabilities), std::back_inserter(problems));
     problems.push_back({&one.data, AttentionSvm{one.selected}, Norm::frobenius()});
-    set.add(one.data, W{}, {.head = ReluHead{}}, published_rule,
+    set.add(one.data, W{}, {.head = ReluHead{}}, several_tokens_rule,
             {.steps = steps + 1, .record = RecordSchedule::at(record_steps()), .init = start_of(one.seed)});
   }
   const std::vector<MarginSolution> solutions = solve_all(context.part(0, 0.3), problems);
-  const std::vector<Run> runs = train_all(context.part(0.3, 1), set.tasks());
+  const std::vector<DescentRun> runs = train_all(context.part(0.3, 1), set.tasks());
   for (std::size_t i = 0; i < passed.size(); ++i) {
     bool solved = true;
     for (std::size_t k = 3 * i; k < 3 * i + 3; ++k) {
-      study.infeasible += solutions[k].status == Status::infeasible;
-      study.stopped += solutions[k].status == Status::stopped;
-      solved = solved && solutions[k].status == Status::certified;
+      study.infeasible += solutions[k].status == MarginStatus::infeasible;
+      study.stopped += solutions[k].status == MarginStatus::stopped;
+      solved = solved && solutions[k].status == MarginStatus::certified;
     }
     if (!solved) continue;
     Accepted one{.seed = passed[i].seed};
@@ -118,7 +119,7 @@ std::vector<double> without_eps(const ExperimentContext& context, const Study& s
             {.head = ReluHead{}}, GradientDescent{.lr = 0.1, .normalized = true},
             {.steps = 10 * steps, .record = RecordSchedule::none(), .init = start_of(seed)});
   }
-  const std::vector<Run> runs = train_all(context.part(0, 0.9), set.tasks());
+  const std::vector<DescentRun> runs = train_all(context.part(0, 0.9), set.tasks());
   std::vector<MarginTask> problems;
   for (std::size_t i = 0; i < runs.size(); ++i)
     std::ranges::copy(general_problems(set.data(i), attention_probabilities(set.model(i), runs[i].last())),
@@ -128,7 +129,7 @@ std::vector<double> without_eps(const ExperimentContext& context, const Study& s
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const MarginSolution &finite = solutions[2 * i], &dir = solutions[2 * i + 1];
     distances.push_back(
-        finite.status == Status::certified && dir.status == Status::certified
+        finite.status == MarginStatus::certified && dir.status == MarginStatus::certified
             ? 1 - correlation(svm_equivalent(finite.W, dir.W, runs[i].last().W).W, runs[i].last().W)
             : std::nan(""));
   }

@@ -30,15 +30,15 @@ struct Study {
   std::ptrdiff_t infeasible = 0, stopped = 0;  // problems of trainings that passed the other rules
 };
 
-// The first `wanted` data sets that pass the rules, in the order of seeds. `expected`: how many tries that may take, for
-// the progress only.
+// The first `wanted` data sets that pass the rules, in the order of seeds. `expected`: how many tries that may take,
+// for the progress only.
 Study measure(const ExperimentContext& context, std::int64_t d, std::size_t wanted, double expected);
 
 // Of all accepted trainings, beside iteration 0, 100, ..., 2000: 1 - correlation with a target.
 std::vector<double> distances_at(const Study& study, Target target, std::int64_t it);
 
-// The first `count` accepted trainings once more, without eps and ten times as long: 1 - correlation with W_fin + R W_dir
-// of the tokens kept then.
+// The first `count` accepted trainings once more, without eps and ten times as long: 1 - correlation with W_fin + R
+// W_dir of the tokens kept then.
 std::vector<double> without_eps(const ExperimentContext& context, const Study& study, std::size_t count);
 
 }  // namespace attmirror::several_tokens

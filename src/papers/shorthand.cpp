@@ -11,7 +11,8 @@
 
 namespace attmirror {
 
-Finding to_decimals(std::string quantity, double published, double ours, int decimals, Source source) {
+Finding to_decimals(std::string quantity, double published, double ours, int decimals,
+                    ReferenceSource source) {
   Finding finding{.quantity = std::move(quantity), .published = published, .source = source, .ours = ours};
   // A little more than half a unit of the last digit: the published number may have been rounded from the middle.
   finding.tolerance = Tolerance::absolute(0.51 * std::pow(10.0, -decimals));
@@ -20,7 +21,7 @@ Finding to_decimals(std::string quantity, double published, double ours, int dec
   return finding;
 }
 
-Finding to_errors(std::string quantity, double published, const Mean& ours, Source source,
+Finding to_errors(std::string quantity, double published, const Mean& ours, ReferenceSource source,
                   double published_error) {
   Finding finding{
       .quantity = std::move(quantity), .published = published, .source = source, .ours = ours.value};
@@ -32,19 +33,19 @@ Finding to_errors(std::string quantity, double published, const Mean& ours, Sour
 
 Finding at_least(std::string quantity, double bound, double ours) {
   Finding finding{
-      .quantity = std::move(quantity), .published = bound, .source = Source::theory, .ours = ours};
+      .quantity = std::move(quantity), .published = bound, .source = ReferenceSource::theory, .ours = ours};
   finding.tolerance = Tolerance::at_least();
   return finding;
 }
 
 Finding at_most(std::string quantity, double bound, double ours) {
   Finding finding{
-      .quantity = std::move(quantity), .published = bound, .source = Source::theory, .ours = ours};
+      .quantity = std::move(quantity), .published = bound, .source = ReferenceSource::theory, .ours = ours};
   finding.tolerance = Tolerance::at_most();
   return finding;
 }
 
-Finding same_text(std::string quantity, std::string published, std::string ours, Source source) {
+Finding same_text(std::string quantity, std::string published, std::string ours, ReferenceSource source) {
   Finding finding{.quantity = std::move(quantity), .source = source};
   finding.published_text = std::move(published);
   finding.ours_text = std::move(ours);
@@ -74,7 +75,7 @@ std::vector<std::int64_t> log_steps(std::int64_t last, int per_decade, std::vect
   return steps;
 }
 
-const Record& record_at(const Run& run, std::int64_t step) {
+const Record& record_at(const DescentRun& run, std::int64_t step) {
   const auto found = std::ranges::find(run.records, step, &Record::step);
   if (found == run.records.end()) throw bad_input(fmt::format("the run has no record of step {}", step));
   return *found;
@@ -87,7 +88,7 @@ double mean_probability(const Attention& model, const Parameters& parameters, st
   return sum / static_cast<double>(all.size());
 }
 
-Series prompt_path(std::string name, const Run& run, std::int64_t last) {
+Series prompt_path(std::string name, const DescentRun& run, std::int64_t last) {
   Series path{.name = std::move(name)};
   for (const Record& record : run.records) {
     if (record.step > last) break;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "papers/workers.hpp"
-#include <attmirror/base/aligned.hpp>
 #include <attmirror/base/figure.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/papers/finding.hpp>
@@ -17,18 +17,18 @@ namespace attmirror {
 
 // A number that does not depend on chance, published with so many decimals: ours must round to it.
 Finding to_decimals(std::string quantity, double published, double ours, int decimals,
-                    Source source = Source::recomputed);
+                    ReferenceSource source = ReferenceSource::recomputed);
 
 // A mean over runs: within three standard errors. `published_error` is that of the published mean where it is known.
 Finding to_errors(std::string quantity, double published, const Mean& ours,
-                  Source source = Source::recomputed, double published_error = 0);
+                  ReferenceSource source = ReferenceSource::recomputed, double published_error = 0);
 
 // A bound of a theorem.
 Finding at_least(std::string quantity, double bound, double ours);
 Finding at_most(std::string quantity, double bound, double ours);
 
 Finding same_text(std::string quantity, std::string published, std::string ours,
-                  Source source = Source::recomputed);
+                  ReferenceSource source = ReferenceSource::recomputed);
 
 // Something nobody has published.
 Finding new_number(std::string quantity, double ours, double standard_error = 0);
@@ -40,13 +40,13 @@ std::vector<std::int64_t> log_steps(std::int64_t last, int per_decade,
                                     std::vector<std::int64_t> besides = {});
 
 // The record after exactly `step` steps. Throws Error (bad input) if the run has none.
-const Record& record_at(const Run& run, std::int64_t step);
+const Record& record_at(const DescentRun& run, std::int64_t step);
 
 // The mean attention on one token, the same in each sequence: P2's softmax probability.
 double mean_probability(const Attention& model, const Parameters& parameters, std::ptrdiff_t token);
 
 // A prompt's first two coordinates along a run, up to `last` steps.
-Series prompt_path(std::string name, const Run& run, std::int64_t last);
+Series prompt_path(std::string name, const DescentRun& run, std::int64_t last);
 
 // "1.75, 2, 3"
 std::string list_text(const std::vector<double>& values);

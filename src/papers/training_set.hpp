@@ -1,8 +1,8 @@
-// Trainings and what they are done on. A LaneTask points to its model, and the model views its data: here both stay where
-// they are for as long as the set lives. Internal.
+// Trainings and what they are done on. A DescentTask points to its model, and the model views its data: here both
+// stay where they are for as long as the set lives. Internal.
 #pragma once
 
-#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/many.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,14 +27,14 @@ class TrainingSet {
   }
 
   std::size_t size() const { return tasks_.size(); }
-  std::span<const LaneTask> tasks() const { return tasks_; }
+  std::span<const DescentTask> tasks() const { return tasks_; }
   const Attention& model(std::size_t i) const { return *tasks_[i].model; }
   const Dataset& data(std::size_t i) const { return tasks_[i].model->data(); }
 
  private:
   std::deque<Dataset> data_;
   std::deque<Attention> models_;
-  std::vector<LaneTask> tasks_;
+  std::vector<DescentTask> tasks_;
 };
 
 // Singular values (largest first) above `tolerance` times the largest.

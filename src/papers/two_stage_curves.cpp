@@ -1,7 +1,7 @@
 #include "papers/two_stage_curves.hpp"
 
+#include "papers/rate_fit.hpp"
 #include "papers/shorthand.hpp"
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,8 @@ namespace attmirror::next_token_study {
 namespace {
 
 // What the figures need of a run's records; the norm over t lr.
-void keep(StageCurves& stage, std::size_t seed, const Run& run, std::string_view direction, double lr) {
+void keep(StageCurves& stage, std::size_t seed, const DescentRun& run, std::string_view direction,
+          double lr) {
   auto record = run.records.begin();
   for (const std::int64_t step : stage.steps) {
     while (record != run.records.end() && record->step < step) ++record;
@@ -96,7 +97,8 @@ TwoStageColumn train_column(const ExperimentContext& context, const Setting& set
     const MarginSolution ov =
         collocation_target(problem.embedding, problem.data.collocations, Norm::frobenius());
     const MarginSolution kq = attention_target(problem.embedding, problem.orders, Norm::frobenius());
-    uncertified[s] = (ov.status != Status::certified ? 1 : 0) + (kq.status != Status::certified ? 1 : 0);
+    uncertified[s] =
+        (ov.status != MarginStatus::certified ? 1 : 0) + (kq.status != MarginStatus::certified ? 1 : 0);
     column.ov_norm[s] = ov.norm;
     column.kq_norm[s] = kq.norm;
 
@@ -113,8 +115,8 @@ TwoStageColumn train_column(const ExperimentContext& context, const Setting& set
     for (const Record& record : run.collocation.records)
       if (record.step > 0)
         column.worst_direction[s] = std::max(column.worst_direction[s], metric(record, "direction_W_ov"));
-    column.floor[s] = loss_floor(problem, run.last().W_ov);
-    const Matrix trained = attention_scores(problem.embedding, run.last().W_kq);
+    column.floor[s] = loss_floor(problem, run.last().matrix("W_ov"));
+    const Matrix trained = attention_scores(problem.embedding, run.last().matrix("W_kq"));
     column.target_order[s] = extended_order(attention_scores(problem.embedding, kq.W), problem.orders);
     column.trained_order[s] = extended_order(trained, problem.orders);
     for (const Token q : problem.orders.queries()) {
@@ -148,7 +150,8 @@ LongStages long_stages(const ExperimentContext& context, const Setting& setting,
       const NextTokenModel model(problem.view(), Stage::collocation);
       const MarginSolution ov =
           collocation_target(problem.embedding, problem.data.collocations, Norm::frobenius());
-      const Run run = descend(NextTokenObjective(model, {.W_ov = ov.W}), first.optimizer, first.descent);
+      const DescentRun run =
+          descend(NextTokenObjective(model, {.W_ov = ov.W}), first.optimizer, first.descent);
       for (const std::int64_t step : steps)
         result.first[s].push_back(metric(record_at(run, step), "direction_W_ov"));
       return;

@@ -1,4 +1,5 @@
-// The curves of P4's two stages over seeds: loss, direction, norm and accuracy, and what theory says of where they end. Internal.
+// The curves of P4's two stages over seeds: loss, direction, norm and accuracy, and what theory says of where they
+// end. Internal.
 #pragma once
 
 #include "papers/next_token_study.hpp"
@@ -43,8 +44,8 @@ std::vector<double> loss_rates(const StageCurves& stage, const std::vector<doubl
 // The same of log(log L - log floor).
 std::vector<double> excess_rates(const StageCurves& stage, const std::vector<double>& floor,
                                  const std::vector<double>& target_norm, double lr, std::int64_t from);
-// How straight log L is from 1/2 down to ten times the floor: the share of its variance that a line explains, of each seed
-// that has three records there.
+// How straight log L is from 1/2 down to ten times the floor: the share of its variance that a line explains, of each
+// seed that has three records there.
 std::vector<double> straightness(const StageCurves& stage, const std::vector<double>& floor);
 // (1 - cos) t: its largest value in the last two thirds of a run over its largest value before, from a 30th on.
 std::vector<double> late_growth(const StageCurves& stage);

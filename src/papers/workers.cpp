@@ -3,20 +3,15 @@
 #include <attmirror/base/thread_pool.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
 
 namespace attmirror {
 
-std::vector<Run> train_all(const ExperimentContext& context, std::span<const LaneTask> tasks) {
-  bool stopped = false;
-  std::vector<Run> runs = descend_many(tasks, {.threads = context.threads, .on_pulse = [&](double share) {
-                                                 if (context.on_progress && !context.on_progress(share))
-                                                   stopped = true;
-                                                 return stopped ? Command::stop : Command::proceed;
-                                               }});
-  if (stopped) throw Interrupted{};
+std::vector<DescentRun> train_all(const ExperimentContext& context, std::span<const DescentTask> tasks) {
+  std::vector<DescentRun> runs = descend_many(
+      tasks, {.threads = context.threads, .on_pulse = context.on_progress, .stop = context.stop});
+  if (context.stop.requested()) throw Interrupted{};
   return runs;
 }
 
@@ -39,19 +34,16 @@ std::vector<MarginSolution> solve_all(const ExperimentContext& context, std::spa
 void for_all(const ExperimentContext& context, std::ptrdiff_t count,
              const std::function<void(std::ptrdiff_t)>& work) {
   ThreadPool pool(context.threads);
-  std::atomic<bool> stopped = false;
   std::ptrdiff_t finished = 0;
   std::mutex one_at_a_time;
   pool.run(count, [&](std::ptrdiff_t i) {
-    if (stopped) return;
+    if (context.stop.requested()) return;
     work(i);
     const std::scoped_lock lock(one_at_a_time);
     ++finished;
-    if (context.on_progress &&
-        !context.on_progress(static_cast<double>(finished) / static_cast<double>(count)))
-      stopped = true;
+    if (context.on_progress) context.on_progress(static_cast<double>(finished) / static_cast<double>(count));
   });
-  if (stopped) throw Interrupted{};
+  if (context.stop.requested()) throw Interrupted{};
 }
 
 Mean mean_of(std::span<const double> values) {

@@ -11,7 +11,7 @@
 namespace attmirror {
 
 // Throws Interrupted when the user asked to stop.
-std::vector<Run> train_all(const ExperimentContext& context, std::span<const LaneTask> tasks);
+std::vector<DescentRun> train_all(const ExperimentContext& context, std::span<const DescentTask> tasks);
 std::vector<MarginSolution> solve_all(const ExperimentContext& context, std::span<const MarginTask> tasks,
                                       MarginOptions options = {});
 

@@ -1,7 +1,8 @@
 // Where a number lies on an axis of a drawing, and which numbers are written along it. Internal.
 //
-// Ticks lie at 1, 2 or 5 times a power of ten, the distance that gives about as many as asked for. A logarithmic axis has
-// them at powers of ten, every k-th where there are many, and at 1, 2, 5 times them where there are less than two.
+// Ticks lie at 1, 2 or 5 times a power of ten, the distance that gives about as many as asked for. A logarithmic
+// axis has them at powers of ten, every k-th where there are many, and at 1, 2, 5 times them where there are less
+// than two.
 #pragma once
 
 #include <attmirror/base/figure.hpp>
@@ -18,8 +19,8 @@ struct Tick {
 
 class AxisScale {
  public:
-  // The smallest and largest number of those that the axis can show, a little room about them; the axis's own range where
-  // it has one. Without a number to show: 0 to 1, or 1 to 10.
+  // The smallest and largest number of those that the axis can show, a little room about them; the axis's own range
+  // where it has one. Without a number to show: 0 to 1, or 1 to 10.
   AxisScale(const Axis& axis, const std::vector<double>& values);
 
   // Finite, and positive on a logarithmic axis.
@@ -41,8 +42,8 @@ class AxisScale {
   double low_ = 0, high_ = 1;
 };
 
-// "20,000", "0.05", "1.5×10⁻⁷": `step` is the distance to the next number of the axis, which sets the digits, `largest` the
-// largest of them, which sets the power of ten for all.
+// "20,000", "0.05", "1.5×10⁻⁷": `step` is the distance to the next number of the axis, which sets the digits,
+// `largest` the largest of them, which sets the power of ten for all.
 std::string tick_label(double value, double step, double largest);
 // "10⁻³".
 std::string power_label(int exponent);

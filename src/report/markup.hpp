@@ -6,12 +6,12 @@
 
 namespace attmirror {
 
-// For text and for attributes in double quotes: < > & " ' escaped, bytes that are no UTF-8 and control characters that XML
-// forbids replaced by U+FFFD.
+// For text and for attributes in double quotes: < > & " ' escaped, bytes that are no UTF-8 and control characters
+// that XML forbids replaced by U+FFFD.
 std::string escape_markup(std::string_view text);
 
-// JavaScript inside <script>: nothing in it ends the element or opens a comment. Its strings and regular expressions mean
-// the same afterwards. JSON can do without any "<".
+// JavaScript inside <script>: nothing in it ends the element or opens a comment. Its strings and regular expressions
+// mean the same afterwards. JSON can do without any "<".
 std::string inside_script(std::string_view script);
 std::string json_inside_script(std::string_view json);
 

@@ -1,3 +1,4 @@
+#include "base/atomic_file.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
 #include "report/embedded.hpp"
@@ -6,7 +7,6 @@
 #include "report/palette.hpp"
 #include "report/svg_drawing.hpp"
 #include "report/token_maps.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/report/svg.hpp>
@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
 #include <set>
 #include <system_error>
 
@@ -23,8 +24,8 @@ namespace attmirror {
 
 namespace {
 
-// Nothing may be asked of any network, whatever a name or a cell says. Styles and scripts are in the page itself; pictures
-// that Plotly makes for download are data of the page.
+// Nothing may be asked of any network, whatever a name or a cell says. Styles and scripts are in the page itself;
+// pictures that Plotly makes for download are data of the page.
 constexpr std::string_view security_policy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; "
@@ -183,9 +184,22 @@ std::string page_html(const Page& page, std::string_view plotly) {
 
 std::string to_html(const Page& page) { return page_html(page, plotly_source()); }
 
+// By the lines that every page of ours has near its beginning.
+std::optional<std::string> page_title(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string head(2048, '\0');
+  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+  constexpr std::string_view generator = "<meta name=\"generator\" content=\"attmirror", open = "<title>";
+  const std::size_t ours = head.find(generator), begin = head.find(open, ours);
+  if (ours == std::string::npos) return std::nullopt;
+  if (begin == std::string::npos) return std::string();
+  return head.substr(begin + open.size(), head.find("</title>", begin) - begin - open.size());
+}
+
 namespace {
 
-// report.html has figures/ and tables/ beside it, other.html other-figures/ and other-tables/: pages may share a folder.
+// report.html has figures/ and tables/ beside it, other.html other-figures/ and other-tables/: pages may share
+// a folder.
 std::filesystem::path folder_beside(const std::filesystem::path& page, const std::string& name) {
   const std::string stem = page.stem().string();
   return page.parent_path() / (stem == "report" ? name : stem + "-" + name);

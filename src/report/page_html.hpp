@@ -3,6 +3,8 @@
 
 #include <attmirror/report/page.hpp>
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,10 @@ namespace attmirror {
 
 // to_html() with this Plotly, or without where it is empty: tests make both pages with one build.
 std::string page_html(const Page& page, std::string_view plotly);
+
+// The title of the page that lies at `path`, as it stands in the HTML; none where the file is no page that
+// attmirror wrote.
+std::optional<std::string> page_title(const std::filesystem::path& path);
 
 // page_blocks.cpp. `interactive`: the figure has what Plotly needs as well.
 enum class Drawing { fixed, interactive };

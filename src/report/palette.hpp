@@ -42,8 +42,8 @@ std::vector<int> resolve_colors(const std::vector<Series>& series);
 
 // The step of each number between the smallest and the largest; -1 for what is not finite.
 std::vector<std::vector<int>> heat_steps_of(const Heatmap& map);
-// With the digits of the map; more significant where those would show 0 for a number that is not, and a power of ten where
-// the number is large. Empty for NaN.
+// With the digits of the map; more significant where those would show 0 for a number that is not, and a power of ten
+// where the number is large. Empty for NaN.
 std::string heat_number(double value, int digits);
 
 // Custom properties of CSS: "--series-0:#0072b2;--heat-0:...;--background:...".

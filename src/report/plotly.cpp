@@ -107,7 +107,8 @@ std::string_view mode_word(const Series& series) {
   return "lines";
 }
 
-// A line cannot show a point between two gaps: it is drawn as a point. The size of each point's symbol; null where none is.
+// A line cannot show a point between two gaps: it is drawn as a point. The size of each point's symbol; null where
+// none is.
 Json lone_points(const Figure& figure, const Series& series) {
   Json sizes = Json::array();
   const auto drawn = [&](std::size_t i) {

@@ -7,8 +7,9 @@
 
 namespace attmirror {
 
-// {"data": [...], "layout": {...}} with colours left open: each trace has "colorIndex", and the page's script fills in the
-// colours of the theme (page.js). Whatever JSON forbids and what an axis cannot show is null, which Plotly leaves out.
+// {"data": [...], "layout": {...}} with colours left open: each trace has "colorIndex", and the page's script fills
+// in the colours of the theme (page.js). Whatever JSON forbids and what an axis cannot show is null, which Plotly
+// leaves out.
 std::string plotly_json(const Figure& figure);
 
 }  // namespace attmirror

@@ -17,8 +17,8 @@ namespace attmirror {
 
 namespace {
 
-// Probabilities travel as 16 bits each, in steps of 1/65535, least byte first, in base64: a quarter of what digits take,
-// and finer than anything that a page shows.
+// Probabilities travel as 16 bits each, in steps of 1/65535, least byte first, in base64: a quarter of what digits
+// take, and finer than anything that a page shows.
 std::string packed(const std::vector<float>& probabilities) {
   constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::vector<unsigned> bytes;

@@ -4,8 +4,8 @@
 // [[list]]. The runs are all combinations of one point of each axis; the last axis of the file varies fastest.
 #pragma once
 
+#include "base/toml_document.hpp"
 #include "sweep/settings.hpp"
-#include "sweep/toml_document.hpp"
 
 #include <cstdint>
 #include <string>

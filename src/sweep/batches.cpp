@@ -1,10 +1,9 @@
 #include "sweep/batches.hpp"
 
-#include <attmirror/sweep/lanes.hpp>
+#include "sweep/run_groups.hpp"
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -62,34 +61,20 @@ std::string shape_text(const SweepPlan& plan, std::int64_t run) {
 }
 
 std::vector<Batch> make_batches(const SweepPlan& plan, std::span<const std::int64_t> runs, int workers) {
-  struct Item {
-    std::int64_t run;
-    double work;
-  };
-  std::map<std::string, std::vector<Item>> shapes;
+  std::vector<GroupedRun> all;
   double total = 0;
-  for (const std::int64_t run : runs) {
-    const double work = work_of(plan, run);
-    shapes[shape_text(plan, run)].push_back({run, work});
-    total += work;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    all.push_back({.index = i, .group = shape_text(plan, runs[i]), .work = work_of(plan, runs[i])});
+    total += all.back().work;
   }
   const double share = total / (std::max(1, workers) * batches_per_worker);
   const double wanted = std::max(least_work, std::min(share, 50 * least_work));
-  const auto width = static_cast<std::size_t>(lane_width());
   std::vector<Batch> batches;
-  for (auto& [shape, items] : shapes) {
-    // Lanes of one vector end together where runs of equal length stand together.
-    std::ranges::stable_sort(items, std::greater{}, &Item::work);
-    Batch batch;
-    for (const Item& item : items) {
-      batch.runs.push_back(item.run);
-      batch.work += item.work;
-      if (batch.runs.size() % width == 0 && batch.work >= wanted)
-        batches.push_back(std::exchange(batch, Batch{}));
-    }
-    if (!batch.runs.empty()) batches.push_back(std::move(batch));
+  for (const RunPiece& piece : cut_into_pieces(std::move(all), wanted)) {
+    Batch& batch = batches.emplace_back();
+    for (const std::size_t i : piece.indices) batch.runs.push_back(runs[i]);
+    batch.work = piece.work;
   }
-  std::ranges::stable_sort(batches, std::greater{}, &Batch::work);
   return batches;
 }
 

@@ -1,4 +1,5 @@
-// The runs of a sweep in batches: what one thread or process computes at a time, and what is written together. Internal.
+// The runs of a sweep in batches: what one thread or process computes at a time, and what is written
+// together. Internal.
 #pragma once
 
 #include <attmirror/sweep/plan.hpp>

@@ -5,8 +5,8 @@
 // dataset that is dropped lives on as long as a run uses it.
 #pragma once
 
+#include "descent/model_plan.hpp"
 #include <attmirror/data/dataset.hpp>
-#include <attmirror/descent/model_words.hpp>
 
 #include <cstddef>
 #include <cstdint>

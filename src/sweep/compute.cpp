@@ -4,11 +4,13 @@
 #include "base/stopwatch.hpp"
 #include "sweep/batches.hpp"
 #include "sweep/measure.hpp"
+#include "sweep/record_plan.hpp"
+#include "sweep/run_groups.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
 #include <attmirror/base/thread_pool.hpp>
-#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/many.hpp>
 #include <attmirror/sweep/sweep.hpp>
 
 #include <algorithm>
@@ -31,18 +33,20 @@ constexpr const char* no_memory = "there is not enough memory for its data";
 
 class BatchRun {
  public:
-  BatchRun(const SweepPlan& plan, const Batch& batch, SweepOptions::Engine engine, std::stop_token stop)
+  BatchRun(const SweepPlan& plan, const Batch& batch, SweepOptions::Engine engine, StopRequest stop)
       : plan_(plan),
         batch_(batch),
         stop_(std::move(stop)),
         prepared_(batch.runs.size()),
+        tasks_(batch.runs.size()),
         rows_(batch.runs.size()) {
-    for (std::size_t i = 0; i < batch.runs.size() && !stop_.stop_requested(); ++i) prepare(i, engine);
+    for (std::size_t i = 0; i < batch.runs.size() && !stop_.requested(); ++i) prepare(i, engine);
   }
 
   // Those rows that are complete, in the order of the batch.
   std::vector<RunRow> take() {
-    for (const auto& [group, members] : groups_) run_group(group, members);
+    for (const RunPiece& piece : cut_into_pieces(std::move(grouped_)))
+      if (!stop_.requested()) run_piece(piece);
     std::vector<RunRow> done;
     for (std::optional<RunRow>& row : rows_)
       if (row) done.push_back(std::move(*row));
@@ -75,9 +79,11 @@ class BatchRun {
   void prepare(std::size_t i, SweepOptions::Engine engine) {
     try {
       prepared_[i] = plan_.prepare(static_cast<std::size_t>(batch_.runs[i]));
-      const LaneTask task = task_of(i);
-      const bool lanes = engine == SweepOptions::Engine::automatic && why_not_in_lanes(task).empty();
-      groups_[lanes ? lane_group(task) : std::string()].push_back(i);
+      for (const SolutionPlan& solution : plan_.record.solutions)
+        norm_of(solution, prepared_[i]->optimizer);  // throws before the run where there is none
+      tasks_[i] = {prepared_[i]->model.get(), prepared_[i]->optimizer, prepared_[i]->descent};
+      grouped_.push_back(engine == SweepOptions::Engine::automatic ? grouped(i, tasks_[i])
+                                                                   : ungrouped(i, tasks_[i]));
     } catch (const Error& error) {
       add_failed(i, error.what());
     } catch (const std::bad_alloc&) {
@@ -86,26 +92,18 @@ class BatchRun {
     }
   }
 
-  LaneTask task_of(std::size_t i) const {
-    return {prepared_[i]->model.get(), prepared_[i]->optimizer, prepared_[i]->descent};
-  }
-
-  // One group has one name; those that run alone have none.
-  void run_group(const std::string& group, const std::vector<std::size_t>& members) {
-    const std::size_t width = group.empty() ? 1 : static_cast<std::size_t>(lane_width());
-    for (std::size_t first = 0; first < members.size() && !stop_.stop_requested(); first += width) {
-      const std::span vector(members.data() + first, std::min(width, members.size() - first));
-      try {
-        if (group.empty())
-          run_single(vector.front());
-        else
-          run_lanes(vector);
-      } catch (
-          const Error& error) {  // training checks its input before it begins: it is the same for all lanes
-        fail_all(vector, error.what());
-      } catch (const std::bad_alloc&) {
-        fail_all(vector, no_memory);
-      }
+  void run_piece(const RunPiece& piece) {
+    try {
+      const std::vector<DescentRun> runs = train_piece(tasks_, piece, {.stop = stop_});
+      const std::string engine = piece.engine == RunPiece::Engine::single
+                                     ? std::string("single")
+                                     : fmt::format("lanes:{}", lane_width());
+      for (std::size_t k = 0; k < runs.size(); ++k) add_row(piece.indices[k], runs[k], engine);
+    } catch (const Error& error) {
+      // Training checks its input before it begins: it is the same for all lanes.
+      fail_all(piece.indices, error.what());
+    } catch (const std::bad_alloc&) {
+      fail_all(piece.indices, no_memory);
     }
   }
 
@@ -114,26 +112,7 @@ class BatchRun {
       if (!rows_[i]) add_failed(i, reason);
   }
 
-  Command pulse() const { return stop_.stop_requested() ? Command::stop : Command::proceed; }
-
-  void run_single(std::size_t i) {
-    const PreparedRun& p = *prepared_[i];
-    add_row(
-        i,
-        descend(*p.model, p.optimizer, p.descent, {.on_pulse = [this](const Descent&) { return pulse(); }}),
-        "single");
-  }
-
-  void run_lanes(std::span<const std::size_t> members) {
-    std::vector<LaneTask> tasks;
-    for (const std::size_t i : members) tasks.push_back(task_of(i));
-    const std::vector<Run> runs =
-        descend_in_lanes(tasks, {.on_pulse = [this](std::int64_t) { return pulse(); }});
-    const std::string engine = fmt::format("lanes:{}", lane_width());
-    for (std::size_t k = 0; k < members.size(); ++k) add_row(members[k], runs[k], engine);
-  }
-
-  void add_row(std::size_t i, const Run& run, const std::string& engine) {
+  void add_row(std::size_t i, const DescentRun& run, const std::string& engine) {
     if (run.status == RunStatus::interrupted) return;
     const Clock::time_point start = Clock::now();
     Measured measured;
@@ -155,21 +134,22 @@ class BatchRun {
 
   const SweepPlan& plan_;
   const Batch& batch_;
-  std::stop_token stop_;
+  StopRequest stop_;
   std::vector<std::optional<PreparedRun>> prepared_;
-  std::map<std::string, std::vector<std::size_t>> groups_;
+  std::vector<DescentTask> tasks_;  // of what is prepared
+  std::vector<GroupedRun> grouped_;
   std::vector<std::optional<RunRow>> rows_;
 };
 
 }  // namespace
 
 std::vector<RunRow> compute_batch(const SweepPlan& plan, const Batch& batch, SweepOptions::Engine engine,
-                                  std::stop_token stop) {
-  return BatchRun(plan, batch, engine, std::move(stop)).take();
+                                  const StopRequest& stop) {
+  return BatchRun(plan, batch, engine, stop).take();
 }
 
 std::vector<RunRow> compute_rows(const SweepPlan& plan, std::span<const std::int64_t> runs,
-                                 const SweepOptions& options, std::stop_token stop) {
+                                 const SweepOptions& options, const StopRequest& stop) {
   options.validate();
   for (const std::int64_t run : runs)
     if (run < 0 || run >= static_cast<std::int64_t>(plan.runs.size()))

@@ -4,13 +4,12 @@
 #include "sweep/batches.hpp"
 #include <attmirror/sweep/sweep.hpp>
 
-#include <stop_token>
 #include <vector>
 
 namespace attmirror {
 
 // The rows of the batch; fewer where `stop` was asked for meanwhile.
 std::vector<RunRow> compute_batch(const SweepPlan& plan, const Batch& batch, SweepOptions::Engine engine,
-                                  std::stop_token stop);
+                                  const StopRequest& stop);
 
 }  // namespace attmirror

@@ -1,4 +1,5 @@
-// Rows into the database and out of it. How it is opened stands in database_open.cpp, the tables in database_schema.hpp.
+// Rows into the database and out of it. How it is opened stands in database_open.cpp, the tables
+// in database_schema.hpp.
 #include "base/json.hpp"
 #include "base/words.hpp"
 #include "sweep/database_connection.hpp"
@@ -18,8 +19,8 @@
 namespace attmirror {
 namespace {
 
-// Numbers lie in the file with the lowest byte first, whatever machine wrote them; where the highest comes first in memory
-// they are turned round, there and back.
+// Numbers lie in the file with the lowest byte first, whatever machine wrote them; where the highest comes first in
+// memory they are turned round, there and back.
 void turn_to_little_endian(std::span<double> values) {
   if constexpr (std::endian::native == std::endian::big)
     for (double& value : values) std::ranges::reverse(std::as_writable_bytes(std::span(&value, 1)));

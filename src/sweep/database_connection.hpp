@@ -10,8 +10,8 @@
 
 namespace attmirror {
 
-// The order of the members is that of their making; they go in the opposite one: statements, SQLite's files, and last the
-// descriptor with the lock.
+// The order of the members is that of their making; they go in the opposite one: statements, SQLite's files, and last
+// the descriptor with the lock.
 struct SweepDatabase::Connection {
   Connection(const std::filesystem::path& path, Mode mode, const SweepHeader& header);
   explicit Connection(const std::filesystem::path& path);

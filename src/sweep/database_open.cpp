@@ -1,15 +1,15 @@
 // How a database is opened: made, gone on with, replaced, read.
 //
-// journal_mode = WAL: a batch is appended to a log beside the file and becomes part of it by one record at the end, so a
-// process that is killed leaves whole batches only, and readers go on meanwhile. SQLite moves the log into the file from
-// time to time; the last to close removes it.
+// journal_mode = WAL: a batch is appended to a log beside the file and becomes part of it by one record at the end,
+// so a process that is killed leaves whole batches only, and readers go on meanwhile. SQLite moves the log into the
+// file from time to time; the last to close removes it.
 //
 // synchronous = NORMAL: the log is brought to the disk when it is moved into the file, not after every batch. What was
 // written survives the death of the process (kill -9) without loss, as the system has it. A power cut may take the last
 // batches with it, those runs are computed again; it never harms the file.
 //
-// A new file gets its tables in a transaction of the older kind (a rollback journal) before it is switched to WAL: killed
-// at any moment it is empty, or has all its tables.
+// A new file gets its tables in a transaction of the older kind (a rollback journal) before it is switched to WAL:
+// killed at any moment it is empty, or has all its tables.
 #include "base/words.hpp"
 #include "sweep/database_connection.hpp"
 #include "sweep/database_schema.hpp"
@@ -46,8 +46,8 @@ Content content_of(int descriptor, const std::string& name) {
   return id == sweep_application_id ? Content::sweep : Content::foreign;
 }
 
-// Where SQLite finds the file: all links followed, so that the log lies beside the file itself, and absolute, since SQLite
-// reads "file:..." as something else.
+// Where SQLite finds the file: all links followed, so that the log lies beside the file itself, and absolute, since
+// SQLite reads "file:..." as something else.
 std::string location_of(const fs::path& path) {
   std::error_code error;
   const fs::path result = fs::canonical(path, error);
@@ -67,8 +67,9 @@ void configure(const Sqlite& database) {
   database.execute("PRAGMA cache_size = -64000");
 }
 
-// The end of a file, as it was before SQLite opened it. SQLite takes part of a page for a whole one and reads zeros for the
-// rest. Only a checkpoint that was broken off leaves such a file, and then the log, which has the whole page, is there.
+// The end of a file, as it was before SQLite opened it. SQLite takes part of a page for a whole one and reads zeros
+// for the rest. Only a checkpoint that was broken off leaves such a file, and then the log, which has the whole page,
+// is there.
 class FileEnd {
  public:
   explicit FileEnd(const fs::path& file) {
@@ -110,8 +111,8 @@ void make_new(const Sqlite& database, const SweepHeader& header) {
   transaction.commit();
 }
 
-// In one transaction, so that it is the old or the new for everybody. The old rows leave their pages behind; VACUUM gives
-// them back to the disk. It needs the room of the new tables only, and is not worth failing for.
+// In one transaction, so that it is the old or the new for everybody. The old rows leave their pages behind; VACUUM
+// gives them back to the disk. It needs the room of the new tables only, and is not worth failing for.
 void make_anew(const Sqlite& database, const SweepHeader& header) {
   database.execute("PRAGMA secure_delete = OFF");
   SqliteTransaction transaction(database, SqliteTransaction::Kind::write);
@@ -144,8 +145,8 @@ std::string insert_sql(std::string_view table, const std::string& columns, std::
 
 bool writable(const fs::path& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0; }
 
-// Readers, too, take part in the log, which needs two files beside the database. Where these cannot be made and there is
-// no log, nobody writes, and SQLite may take the file as it is; "immutable" says so.
+// Readers, too, take part in the log, which needs two files beside the database. Where these cannot be made and there
+// is no log, nobody writes, and SQLite may take the file as it is; "immutable" says so.
 Sqlite open_to_read(const fs::path& path) {
   const fs::path file = location_of(path);
   const bool may_write = writable(file) && writable(file.parent_path());

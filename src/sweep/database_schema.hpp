@@ -4,9 +4,9 @@
 //   arrays   key, name, shape (JSON), data (little-endian float64)
 //   meta     name, value: format, format_version, header (JSON)
 //
-// One wide table, so that a study is one line of plain SQL. Columns of whole numbers are INTEGER, of texts TEXT; those of
-// real numbers have no declared type: SQLite keeps a value of a REAL column that is a whole number as an integer, and -0.0
-// would come back as 0.0.
+// One wide table, so that a study is one line of plain SQL. Columns of whole numbers are INTEGER, of texts TEXT;
+// those of real numbers have no declared type: SQLite keeps a value of a REAL column that is a whole number as an
+// integer, and -0.0 would come back as 0.0.
 #pragma once
 
 #include "sweep/sqlite.hpp"

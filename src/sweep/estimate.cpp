@@ -1,7 +1,7 @@
 // How long a sweep will take, by trying: of each shape of run a vector full is trained for a few steps.
 #include "sweep/batches.hpp"
+#include "sweep/run_groups.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/sweep/lanes.hpp>
 #include <attmirror/sweep/sweep.hpp>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <new>
+#include <utility>
 
 namespace attmirror {
 
@@ -34,16 +35,13 @@ double seconds_of(const SweepPlan& plan, std::span<const std::int64_t> runs, std
     prepared.back().descent.steps = most_steps;
     prepared.back().descent.saturation = 0;
   }
-  std::vector<LaneTask> together;
+  std::vector<DescentTask> tasks;
+  std::vector<GroupedRun> all;
   for (const PreparedRun& p : prepared) {
-    LaneTask task{p.model.get(), p.optimizer, p.descent};
-    if (why_not_in_lanes(task).empty() &&
-        (together.empty() || lane_group(together.front()) == lane_group(task)))
-      together.push_back(std::move(task));
-    else
-      descend(*p.model, p.optimizer, p.descent);
+    tasks.push_back({p.model.get(), p.optimizer, p.descent});
+    all.push_back(grouped(all.size(), tasks.back()));
   }
-  if (!together.empty()) descend_in_lanes(together);
+  for (const RunPiece& piece : cut_into_pieces(std::move(all))) train_piece(tasks, piece, {});
   return processor_seconds() - start;
 }
 

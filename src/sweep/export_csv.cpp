@@ -1,6 +1,6 @@
+#include "base/atomic_file.hpp"
 #include "base/csv.hpp"
 #include "sweep/export_target.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/sweep/export.hpp>
 
 #include <type_traits>

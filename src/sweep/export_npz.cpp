@@ -69,8 +69,8 @@ void append_cell(std::vector<std::byte>& bytes, const Cell& cell, const ColumnEx
   }
 }
 
-// Columns that are read together. A pass over the table costs the same for one as for all, so there are as many in a block
-// as fit into memory with ease.
+// Columns that are read together. A pass over the table costs the same for one as for all, so there are as many in a
+// block as fit into memory with ease.
 class ColumnBlock {
  public:
   static constexpr std::size_t most_bytes = std::size_t{256} << 20;

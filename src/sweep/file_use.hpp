@@ -1,7 +1,7 @@
 // Who uses a database file: one writer on the machine, and what this process has open. Internal.
 //
-// The writer holds flock(2) on a descriptor of its own. flock belongs to the open file, so it ends with the process however
-// that ends, and it does not meet the byte-range locks by which SQLite coordinates readers and writers.
+// The writer holds flock(2) on a descriptor of its own. flock belongs to the open file, so it ends with the process
+// however that ends, and it does not meet the byte-range locks by which SQLite coordinates readers and writers.
 //
 // Those belong to the process, and closing ANY descriptor of a file drops all that the process has on it: another
 // connection would go on without its locks and could ruin the file. So the descriptor that was opened here stays open

@@ -1,6 +1,8 @@
-// Heads that are not linear, one run per lane: attention/head_kernels.hpp, operation by operation.
+// Heads that are not linear (attention/head_formulas.hpp), one run per lane: attention/head_kernels.hpp, operation
+// by operation.
 #pragma once
 
+#include "attention/head_formulas.hpp"
 #include "sweep/lane_softmax.hpp"
 
 namespace attmirror::ATTMIRROR_ISA {
@@ -26,31 +28,19 @@ void form_attended_token(const double* tokens, const double* logits, double* exp
   for (std::ptrdiff_t c = 0; c < problem.dim; ++c) put(u, c, at<V>(u, c) / total);
 }
 
-// sum_r max(V_r^T u, 0) and the sum of the V_r that are active.
+// Rows of vectors, without padding.
 template <class V>
-V relu_head(const LaneProblem& problem, const double* u, double* gradient) {
-  for (std::ptrdiff_t c = 0; c < problem.dim; ++c) put(gradient, c, V{});
-  V value{};
-  for (std::ptrdiff_t r = 0; r < problem.head_rows; ++r) {
-    const double* row = problem.head_weights + r * problem.dim * lanes<V>;
-    const V activation = row_dot<V>(row, u, problem.dim);
-    const auto off = activation <= 0.0;  // NaN is not, so that the loss shows it
-    value = off ? value : value + activation;
-    for (std::ptrdiff_t c = 0; c < problem.dim; ++c) {
-      const V before = at<V>(gradient, c);
-      put(gradient, c, off ? before : before + at<V>(row, c));
-    }
+struct LaneRows {
+  std::ptrdiff_t dim;
+  V dot(const double* a, const double* b) const { return row_dot<V>(a, b, dim); }
+  const double* row(const double* matrix, std::ptrdiff_t r) const { return matrix + r * dim * lanes<V>; }
+  template <class Body>
+  [[gnu::always_inline]] void for_each(Body body) const {
+    for (std::ptrdiff_t c = 0; c < dim; ++c) body(c);
   }
-  return value;
-}
-
-// v^T u - lambda |u|^2 and v - 2 lambda u.
-template <class V>
-V quadratic_head(const LaneProblem& problem, const double* v, const double* u, double* gradient) {
-  const V twice = broadcast<V>(2 * problem.lambda);
-  for (std::ptrdiff_t c = 0; c < problem.dim; ++c) put(gradient, c, at<V>(v, c) - twice * at<V>(u, c));
-  return row_dot<V>(v, u, problem.dim) - broadcast<V>(problem.lambda) * row_dot<V>(u, u, problem.dim);
-}
+  static V at(const double* row, std::ptrdiff_t c) { return load<V>(row + c * lanes<V>); }
+  static void put(double* row, std::ptrdiff_t c, V entries) { store(row + c * lanes<V>, entries); }
+};
 
 // The margin Y h(u) of query i and the scores Y x_t^T grad h(u) of its tokens.
 template <class V>
@@ -60,9 +50,11 @@ void apply_head(const LaneProblem& problem, const LanePoint& point, const LaneSc
   const double* tokens = problem.tokens + first * problem.dim;
   double *u = scratch.attended + row, *gradient = scratch.head_gradient + row;
   form_attended_token<V>(tokens, scratch.logits + first, scratch.exps + first, u, problem);
-  const V value = problem.head == HeadForm::relu ? relu_head<V>(problem, u, gradient)
-                                                 : quadratic_head<V>(problem, point.v, u, gradient);
-  put(scratch.head, i, value * at<V>(problem.labels, i));
+  const auto built_in = [&](auto formulas) {
+    const V value = formulas.evaluate(problem, LaneRows<V>{problem.dim}, point.v, u, gradient);
+    put(scratch.head, i, value * at<V>(problem.labels, i));
+  };
+  with_nonlinear_head(problem.head, built_in, NotInLanes{});
   form_scores<V>(problem, gradient, i, scratch.scores + first);
 }
 

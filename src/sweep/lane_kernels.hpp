@@ -1,10 +1,10 @@
 // The boundary between the lanes and their kernels, which are compiled once per instruction set and once per width:
 // plain structs and tables of functions.
 //
-// Every array here has one number per lane where the single run has one number: entry e of all lanes lies at
-// array + e * width. Blocks of parameters have the flat, padded layout of ParameterBlocks (the order of a norm's sum
-// depends on it); the padding is 0 and nobody touches it. All other arrays are dense: what lies behind a row of a single
-// run is exact zeros, which change no sum.
+// Every array here has one number per lane where the single run has one number: entry e of all lanes lies at array +
+// e * width. Blocks of parameters have the flat, padded layout of ParameterBlocks (the order of a norm's sum depends
+// on it); the padding is 0 and nobody touches it. All other arrays are dense: what lies behind a row of a single run
+// is exact zeros, which change no sum.
 #pragma once
 
 #include "attention/block_kernels.hpp"
@@ -44,8 +44,8 @@ struct LaneSums {
   double *W = nullptr, *K = nullptr, *Q = nullptr, *p = nullptr, *v = nullptr;
   double *log_scale = nullptr, *log_scale_v = nullptr;  // one entry each, as the next two
   double *loss = nullptr, *max_softmax = nullptr;       // means over the queries
-  // |g|^{3/2} of each entry of W's gradient, the terms of its norm for p = 3: square roots keep a unit of their own busy, and
-  // take little time beside the products. Null: nobody wants them.
+  // |g|^{3/2} of each entry of W's gradient, the terms of its norm for p = 3: square roots keep a unit of their own
+  // busy, and take little time beside the products. Null: nobody wants them.
   double* W_terms = nullptr;
 };
 

@@ -1,8 +1,11 @@
 #include "sweep/lane_memory.hpp"
 
 #include "attention/engine_memory.hpp"
+#include "attention/kinds.hpp"
 #include "base/dispatch.hpp"
+#include <attmirror/base/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace attmirror {
@@ -10,7 +13,7 @@ namespace attmirror {
 using namespace attmirror::kernels;
 
 const LaneTable& lane_table() {
-  return choose_kernels(isa_sse2::lane_table, isa_avx2::lane_table, isa_avx512::lane_table);
+  return choose_kernels<isa_sse2::lane_table, isa_avx2::lane_table, isa_avx512::lane_table>();
 }
 
 namespace {
@@ -36,15 +39,39 @@ struct Lane {
   }
 };
 
+// What belongs to a head and is the same for all lanes.
+struct SetUpLaneHead {
+  LaneProblem& problem;
+  void operator()(const LinearHead&) const {}
+  void operator()(const ReluHead& head) const { problem.head_rows = head.V.cols(); }
+  void operator()(const QuadraticHead& head) const { problem.lambda = head.lambda; }
+  void operator()(const std::shared_ptr<const CustomHead>&) const {
+    throw bad_input("a custom head cannot run in a lane");
+  }
+};
+
+// What each lane has of its own.
+struct FillLaneHead {
+  Lane head_weights;
+  void operator()(const LinearHead&) const {}
+  void operator()(const ReluHead& head) const {
+    head_weights.take_rows(PaddedMatrix(head.V.transpose()).view());
+  }
+  void operator()(const QuadraticHead&) const {}
+  void operator()(const std::shared_ptr<const CustomHead>&) const {}
+};
+
 }  // namespace
 
 LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobian, Rule rule)
     : width(static_cast<std::ptrdiff_t>(models.size())) {
   const Attention& model = *models.front();
   const Dataset& data = model.data();
-  problem.form = static_cast<LogitForm>(model.parameterization().index());
-  problem.loss = static_cast<LossForm>(model.loss().index());
-  problem.head = static_cast<HeadForm>(model.head().index());
+  problem.form = logit_form(model.parameterization());
+  problem.loss = loss_form(model.loss());
+  problem.head = head_form(model.head());
+  if (problem.loss == LossForm::custom) throw bad_input("a custom loss cannot run in a lane");
+  std::visit(SetUpLaneHead{problem}, model.head());
   problem.jacobian = jacobian == Jacobian::safe ? JacobianForm::safe : JacobianForm::textbook;
   problem.samples = data.samples();
   problem.length = data.max_length();
@@ -53,8 +80,6 @@ LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobi
   problem.rank = model.rank();
   problem.rank_stride = padded(problem.rank);
   problem.logit_scale = model.logit_scale();
-  if (const auto* quadratic = std::get_if<QuadraticHead>(&model.head())) problem.lambda = quadratic->lambda;
-  if (const auto* relu = std::get_if<ReluHead>(&model.head())) problem.head_rows = relu->V.cols();
 
   const std::ptrdiff_t n = problem.samples, T = problem.length, d = problem.dim, m = problem.rank;
   const bool nonlinear = problem.head != HeadForm::linear, low_rank = problem.form == LogitForm::KQ;
@@ -114,9 +139,11 @@ LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobi
 
   for (LaneBlock& block : blocks) {
     if (block.dual == nullptr && block.gradient != nullptr) block.dual = block.weights;
+    // In the order of attention_blocks.
     const std::pair<const double*&, double*&> places[]{
         {point.W, sums.W}, {point.K, sums.K}, {point.Q, sums.Q}, {point.p, sums.p}, {point.v, sums.v}};
-    const auto& [weights, gradient] = places[static_cast<std::size_t>(block.name)];
+    const auto& [weights, gradient] =
+        places[std::ranges::find(attention_blocks, block.name) - attention_blocks.begin()];
     weights = block.weights;
     gradient = block.gradient;
   }
@@ -127,8 +154,7 @@ LaneMemory::LaneMemory(std::span<const Attention* const> models, Jacobian jacobi
     Lane{queries, width, lane}.take_rows(own.data().queries());
     for (std::ptrdiff_t i = 0; i < n; ++i)
       Lane{labels, width, lane}[i] = own.data().labels()[static_cast<std::size_t>(i)];
-    if (const auto* relu = std::get_if<ReluHead>(&own.head()))
-      Lane{head_weights, width, lane}.take_rows(PaddedMatrix(relu->V.transpose()).view());
+    std::visit(FillLaneHead{{head_weights, width, lane}}, own.head());
     if (keys > 0)
       Lane{key_weights, width, lane}.take_rows(
           PaddedMatrix(std::get<Prompt>(own.parameterization()).key_weights).view());

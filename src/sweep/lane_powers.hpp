@@ -53,8 +53,8 @@ template <Power power, class V, class In, class Out>
   }
 }
 
-// The sum of term(j) over a flat, padded block in the order of a single run's sum_power(): even and odd vectors Wide apart,
-// then what is left, a Narrow at a time.
+// The sum of term(j) over a flat, padded block in the order of a single run's sum_power(): even and odd vectors Wide
+// apart, then what is left, a Narrow at a time.
 template <class V, class Term>
 [[gnu::always_inline]] inline V sum_flat(std::ptrdiff_t size, Term term) {
   constexpr int P = partial_sums;

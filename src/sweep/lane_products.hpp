@@ -1,5 +1,5 @@
-// Small matrix products on arrays of vectors, one run per lane, for the kernels that are compiled once per instruction
-// set.
+// Small matrix products on arrays of vectors, one run per lane, for the kernels that are compiled once per
+// instruction set.
 //
 // A single run's kernels (attention/matrix_kernels.hpp) add up each entry of a product one factor after the other, and
 // each scalar product in as many partial sums as the widest vector has lanes, which they then add in pairs. Both orders
@@ -27,8 +27,8 @@ struct Constant {
   static constexpr int value = number;
 };
 
-// Calls body(Constant<k>{}) for k < Count: a loop that is unrolled for certain, so that arrays indexed by k stay in
-// registers.
+// Calls body(Constant<k>{}) for k < Count: a loop that is unrolled for certain, so that arrays indexed by k stay
+// in registers.
 template <int Count, int k = 0, class Body>
 [[gnu::always_inline]] inline void unrolled(Body body) {
   if constexpr (k < Count) {
@@ -40,8 +40,8 @@ template <int Count, int k = 0, class Body>
 // The partial sums of a single run's scalar products and sums over tokens.
 inline constexpr int partial_sums = lanes<Wide>;
 
-// Their sum in the order of reduce_add(), halves folded onto each other, where sum(k) gives partial sum k: a function, so
-// that none of them waits in memory.
+// Their sum in the order of reduce_add(), halves folded onto each other, where sum(k) gives partial sum k: a
+// function, so that none of them waits in memory.
 template <class V, int First = 0, int Step = 1, class Sum>
 [[gnu::always_inline]] inline V fold(Sum sum) {
   if constexpr (Step == partial_sums)

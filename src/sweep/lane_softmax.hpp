@@ -3,6 +3,7 @@
 // order. What is a decision there (a query without a rival, a block without a gradient) is a choice per lane here.
 #pragma once
 
+#include "attention/loss_formulas.hpp"
 #include "base/vector_math_inline.hpp"
 #include "sweep/lane_kernels.hpp"
 #include "sweep/lane_products.hpp"
@@ -79,8 +80,8 @@ void safe_coefficients(const LaneScratch& per, std::ptrdiff_t i, const double* l
   }
 }
 
-// The margins: m = gamma_r - e^E delta in the safe form; the textbook form has summed them. A head that is not linear has
-// given its own.
+// The margins: m = gamma_r - e^E delta in the safe form; the textbook form has summed them. A head that is not linear
+// has given its own.
 template <class V>
 void form_margins(const LaneProblem& problem, const LaneScratch& per) {
   if (problem.head != HeadForm::linear) {
@@ -93,39 +94,27 @@ void form_margins(const LaneProblem& problem, const LaneScratch& per) {
   }
 }
 
+// For a loss or a head of the user's own, which lanes refuse (lane_memory.cpp).
+struct NotInLanes {
+  void operator()() const {}
+};
+
 // The mean loss and the mean largest probability; log|ell'| of each query. The exponentials are formed first, because
-// one and the logarithm that follows it are too long a chain to look beyond.
+// one and the logarithm that follows it are too long a chain to look beyond; they wait where log|ell'| will be.
 template <class V>
 void form_losses(const LaneProblem& problem, const LaneScratch& per, const LaneSums& sums) {
-  const V zero{};
   V total{}, max_softmax{};
-  if (problem.loss == LossForm::logistic)
+  const auto built_in = [&](auto formulas) {
     for (std::ptrdiff_t i = 0; i < problem.samples; ++i)
-      put(per.log_slope, i, exp(-abs(at<V>(per.margin, i))));
-  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
-    const V margin = at<V>(per.margin, i);
-    V loss{}, log_slope{};
-    switch (problem.loss) {
-      case LossForm::logistic: {
-        const V tail = log1p(at<V>(per.log_slope, i));
-        // The comparison with NaN must leave NaN: a diverged run is recognised by its loss.
-        loss = tail + max(zero, -margin);
-        log_slope = -(tail + max(zero, margin));
-        break;
-      }
-      case LossForm::exponential:
-        loss = exp(-margin);
-        log_slope = -margin;
-        break;
-      case LossForm::linear:
-      case LossForm::custom:  // never comes here
-        loss = -margin;
-        break;
+      put(per.log_slope, i, formulas.exponential(at<V>(per.margin, i)));
+    for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
+      const LossAt<V> loss = formulas.at(at<V>(per.margin, i), at<V>(per.log_slope, i));
+      put(per.log_slope, i, loss.log_slope);
+      total = total + loss.value;
+      max_softmax = max_softmax + 1.0 / at<V>(per.sum, i);  // the largest e_t is 1
     }
-    put(per.log_slope, i, log_slope);
-    total = total + loss;
-    max_softmax = max_softmax + 1.0 / at<V>(per.sum, i);  // the largest e_t is 1
-  }
+  };
+  with_loss(problem.loss, built_in, NotInLanes{});
   const V count = broadcast<V>(static_cast<double>(problem.samples));
   put(sums.loss, 0, total / count);
   put(sums.max_softmax, 0, max_softmax / count);
@@ -191,14 +180,12 @@ void textbook_attend(const LaneScratch& per, std::ptrdiff_t i, const double* log
 // weight_i = (1/N) ell'(m_i)
 template <class V>
 void textbook_weights(const LaneProblem& problem, const LaneScratch& per) {
-  const V one = broadcast<V>(1.0), inverse_count = broadcast<V>(1.0 / static_cast<double>(problem.samples));
-  for (std::ptrdiff_t i = 0; i < problem.samples; ++i) {
-    const V margin = at<V>(per.margin, i);
-    V slope = -one;
-    if (problem.loss == LossForm::logistic) slope = -one / (one + exp(margin));
-    if (problem.loss == LossForm::exponential) slope = -exp(-margin);
-    put(per.weight, i, slope * inverse_count);
-  }
+  const V inverse_count = broadcast<V>(1.0 / static_cast<double>(problem.samples));
+  const auto built_in = [&](auto formulas) {
+    for (std::ptrdiff_t i = 0; i < problem.samples; ++i)
+      put(per.weight, i, formulas.textbook_slope(at<V>(per.margin, i)) * inverse_count);
+  };
+  with_loss(problem.loss, built_in, NotInLanes{});
 }
 
 template <class V>

@@ -1,16 +1,18 @@
-// The loop of several runs side by side. Vectors carry the arithmetic of the step (lane_kernels.hpp); what descend() does
-// in scalars once a step (the root of a norm, the step size, the decision to record or to stop) is done here lane by
-// lane, by the same functions.
+// The loop of several runs side by side. Vectors carry the arithmetic of the step (lane_kernels.hpp); what descend()
+// does in scalars once a step (the root of a norm, the step size, the decision to record or to stop) is done here
+// lane by lane, by the same functions.
 #include "attention/engine_memory.hpp"
+#include "base/numbers.hpp"
+#include "descent/attention_objective.hpp"
 #include "descent/pulse_timer.hpp"
 #include "descent/run_progress.hpp"
 #include "descent/step_size.hpp"
 #include "mirror/lp_norm.hpp"
 #include "sweep/lane_memory.hpp"
+#include "sweep/lane_rule.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
-#include <attmirror/descent/attention_objective.hpp>
-#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/many.hpp>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +28,6 @@ namespace {
 
 using kernels::LaneKernels;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t most_lanes = 8;
 // One number per lane; those behind the last lane are not used.
 using Numbers = std::array<double, most_lanes>;
@@ -48,10 +49,6 @@ struct MakeNorm {
     return {LpMap(o.p, o.power_path), LaneNorm::Of::gradients};
   }
   LaneNorm operator()(const GradientDescent&) const { return {LpMap(2), LaneNorm::Of::weights}; }
-  template <class Options>
-  LaneNorm operator()(const Options&) const {
-    throw bad_input("this optimizer cannot run in a lane");
-  }
 };
 
 // p = 2: the dual image of the weights is the weights.
@@ -61,14 +58,14 @@ bool is_own_dual(const LpMap& map) {
 
 class LaneDescent {
  public:
-  LaneDescent(std::span<const LaneTask> tasks, const LaneKernels& kernels)
+  LaneDescent(std::span<const DescentTask> tasks, const LaneKernels& kernels)
       : kernels_(kernels),
-        norm_(std::visit(MakeNorm{}, tasks.front().optimizer)),
+        norm_(std::visit(MakeNorm{}, std::get<LaneRule>(lane_rule(tasks.front().optimizer)))),
         memory_(models_of(tasks, kernels.width), jacobian_for(tasks.front().optimizer),
                 is_own_dual(norm_.map) ? LaneMemory::Rule::weights_only : LaneMemory::Rule::with_dual_image),
         weights_(tasks.front().model->blocks()),
         penalty_(tasks.front().model->penalty()) {
-    for (const LaneTask& task : tasks) {
+    for (const DescentTask& task : tasks) {
       models_.push_back(task.model);
       objectives_.emplace_back(*task.model);
       runs_.emplace_back(objectives_.back(), task.optimizer, task.options);
@@ -79,7 +76,7 @@ class LaneDescent {
     form_terms_early();
     running_.assign(tasks.size(), true);
     for (std::ptrdiff_t lane = 0; lane < kernels.width; ++lane) {
-      const LaneTask& task = tasks[std::min(static_cast<std::size_t>(lane), tasks.size() - 1)];
+      const DescentTask& task = tasks[std::min(static_cast<std::size_t>(lane), tasks.size() - 1)];
       weights_.assign(initial_parameters(*task.model, task.options.init));
       const std::unique_ptr<UpdateRule> rule = make_rule(task.optimizer, *task.model, weights_);
       memory_.set_weights(lane, *task.model, weights_);
@@ -87,14 +84,16 @@ class LaneDescent {
     }
   }
 
-  std::vector<Run> run(const LaneOptions& options) {
+  std::vector<DescentRun> run(const LaneOptions& options) {
     PulseTimer timer;
     const auto start = Clock::now();
     std::int64_t steps = 0;
     for (;;) {
       Request request = Request::none;
-      if (timer.due() && options.on_pulse && timer.pulse() && options.on_pulse(steps) == Command::stop)
-        request = Request::stop;
+      if (timer.due()) {
+        if (options.on_pulse && timer.pulse()) options.on_pulse(steps);
+        if (options.stop.requested()) request = Request::stop;
+      }
       evaluate();
       std::int64_t running = 0;
       for (std::size_t lane = 0; lane < runs_.size(); ++lane)
@@ -111,8 +110,8 @@ class LaneDescent {
   }
 
  private:
-  // Where the norm of W's gradient will be wanted once a step, and as it comes from the products, its terms are formed
-  // there.
+  // Where the norm of W's gradient will be wanted once a step, and as it comes from the products, its terms are
+  // formed there.
   void form_terms_early() {
     if (norm_.exponent().power != static_cast<int>(kernels::Power::three_halves)) return;
     if (!sizes_.front().normalized() || sizes_.front().wants_norms() || penalty_ != 0) return;
@@ -121,9 +120,9 @@ class LaneDescent {
   }
 
   // One model per lane; spare lanes repeat the last task.
-  static std::vector<const Attention*> models_of(std::span<const LaneTask> tasks, std::ptrdiff_t width) {
+  static std::vector<const Attention*> models_of(std::span<const DescentTask> tasks, std::ptrdiff_t width) {
     std::vector<const Attention*> models;
-    for (const LaneTask& task : tasks) models.push_back(task.model);
+    for (const DescentTask& task : tasks) models.push_back(task.model);
     models.resize(static_cast<std::size_t>(width), models.back());
     return models;
   }
@@ -257,8 +256,8 @@ class LaneDescent {
   // By steps: each evaluated its weights once more than it took steps.
   void share_time(double seconds) {
     double evaluations = 0;
-    for (const Run& run : results_) evaluations += static_cast<double>(run.steps + 1);
-    for (Run& run : results_) run.seconds = seconds * static_cast<double>(run.steps + 1) / evaluations;
+    for (const DescentRun& run : results_) evaluations += static_cast<double>(run.steps + 1);
+    for (DescentRun& run : results_) run.seconds = seconds * static_cast<double>(run.steps + 1) / evaluations;
   }
 
   const LaneKernels& kernels_;
@@ -271,11 +270,11 @@ class LaneDescent {
   std::vector<RunProgress> runs_;
   std::vector<StepSize> sizes_;
   std::vector<bool> running_;
-  std::vector<Run> results_;
+  std::vector<DescentRun> results_;
   Numbers largest_weight_{};  // of the blocks with a penalty
 };
 
-void check(std::span<const LaneTask> tasks, const LaneOptions& options) {
+void check(std::span<const DescentTask> tasks, const LaneOptions& options) {
   options.validate();
   const std::ptrdiff_t most = lane_width();
   if (tasks.empty() || tasks.size() > static_cast<std::size_t>(most))
@@ -307,7 +306,7 @@ const LaneKernels& choose_width(std::size_t tasks, std::ptrdiff_t width) {
 
 }  // namespace
 
-std::vector<Run> descend_in_lanes(std::span<const LaneTask> tasks, const LaneOptions& options) {
+std::vector<DescentRun> descend_in_lanes(std::span<const DescentTask> tasks, const LaneOptions& options) {
   check(tasks, options);
   const LaneKernels& kernels = choose_width(tasks.size(), options.width);
   if (kernels.width < static_cast<std::ptrdiff_t>(tasks.size()))

@@ -6,12 +6,13 @@
 #include "sweep/measure.hpp"
 
 #include "descent/selection_json.hpp"
+#include "mirror/spectral.hpp"
+#include "sweep/record_plan.hpp"
 #include <attmirror/descent/comparison.hpp>
-#include <attmirror/descent/run_result.hpp>
+#include <attmirror/descent/run_folder.hpp>
 #include <attmirror/margin/max_margin.hpp>
 #include <attmirror/margin/support.hpp>
 #include <attmirror/mirror/direction.hpp>
-#include <attmirror/mirror/spectral.hpp>
 #include <attmirror/sweep/sweep.hpp>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ namespace attmirror {
 
 namespace {
 
-const std::vector<RowColumn> run_columns{
+const std::vector<RowColumn> measured_columns{
     {"run_status", CellType::text},
     {"steps_taken", CellType::integer},
     {"final_loss"},
@@ -96,13 +97,13 @@ struct Solved {
 // The whole of what is measured of one run.
 class Measurement {
  public:
-  Measurement(const RecordPlan& plan, const PreparedRun& prepared, const Run& run)
+  Measurement(const RecordPlan& plan, const PreparedRun& prepared, const DescentRun& run)
       : plan_(plan),
         prepared_(prepared),
         run_(run),
         columns_(metric_columns(plan)),
         cells_(columns_),
-        measure_{geometry_p(prepared.optimizer), geometry_norm(prepared.optimizer)} {}
+        measure_{geometry_p(prepared.optimizer), measuring_norm(prepared.optimizer)} {}
 
   Measured take() {
     end_of_run();
@@ -166,7 +167,7 @@ class Measurement {
   }
 
   void add_solution(const SolutionPlan& solution) {
-    const Norm norm = solution.norm.value_or(measure_.norm);
+    const Norm norm = norm_of(solution, prepared_.optimizer);
     const auto column = [&](const char* name) { return solution.name + "." + name; };
     if (solution.tokens == SolutionPlan::Tokens::optimal && !optimal_) {
       cells_.set(column("status"), std::string("unknown"));
@@ -182,10 +183,10 @@ class Measurement {
     solved.answer = same != solved_.end() ? same->answer : max_margin(data(), solved.problem, norm);
     const MarginSolution& svm = solved.answer;
     cells_.set(column("status"), std::string(to_string(svm.status)));
-    if (svm.status == Status::infeasible)
+    if (svm.status == MarginStatus::infeasible)
       fail("infeasible", fmt::format("solution {}: no weights separate the tokens {}", solution.name,
                                      tokens_text(tokens, data())));
-    else if (svm.status == Status::stopped)
+    else if (svm.status == MarginStatus::stopped)
       fail("stopped", fmt::format("solution {}: {} (gap {:.3g})", solution.name, svm.reason, svm.gap));
     if (svm.W.size() > 0 && svm.W.allFinite()) {
       cells_.set(column("norm"), svm.norm);
@@ -253,11 +254,11 @@ class Measurement {
 
   void keep_weights() {
     if (!plan_.keep_weights) return;
-    for (const Block block : all_blocks)
+    for (const Block& block : attention_blocks)
       visit_block(run_.final_parameters, block, [&](const auto& values) {
         if (values.size() == 0) return;
         add_array(std::string(to_string(block)), Matrix(values));
-        if (is_vector(block)) result_.arrays.back().shape = {values.size()};
+        if (is_vector<decltype(values)>) result_.arrays.back().shape = {values.size()};
       });
   }
 
@@ -291,14 +292,14 @@ class Measurement {
   }
 
   void keep_path() {
-    for (const Block block : all_blocks) {
+    for (const Block& block : attention_blocks) {
       RowArray path{"path." + std::string(to_string(block)), {}, {}};
       for (const Record& record : run_.records)
         visit_block(record.parameters, block, [&](const auto& values) {
           if (values.size() == 0) return;
           const Matrix rows = values;
           path.shape = {static_cast<std::int64_t>(run_.records.size()), rows.rows(), rows.cols()};
-          if (is_vector(block)) path.shape.pop_back();
+          if (is_vector<decltype(values)>) path.shape.pop_back();
           path.values.insert(path.values.end(), rows.data(), rows.data() + rows.size());
         });
       if (!path.values.empty()) result_.arrays.push_back(std::move(path));
@@ -307,7 +308,7 @@ class Measurement {
 
   const RecordPlan& plan_;
   const PreparedRun& prepared_;
-  const Run& run_;
+  const DescentRun& run_;
   std::vector<RowColumn> columns_;
   Cells cells_;
   Measure measure_;
@@ -322,7 +323,7 @@ class Measurement {
 std::string margin_name(const Norm& norm) { return "margin." + to_string(norm); }
 
 std::vector<RowColumn> metric_columns(const RecordPlan& record) {
-  std::vector<RowColumn> columns = run_columns;
+  std::vector<RowColumn> columns = measured_columns;
   for (const Norm& norm : record.margins) columns.push_back({margin_name(norm)});
   for (const SolutionPlan& solution : record.solutions)
     for (const RowColumn& column : solution_columns)
@@ -330,7 +331,7 @@ std::vector<RowColumn> metric_columns(const RecordPlan& record) {
   return columns;
 }
 
-Measured measure(const RecordPlan& plan, const PreparedRun& prepared, const Run& run) {
+Measured measure(const RecordPlan& plan, const PreparedRun& prepared, const DescentRun& run) {
   return Measurement(plan, prepared, run).take();
 }
 

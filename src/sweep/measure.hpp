@@ -19,6 +19,6 @@ struct Measured {
 std::string margin_name(const Norm& norm);
 
 // Never depends on anything but its arguments. Throws only what preparing a max-margin problem throws (bad input).
-Measured measure(const RecordPlan& plan, const PreparedRun& prepared, const Run& run);
+Measured measure(const RecordPlan& plan, const PreparedRun& prepared, const DescentRun& run);
 
 }  // namespace attmirror

@@ -3,13 +3,13 @@
 // Every run is checked here, before the first one starts: words, ranges, what goes with what, whether a model fits the
 // data. The data themselves are not made for that; a stand-in of one short sequence with the same dimension answers the
 // same questions.
+#include "base/atomic_file.hpp"
+#include "base/toml_document.hpp"
 #include "base/words.hpp"
 #include "sweep/axes.hpp"
 #include "sweep/cache.hpp"
 #include "sweep/record_plan.hpp"
 #include "sweep/settings.hpp"
-#include "sweep/toml_document.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/sweep/plan.hpp>
@@ -52,6 +52,15 @@ void read_names(const TomlTable& file, const std::string& name, SweepPlan& plan)
   }
 }
 
+void add(Fingerprint& print, const FieldValue& value) {
+  if (const auto* word = std::get_if<std::string>(&value))
+    print.add(std::string_view(*word));
+  else if (const auto* number = std::get_if<double>(&value))
+    print.add(*number);
+  else
+    print.add(std::string_view(to_text(value)));
+}
+
 // Whether a model fits data, and whether files are there; each question is asked once.
 class Checks {
  public:
@@ -59,8 +68,9 @@ class Checks {
 
   void check(const RunWords& words) {
     if (words.file) check_exists("file", *words.file);
-    if (words.model.key_weights) check_exists("key_weights", words.model.key_weights->string());
-    if (words.model.init->starts_with("file:")) check_exists("init", words.model.init->substr(5));
+    if (const auto path = words.training.get<std::string>("key_weights")) check_exists("key_weights", *path);
+    if (const std::string init = words.training.word("init"); init.starts_with("file:"))
+      check_exists("init", init.substr(5));
     if (words.file) return;  // what a file holds is known when it is read
     check_model(words);
   }
@@ -77,19 +87,13 @@ class Checks {
 
   void check_model(const RunWords& words) {
     const DataOutline data = find_generator(*words.generator).outline(words.data);
-    const ModelWords& model = words.model;
     Fingerprint question;
     question.add(std::ptrdiff_t{data.dim});
     question.add(std::ptrdiff_t{data.has_decoder + 2 * data.has_head_weights + 4 * data.queries_are_tokens});
-    question.add(std::string_view(*model.params));
-    question.add(std::ptrdiff_t{model.rank.value_or(0)});
-    question.add(std::string_view(*model.head));
-    question.add(std::string_view(*model.mask));
-    question.add(*model.penalty);
-    question.add(std::string_view(*model.train));
-    question.add(std::string_view(*model.init));
+    for (const char* name : {"params", "rank", "head", "mask", "penalty", "train", "init"})
+      if (const FieldValue* value = words.training.find(name)) add(question, *value);
     if (!answered_.insert(question.value()).second) return;
-    fit(data, plan_model(model));
+    fit(data, plan_model(words.training));
   }
 
   static void fit(const DataOutline& outline, const ModelPlan& plan) {
@@ -191,13 +195,17 @@ void add_runs(const SweepAxes& axes, const std::string& name, SweepPlan& plan) {
   for (std::int64_t run = 0; run < axes.runs; ++run) {
     try {
       Values resolved = resolve(values_of(axes, run));
-      checks.check(to_words(resolved));
+      const RunWords words = to_words(resolved);
+      checks.check(words);
+      for (const SolutionPlan& solution : plan.record.solutions)
+        if (!solution.norm)
+          norm_of(solution, make_optimizer(words.training));  // throws where theory names none
       if (const auto twin = table.add(std::move(resolved)))
         throw bad_input(
             fmt::format("it has the same settings as {}", run_text(axes, static_cast<std::int64_t>(*twin))));
     } catch (const Error& error) {
       throw Error(error.kind(),
-                  fmt::format("{}: {}: {}", name, run_text(axes, run), in_words_of_sweeps(error.what())));
+                  fmt::format("{}: {}: {}", name, run_text(axes, run), error.message(setting_spelling)));
     }
   }
   table.finish();

@@ -1,5 +1,6 @@
 // From the settings of a run to its objects, and to the commands that repeat it.
 #include "base/json.hpp"
+#include "descent/run_text.hpp"
 #include "sweep/cache.hpp"
 #include "sweep/settings.hpp"
 #include <attmirror/base/error.hpp>
@@ -30,13 +31,13 @@ RunWords words_of_run(const SweepPlan& plan, std::size_t run) {
 Dataset make_data(const SweepPlan& plan, const RunWords& words) {
   Dataset data = words.file ? load_dataset(plan.folder / *words.file)
                             : generate(find_generator(*words.generator), words.data);
-  if (words.model.mask != "causal") return data;
+  if (words.training.word("mask") != "causal") return data;
   return with_causal_mask(std::move(data));
 }
 
 // What decides the data.
 std::string data_name(const RunWords& words) {
-  std::string name = *words.model.mask;
+  std::string name = words.training.word("mask");
   for (const Setting& setting : settings())
     if (const Cell value = setting.get(words);
         setting.is_data() && !std::holds_alternative<std::monostate>(value))
@@ -55,16 +56,17 @@ std::shared_ptr<const Dataset> data_of(const SweepPlan& plan, const RunWords& wo
 }
 
 ModelPlan model_of(const SweepPlan& plan, const RunWords& words) {
-  ModelPlan model = plan_model(words.model);
+  ModelPlan model = plan_model(words.training);
   if (model.key_weights_path.empty() && model.init_path.empty()) return model;
-  const std::string name = fmt::format("{}\n{}\n{}\n{}", *words.model.params, *words.model.train,
-                                       model.key_weights_path.string(), model.init_path.string());
+  const std::string name =
+      fmt::format("{}\n{}\n{}\n{}", words.training.word("params"), words.training.word("train"),
+                  model.key_weights_path.string(), model.init_path.string());
   if (!model.key_weights_path.empty()) model.key_weights_path = plan.folder / model.key_weights_path;
   if (!model.init_path.empty()) model.init_path = plan.folder / model.init_path;
   const auto make = [&] { return std::make_shared<const ModelPlan>(load_files(model)); };
   const auto bytes = [](const ModelPlan& loaded) {
     std::size_t entries = 128;
-    for (const Block block : all_blocks)
+    for (const Block& block : attention_blocks)
       visit_block(loaded.init.given, block,
                   [&](const auto& values) { entries += static_cast<std::size_t>(values.size()); });
     return 8 * entries;
@@ -77,8 +79,7 @@ ModelPlan model_of(const SweepPlan& plan, const RunWords& words) {
 
 DescentOptions descent_of(const RunWords& words, const RecordPlan& record, const Initialization& init) {
   DescentOptions options;
-  options.steps = *words.steps;
-  options.saturation = *words.saturation;
+  apply(descent_fields(), words.training, options);
   options.record = record.schedule;
   const bool of_weights = std::ranges::any_of(record.curves, [](const std::string& curve) {
     return curve != "loss" && curve != "max_softmax" && curve != "norm";
@@ -86,8 +87,6 @@ DescentOptions descent_of(const RunWords& words, const RecordPlan& record, const
   options.keep = of_weights || record.keep_path ? Keep::parameters : Keep::metrics;
   options.init = init;
   options.threads = 1;  // there are as many runs as threads
-  options.path = parse_data_path(*words.data_path);
-  options.storage = parse_token_storage(*words.storage);
   return options;
 }
 
@@ -108,29 +107,6 @@ std::string config_of(const RunWords& words, const RunConfig& config) {
   return dump(json, 2) + "\n";
 }
 
-std::string shell_quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("_-+=./:,@").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string result = "'";
-  for (const char c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-// A setting as the command takes it.
-std::string option_text(const Setting& setting, const Cell& value, const std::filesystem::path& folder) {
-  std::string name = setting.info.name == "generator" ? "kind" : setting.info.name,
-              text = to_text(setting, value);
-  std::ranges::replace(name, '_', '-');
-  if (name == "normalized" && text == "false") return "";  // steepest says so in another way
-  if (setting.kind == ValueKind::flag) return text == "true" ? fmt::format(" --{}", name) : "";
-  if (name == "key-weights") text = (folder / text).string();
-  if (name == "init" && text.starts_with("file:")) text = "file:" + (folder / text.substr(5)).string();
-  return fmt::format(" --{} {}", name, shell_quoted(text));
-}
-
 }  // namespace
 
 PreparedRun SweepPlan::prepare(std::size_t run) const {
@@ -140,7 +116,7 @@ PreparedRun SweepPlan::prepare(std::size_t run) const {
     prepared.data = data_of(*this, words);
     const ModelPlan model_plan = model_of(*this, words);
     prepared.model = std::make_unique<const Attention>(make_attention(*prepared.data, model_plan));
-    prepared.optimizer = make_optimizer(words.optimizer);
+    prepared.optimizer = make_optimizer(words.training);
     prepared.descent = descent_of(words, record, model_plan.init);
     initial_parameters(*prepared.model, prepared.descent.init);  // throws where the start does not fit
     const RunSources sources{.data = words.file ? folder / *words.file : std::filesystem::path(),
@@ -150,21 +126,28 @@ PreparedRun SweepPlan::prepare(std::size_t run) const {
         config_of(words, describe_run(*prepared.model, prepared.optimizer, prepared.descent, sources));
     return prepared;
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("run {}: {}", run, error.what()));
+    throw Error(error.kind(), fmt::format("run {}: {}", run, error.message(setting_spelling)));
   }
 }
 
 std::vector<std::string> commands_of(const SweepPlan& plan, std::size_t run) {
   const RunWords words = words_of_run(plan, run);
-  std::string generate = "attmirror generate", train = "attmirror train";
-  train += words.file ? fmt::format(" {}", shell_quoted((plan.folder / *words.file).string())) : " data.npz";
+  std::string generate = "attmirror generate";
   for (const Setting& setting : settings()) {
     const Cell value = setting.get(words);
-    if (std::holds_alternative<std::monostate>(value) || setting.info.name == "file") continue;
-    (setting.is_data() ? generate : train) += option_text(setting, value, plan.folder);
+    if (!setting.is_data() || setting.info.name == "file" || std::holds_alternative<std::monostate>(value))
+      continue;
+    const FieldInfo named{.name = setting.info.name == "generator" ? "kind" : setting.info.name};
+    generate += option_text(named, to_text(setting, value));
   }
-  if (words.optimizer.optimizer == "steepest" && words.optimizer.normalized == false)
-    train += " --unnormalized";
+  ModelPlan model = plan_model(words.training);
+  if (!model.key_weights_path.empty()) model.key_weights_path = plan.folder / model.key_weights_path;
+  if (!model.init_path.empty()) model.init_path = plan.folder / model.init_path;
+  DescentOptions descent;
+  apply(descent_fields(), words.training, descent);
+  const std::string train = fmt::format(
+      "attmirror train {}{}", words.file ? shell_word((plan.folder / *words.file).string()) : "data.npz",
+      training_options(make_optimizer(words.training), model, descent));
   std::vector<std::string> commands;
   if (words.generator) commands.push_back(generate + " -o data.npz");
   commands.push_back(train);

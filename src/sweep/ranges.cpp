@@ -29,7 +29,7 @@ std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
-bool is_whole(const Setting& setting) { return setting.kind != ValueKind::real; }
+bool is_whole(const Setting& setting) { return setting.field.kind != FieldKind::number; }
 
 double rounded(double value, const Setting& setting) {
   if (is_whole(setting)) return std::round(value);
@@ -111,8 +111,8 @@ double value_at(const SpacedRange& range, std::uint64_t i, const Setting& settin
 }  // namespace
 
 bool takes_ranges(const Setting& setting) {
-  return setting.kind == ValueKind::integer || setting.kind == ValueKind::seed ||
-         setting.kind == ValueKind::seed_or_word || setting.kind == ValueKind::real;
+  return setting.field.kind == FieldKind::count || setting.field.kind == FieldKind::seed ||
+         setting.field.kind == FieldKind::number;
 }
 
 double range_size(const std::string& text, const Setting& setting, const std::string& place) {

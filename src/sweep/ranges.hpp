@@ -9,8 +9,8 @@
 // same file means the same runs on every machine; whole-number settings round them to whole numbers. Internal.
 #pragma once
 
+#include "base/toml_document.hpp"
 #include "sweep/settings.hpp"
-#include "sweep/toml_document.hpp"
 
 #include <string>
 
@@ -18,7 +18,8 @@ namespace attmirror {
 
 bool takes_ranges(const Setting& setting);
 
-// How many values, and which. Both throw Error (bad input) beginning with `place` for a text that is no range of this setting.
+// How many values, and which. Both throw Error (bad input) beginning with `place` for a text that is not a range of
+// this setting.
 double range_size(const std::string& text, const Setting& setting, const std::string& place);
 TomlArray expand_range(const std::string& text, const Setting& setting, const std::string& place);
 

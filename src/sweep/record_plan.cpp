@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -273,6 +274,15 @@ class RecordReader {
 
 RecordPlan read_record(const TomlTable& file, const std::string& name) {
   return RecordReader(file, name).read();
+}
+
+Norm norm_of(const SolutionPlan& solution, const Optimizer& optimizer) {
+  if (solution.norm) return *solution.norm;
+  if (const std::optional<Norm> own = geometry_norm(optimizer)) return *own;
+  throw bad_input(
+      fmt::format("solution {} is in the norm \"own\", but theory names no norm whose margin {} maximizes: "
+                  "expected a norm such as \"2\"",
+                  solution.name, method_name(optimizer)));
 }
 
 std::string to_text(const RecordPlan& record) {

@@ -28,32 +28,26 @@ void resolve_data(RunWords& words) {
 }
 
 void resolve_training(RunWords& words) {
-  const std::string method = words.optimizer.optimizer.value_or("md");
-  const Optimizer optimizer = make_optimizer(words.optimizer);
-  words.optimizer = words_of(optimizer, method);
-  if (words.init_seed) words.model.init_seed = 0;  // so that a start that is not random refuses it
-  const ModelPlan model = plan_model(words.model);
+  Given& given = words.training;
+  const OptimizerMethod& method = method_given(given);
+  const Optimizer optimizer = make_optimizer(given);
+  if (words.init_seed)
+    given.put("init_seed", std::uint64_t{0});  // so that a start that is not random refuses it
+  const ModelPlan model = plan_model(given);
   validate(optimizer, model.loss);
-  words.model = words_of(model);
-}
-
-void resolve_rest(RunWords& words) {
-  DescentOptions options;
-  if (words.steps) options.steps = *words.steps;
-  if (words.saturation) options.saturation = *words.saturation;
-  if (words.data_path) options.path = parse_data_path(*words.data_path);
-  if (words.storage) options.storage = parse_token_storage(*words.storage);
-  options.validate();
-  words.steps = options.steps;
-  words.saturation = options.saturation;
-  words.data_path = std::string(to_string(options.path));
-  words.storage = std::string(to_string(options.storage));
+  DescentOptions descent;
+  apply(descent_fields(), given, descent);
+  given = given_of(optimizer, method);
+  add_values(model_fields(), model, given);
+  add_values(descent_fields(), descent, given);
 }
 
 Values to_values(const RunWords& words) {
-  Values values;
-  values.reserve(settings().size());
-  for (const Setting& setting : settings()) values.push_back(setting.get(words));
+  Values values(settings().size());
+  for (std::size_t i = 0; i < values.size() && settings()[i].is_data(); ++i)
+    values[i] = settings()[i].get(words);
+  for (const auto& [name, value] : words.training)
+    if (const auto setting = find_setting(name)) values[*setting] = to_cell(value);
   return values;
 }
 
@@ -71,19 +65,18 @@ Values resolve(const Values& given) {
   if (words.file) refuse_generator_settings(given);
   resolve_data(words);
   resolve_training(words);
-  resolve_rest(words);
   const std::optional<std::string>& how = words.init_seed;
   static const std::size_t init_seed = *find_setting("init_seed");
-  const bool random = words.model.init_seed.has_value();
+  const bool random = words.training.has("init_seed");
   if (random && how == "own") {
-    words.model.init_seed.reset();
+    words.training.remove("init_seed");
     Values values = to_values(words);
     values[init_seed] =
         static_cast<std::int64_t>(fingerprint(values) >> 1);  // a column holds 63 bits of a seed
     return values;
   }
   if (random && (how || std::holds_alternative<std::monostate>(given[init_seed])))
-    words.model.init_seed = words.data.seed.value_or(0);
+    words.training.put("init_seed", words.data.seed.value_or(0));
   return to_values(words);
 }
 

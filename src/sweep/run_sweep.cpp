@@ -1,6 +1,6 @@
-// The work queue of a sweep. Threads take batches and hand back rows; other processes are given batches and send rows; the
-// thread that called run_sweep() gives, takes and writes, and computes nothing itself, so that a long batch never keeps
-// finished rows from the disk.
+// The work queue of a sweep. Threads take batches and hand back rows; other processes are given batches and send
+// rows; the thread that called run_sweep() gives, takes and writes, and computes nothing itself, so that a long batch
+// never keeps finished rows from the disk.
 #include "base/stopwatch.hpp"
 #include "sweep/batches.hpp"
 #include "sweep/compute.hpp"
@@ -92,16 +92,16 @@ class WorkQueue {
   std::exception_ptr failure_;
 };
 
-// Threads that work the queue off; the destructor stops and joins them.
+// Threads that work the queue off. They are stopped and joined at the end, also where one could not be started.
 class Workers {
  public:
   Workers(const SweepPlan& plan, WorkQueue& queue, const SweepOptions& options, int count) {
     for (int i = 0; i < count; ++i) {
       queue.join();
-      threads_.emplace_back([&plan, &queue, engine = options.engine](std::stop_token stop) {
+      threads_.emplace_back([&plan, &queue, engine = options.engine, stop = stop_] {
         std::exception_ptr failure;
         try {
-          while (!stop.stop_requested()) {
+          while (!stop.requested()) {
             const std::optional<Batch> batch = queue.next();
             if (!batch) break;
             queue.add(compute_batch(plan, *batch, engine, stop));
@@ -114,12 +114,16 @@ class Workers {
     }
   }
 
-  void stop() {
-    for (std::jthread& thread : threads_) thread.request_stop();
-  }
+  void stop() { stop_.request(); }
 
  private:
+  struct StopAtEnd {
+    const StopRequest& stop;
+    ~StopAtEnd() { stop.request(); }
+  };
+  StopRequest stop_ = StopRequest::make();
   std::vector<std::jthread> threads_;
+  StopAtEnd before_joining_{stop_};
 };
 
 // The other processes, each with up to `batches_ahead` batches to work on.
@@ -242,10 +246,11 @@ SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const Swee
     if (callbacks.on_pulse && !outcome.interrupted && (now - last_pulse >= 100ms || !working)) {
       last_pulse = now;
       progress.seconds = seconds_since(start);
-      if (callbacks.on_pulse(progress) == Command::stop && working) {
-        outcome.interrupted = true;
-        workers.stop();
-      }
+      callbacks.on_pulse(progress);
+    }
+    if (working && !outcome.interrupted && callbacks.stop.requested()) {
+      outcome.interrupted = true;
+      workers.stop();
     }
   }
   results.require_in_place();

@@ -6,8 +6,8 @@
 
 namespace attmirror {
 
-// A key holds the path of a file, not what is in it. Throws Error (bad input) when a dataset, key weights or a start that
-// finished runs of the plan were made from has changed since: old and new rows would not belong together.
+// A key holds the path of a file, not what is in it. Throws Error (bad input) when a dataset, key weights or a start
+// that finished runs of the plan were made from has changed since: old and new rows would not belong together.
 void check_sources(const SweepPlan& plan, const SweepDatabase& results);
 
 }  // namespace attmirror

@@ -12,8 +12,8 @@
 namespace attmirror {
 namespace {
 
-// Why a disk refused, if it is known. SQLite keeps the number for errors of statements but not for those of COMMIT; then the
-// last call that failed said it, if what it said is of this kind.
+// Why a disk refused, if it is known. SQLite keeps the number for errors of statements but not for those of COMMIT;
+// then the last call that failed said it, if what it said is of this kind.
 std::string disk_problem(sqlite3* connection, const std::string& otherwise) {
   const int last = errno;
   if (const int kept = connection ? sqlite3_system_errno(connection) : 0)

@@ -1,7 +1,7 @@
 // SQLite with owners and exceptions: a connection, a statement, a transaction. Internal.
 //
-// Result codes become Errors here, once: what a full disk, a damaged file or a second process is called is the same in all
-// places that meet it.
+// Result codes become Errors here, once: what a full disk, a damaged file or a second process is called is the same
+// in all places that meet it.
 #pragma once
 
 #include <attmirror/base/error.hpp>

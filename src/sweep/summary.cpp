@@ -95,7 +95,8 @@ const RowColumn& find_column(const std::vector<RowColumn>& columns, const std::s
       fmt::format("{} \"{}\" is no column of the sweep{}", what, name, did_you_mean(name, known)));
 }
 
-// The axes, and what differs besides: rows of a sweep whose file was changed and resumed are not to be averaged into one.
+// The axes, and what differs besides: rows of a sweep whose file was changed and resumed are not to be averaged
+// into one.
 std::vector<std::string> varying_settings(const SweepDatabase& database) {
   const SweepHeader& header = database.header();
   std::vector<std::string> names;

@@ -72,7 +72,12 @@ TEST(Attention, RefusesWhatDoesNotFit) {
 TEST(Attention, ParsersNameWhatTheyExpect) {
   EXPECT_EQ(to_string(parse_loss("exponential")), "exponential");
   EXPECT_EQ(parse_block("Q"), Block::Q);
-  expect_bad_input({"loss is \"hinge\"", "logistic"}, [] { parse_loss("hinge"); });
+  EXPECT_EQ(loss_names(), (std::vector<std::string_view>{"logistic", "exponential", "linear", "sigmoid"}));
+  for (const std::string_view name : loss_names()) EXPECT_EQ(to_string(parse_loss(name)), name);
+  EXPECT_EQ(head_names(), (std::vector<std::string_view>{"linear", "relu", "quadratic:LAMBDA"}));
+  for (const char* word : {"", "hinge", "Logistic", "logistic ", "custom:squared_tail"})
+    expect_bad_input({"loss is \"", word, "\": expected logistic, exponential, linear, sigmoid"},
+                     [&] { parse_loss(word); });
   expect_bad_input({"block is \"x\"", "W"}, [] { parse_block("x"); });
 }
 
@@ -177,14 +182,62 @@ TEST(Loss, StaysAccurateFarOut) {
   EXPECT_EQ(log_abs_loss_derivative(Logistic{}, 800), -800.0);
   EXPECT_NEAR(log_abs_loss_derivative(Logistic{}, -40), -std::exp(-40.0), 1e-25);
   EXPECT_EQ(log_abs_loss_derivative(Exponential{}, 2000), -2000.0);
-  EXPECT_EQ(log_abs_loss_derivative(Linear{}, 7), 0.0);
+  EXPECT_EQ(log_abs_loss_derivative(LinearLoss{}, 7), 0.0);
+  EXPECT_EQ(loss_value(Sigmoid{}, 800), 0.0);
+  EXPECT_EQ(loss_value(Sigmoid{}, -800), 1.0);
+  EXPECT_NEAR(loss_value(Sigmoid{}, 50), std::exp(-50.0), 1e-36);
+  EXPECT_EQ(loss_value(Sigmoid{}, 0), 0.5);
+  EXPECT_EQ(loss_derivative(Sigmoid{}, 0), -0.25);
+  for (const double m : {800.0, 1e10, 1e300})
+    for (const double side : {m, -m}) EXPECT_EQ(log_abs_loss_derivative(Sigmoid{}, side), -m);
+  EXPECT_NEAR(log_abs_loss_derivative(Sigmoid{}, -20), -20 - 2 * std::exp(-20.0), 1e-14);
+  EXPECT_TRUE(std::isnan(loss_value(Sigmoid{}, NAN)));
   for (const double m : {-30.0, -1.0, 0.0, 0.5, 20.0})
-    for (const Loss& loss : {Loss{Logistic{}}, Loss{Exponential{}}, Loss{Linear{}}}) {
+    for (const Loss& loss : {Loss{Logistic{}}, Loss{Exponential{}}, Loss{LinearLoss{}}, Loss{Sigmoid{}}}) {
       EXPECT_NEAR(std::log(-loss_derivative(loss, m)), log_abs_loss_derivative(loss, m), 1e-13);
       const double h = 1e-6;
       EXPECT_NEAR((loss_value(loss, m + h) - loss_value(loss, m - h)) / (2 * h), loss_derivative(loss, m),
                   1e-8 * (1 + std::abs(loss_value(loss, m))));
     }
+}
+
+// The kernels have the formulas of each loss on vectors. With a single token per sequence the margin is Y v^T x, and
+// v's gradient is ell' Y x.
+TEST(Loss, KernelsHaveTheSameFormulas) {
+  const Dataset data{DatasetArrays{.tokens = Matrix::Ones(1, 1),
+                                   .lengths = {1},
+                                   .queries = Matrix::Ones(1, 1),
+                                   .labels = {1},
+                                   .decoder = Vector::Ones(1)}};
+  ThreadPool pool(1);
+  for (const std::string_view name : loss_names())
+    for (const DataPath path : {DataPath::block, DataPath::stream})
+      for (const double m : {0.0, 1e-300, 1e-9, 0.3, 1.0, 4.0, 36.0, 40.0, 500.0, 740.0, 1e5, 1e300})
+        for (const double margin : {m, -m}) {
+          SCOPED_TRACE(::testing::Message() << name << " at " << margin << ", " << to_string(path));
+          const Loss loss = parse_loss(name);
+          const Attention model(data, W{}, loss, {.train = {Block::v}});
+          ParameterBlocks at(model.blocks());
+          at.assign({.W = Matrix::Zero(1, 1), .v = Vector::Constant(1, margin)});
+          const auto evaluate = [&](Jacobian jacobian, Gradient& gradient) {
+            GradientEngine engine(model, {.jacobian = jacobian, .path = path}, pool);
+            gradient = engine.make_gradient();
+            return engine.evaluate(at, gradient).loss;
+          };
+          const auto close = [](double a, double b) {
+            return a == b || std::abs(a - b) <= 1e-15 * std::abs(b) + 1e-307;
+          };
+          Gradient gradient;
+          const double value = loss_value(loss, margin), derivative = loss_derivative(loss, margin);
+          const double log_slope = log_abs_loss_derivative(loss, margin);
+          EXPECT_PRED2(close, evaluate(Jacobian::safe, gradient), value);
+          EXPECT_PRED2(close, std::log(-gradient.blocks.view(0).data[0]) + gradient.log_scale[0], log_slope);
+          EXPECT_PRED2(close, evaluate(Jacobian::textbook, gradient), value);
+          EXPECT_PRED2(close, gradient.blocks.view(0).data[0], derivative);
+          at.view(at.find(Block::v)).data[0] = NAN;
+          EXPECT_TRUE(std::isnan(evaluate(Jacobian::safe, gradient)));
+          EXPECT_TRUE(std::isnan(evaluate(Jacobian::textbook, gradient)));
+        }
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class GradientOf : public ::testing::TestWithParam<std::tuple<Case, Loss, Jacobi
 INSTANTIATE_TEST_SUITE_P(Models, GradientOf,
                          ::testing::Combine(::testing::ValuesIn(cases()),
                                             ::testing::Values(Loss{Logistic{}}, Loss{Exponential{}},
-                                                              Loss{Linear{}}),
+                                                              Loss{LinearLoss{}}, Loss{Sigmoid{}}),
                                             ::testing::Values(Jacobian::safe, Jacobian::textbook)),
                          [](const auto& given) {
                            return std::string(std::get<0>(given.param).name) + "_" +

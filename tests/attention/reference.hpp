@@ -8,6 +8,11 @@
 
 namespace attmirror::test {
 
+struct TrainedForm {
+  Parameterization parameterization;
+  std::vector<Block> train;
+};
+
 using Real = long double;
 using RealVector = Eigen::Matrix<Real, Eigen::Dynamic, 1>;
 using RealMatrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -41,13 +46,16 @@ class SineHead final : public CustomHead {
   }
 };
 
-inline Real reference_loss_term(const Loss& loss, Real m) {
-  if (std::holds_alternative<Logistic>(loss))
-    return m > 0 ? std::log1p(std::exp(-m)) : -m + std::log1p(std::exp(m));
-  if (std::holds_alternative<Exponential>(loss)) return std::exp(-m);
-  if (std::holds_alternative<Linear>(loss)) return -m;
-  return squared_tail(m);
-}
+struct ReferenceLossTerm {
+  Real m;
+  Real operator()(Logistic) const { return m > 0 ? std::log1p(std::exp(-m)) : -m + std::log1p(std::exp(m)); }
+  Real operator()(Exponential) const { return std::exp(-m); }
+  Real operator()(LinearLoss) const { return -m; }
+  Real operator()(Sigmoid) const { return 1 / (1 + std::exp(m)); }
+  Real operator()(const std::shared_ptr<const CustomLoss>&) const { return squared_tail(m); }
+};
+
+inline Real reference_loss_term(const Loss& loss, Real m) { return std::visit(ReferenceLossTerm{m}, loss); }
 
 inline Real reference_head(const Head& head, const RealVector& v, const RealVector& u) {
   if (const auto* relu = std::get_if<ReluHead>(&head))

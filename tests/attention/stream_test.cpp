@@ -4,6 +4,7 @@
 // rounding for every kind of model is evidence for both.
 #include "attention/reference.hpp"
 #include "support/random_data.hpp"
+#include "support/same_bits.hpp"
 #include "support/size.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/base/error.hpp>
@@ -53,11 +54,13 @@ void expect_close(const Result& a, const Result& b, double tolerance, const std:
 }
 
 void expect_same_bits(const Result& a, const Result& b, const std::string& what) {
-  EXPECT_EQ(a.value.loss, b.value.loss) << what;
-  EXPECT_EQ(a.value.max_softmax, b.value.max_softmax) << what;
-  EXPECT_EQ(a.gradient.log_scale, b.gradient.log_scale) << what;
+  EXPECT_TRUE(test::same_bits(a.value.loss, b.value.loss)) << what;
+  EXPECT_TRUE(test::same_bits(a.value.max_softmax, b.value.max_softmax)) << what;
+  EXPECT_TRUE(test::same_bits(std::span<const double>(a.gradient.log_scale),
+                              std::span<const double>(b.gradient.log_scale)))
+      << what;
   for (std::ptrdiff_t k = 0; k < a.gradient.blocks.count(); ++k)
-    EXPECT_EQ(a.gradient.blocks.view(k).eigen(), b.gradient.blocks.view(k).eigen()) << what;
+    EXPECT_TRUE(test::same_bits(a.gradient.blocks.view(k), b.gradient.blocks.view(k))) << what;
 }
 
 // Ragged sequences with `queries` queries each, which are tokens of them; masked at random if wanted.
@@ -87,12 +90,7 @@ Dataset several_queries(std::ptrdiff_t samples, std::ptrdiff_t tokens, std::ptrd
   return masking == Masking::causal ? with_causal_mask(data) : data;
 }
 
-struct Form {
-  Parameterization parameterization;
-  std::vector<Block> train;
-};
-
-std::vector<Form> forms(std::ptrdiff_t d) {
+std::vector<test::TrainedForm> forms(std::ptrdiff_t d) {
   return {{W{}, {Block::W}},
           {W{}, {Block::W, Block::v}},
           {W{}, {Block::v}},
@@ -113,8 +111,9 @@ EngineOptions with(EngineOptions options, Jacobian jacobian) {
 TEST(Stream, AgreesWithBlocksForEveryModel) {
   const std::ptrdiff_t d = 13;
   const Dataset data = test::ragged_data(45, 21, d, 3);
-  const std::vector<Loss> losses{Logistic{}, Exponential{}, Linear{}, std::make_shared<test::SquaredTail>()};
-  for (const Form& form : forms(d))
+  const std::vector<Loss> losses{Logistic{}, Exponential{}, LinearLoss{}, Sigmoid{},
+                                 std::make_shared<test::SquaredTail>()};
+  for (const test::TrainedForm& form : forms(d))
     for (const Loss& loss : losses)
       for (const Jacobian jacobian : {Jacobian::safe, Jacobian::textbook}) {
         const Attention model(data, form.parameterization, loss,
@@ -181,7 +180,7 @@ TEST(Stream, IsRightForEveryDimensionAndLength) {
 // within a chunk.
 TEST(Stream, AgreesWithBlocksWhenTheGradientUnderflows) {
   const Dataset data = test::ragged_data(70, 17, 10, 23);
-  for (const Form& form : forms(10)) {
+  for (const test::TrainedForm& form : forms(10)) {
     const Attention model(data, form.parameterization, Logistic{}, {.train = form.train});
     const bool product = std::holds_alternative<KQ>(form.parameterization);
     const Parameters at = test::random_parameters(model, product ? std::sqrt(1e3) : 1e3, 3);
@@ -216,7 +215,7 @@ TEST(Stream, PassesNotANumberOn) {
 
 TEST(Stream, HasTheSameBitsForAnyNumberOfThreads) {
   const Dataset data = test::ragged_data(test::reduced_size ? 400 : 1500, 48, 36, 9);
-  for (const Form& form : forms(36)) {
+  for (const test::TrainedForm& form : forms(36)) {
     const Attention model(data, form.parameterization, Logistic{}, {.train = form.train});
     for (const Jacobian jacobian : {Jacobian::safe, Jacobian::textbook})
       for (const TokenStorage storage : {TokenStorage::float64, TokenStorage::float32}) {
@@ -261,7 +260,7 @@ TEST(TokenStorage, InFloatsIsExactForTokensThatAreFloats) {
     const Matrix tokens = test::random_matrix(shapes.total_tokens(), d, 4);
     const Dataset data = with_tokens(shapes, tokens);
     const Dataset floats = with_tokens(shapes, tokens.cast<float>().cast<double>());
-    for (const Form& form : forms(d))
+    for (const test::TrainedForm& form : forms(d))
       for (const DataPath path : {DataPath::block, DataPath::stream})
         for (const Jacobian jacobian : {Jacobian::safe, Jacobian::textbook}) {
           AttentionOptions options;

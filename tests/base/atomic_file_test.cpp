@@ -1,9 +1,10 @@
 // Atomic files: content, links, permissions, and every accident that can be staged: a full disk, a limit on
 // file size, a killed writer, a reader in between.
-#include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "base/atomic_file.hpp"
 
-#include <chrono>
+#include "support/child.hpp"
+#include "support/files.hpp"
+
 #include <csignal>
 #include <memory>
 #include <thread>
@@ -196,8 +197,7 @@ TEST(AtomicFile, KeepsTheOldContentWhenTheDiskIsFull) {
   EXPECT_EQ(folder.names(), Names{"file"});
 }
 
-// The same accident for users who may not mount: the kernel cuts a write short at the limit and fails the
-// next.
+// The same accident for users who may not mount: the kernel cuts a write short at the limit and fails the next.
 TEST(AtomicFile, KeepsTheOldContentWhenAWriteIsCutShort) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "file", "old");
@@ -218,24 +218,27 @@ bool is_whole(const std::string& content) {
   return content.size() == 100'000 && content.find_first_not_of(content[0]) == std::string::npos;
 }
 
-// A child rewrites one file again and again, with another letter each time, and is killed at an arbitrary
-// moment.
+// A child rewrites one file again and again, with another letter each time, and is killed at an arbitrary moment.
 TEST(AtomicFile, SurvivesKillNine) {
   const TemporaryFolder folder;
   const fs::path path = folder / "file";
   write_file_atomically(path, std::string(100'000, 'a'));
   for (int round = 0; round < 8; ++round) {
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0)
-      for (char letter = 'a';; letter = static_cast<char>('a' + (letter + 1 - 'a') % 26))
+    test::Pipe written;
+    test::Child child([&] {
+      for (char letter = 'a';; letter = static_cast<char>('a' + (letter + 1 - 'a') % 26)) {
         write_file_atomically(path, std::string(100'000, letter));
-    std::this_thread::sleep_for(std::chrono::milliseconds(5 + 3 * round));
-    ASSERT_EQ(::kill(child, SIGKILL), 0);
-    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+        written.signal();
+      }
+    });
+    for (int file = 0; file <= round; ++file) ASSERT_TRUE(written.wait());
+    while (folder.names().size() < 2) {  // until the next one is begun
+    }
+    const std::string temporary = ".file.tmp-" + std::to_string(child.pid()) + "-";
+    child.kill();
     EXPECT_TRUE(is_whole(read_text_file(path)));
     for (const auto& name : folder.names())
-      EXPECT_TRUE(name == "file" || name.starts_with(".file.tmp-" + std::to_string(child) + "-")) << name;
+      EXPECT_TRUE(name == "file" || name.starts_with(temporary)) << name;
     for (const auto& name : folder.names())
       if (name != "file") fs::remove(folder / name);
   }

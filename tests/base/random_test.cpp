@@ -1,5 +1,6 @@
+#include "base/random.hpp"
+
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/random.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -23,8 +24,7 @@ TEST(Philox, KnownAnswers) {
             (Words4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// How seed, stream and index enter the block is part of what a seed means, and must not change between
-// versions.
+// How seed, stream and index enter the block is part of what a seed means, and must not change between versions.
 TEST(CounterRandom, AddressesArePinned) {
   const std::uint64_t seed = 0x0123456789abcdef, index = 0x0000000300000007;
   const Words4 block = philox_block({0x80000003, 1, 2, 0}, {0x89abcdef, 0x01234567});

@@ -1,4 +1,4 @@
-#include <attmirror/base/signals.hpp>
+#include "base/signals.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -65,6 +65,20 @@ TEST_F(Signals, ANewGuardForgetsTheLastSignal) {
   EXPECT_EQ(SignalGuard::interrupted(), 0);
   raise(SIGINT);
   EXPECT_EQ(SignalGuard::interrupted(), SIGINT);
+}
+
+TEST_F(Signals, RequestAStop) {
+  StopRequest stop;
+  {
+    const SignalGuard guard;
+    stop = SignalGuard::stop();
+    EXPECT_FALSE(stop.requested());
+    raise(SIGTERM);
+    EXPECT_TRUE(stop.requested());
+  }
+  EXPECT_TRUE(stop.requested());
+  const SignalGuard guard;
+  EXPECT_FALSE(SignalGuard::stop().requested());
 }
 
 TEST_F(Signals, TheFirstSignalGivesBothBackToTheSystem) {

@@ -50,7 +50,7 @@ TEST(Table, CellsCannotBreakTheLayout) {
 }
 
 TEST(Table, RowsMustHaveACellForEachColumn) {
-  EXPECT_THROW(to_text({}), Error);
+  EXPECT_THROW(to_text(Table{}), Error);
   Table table = norms();
   table.rows.push_back({"one", "two"});
   try {

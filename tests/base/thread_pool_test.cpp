@@ -1,10 +1,12 @@
+#include "support/same_bits.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -85,10 +87,10 @@ TEST(ThreadPool, SumsHaveTheSameBitsForAnyNumberOfThreads) {
   for (std::size_t i = 0; i < x.size(); ++i)
     x[i] = std::sin(static_cast<double>(i)) * std::pow(10.0, static_cast<double>(i % 17));
   ThreadPool one(1), two(2), eight(8);
-  const auto bits = std::bit_cast<std::uint64_t>(chunked_sum(one, x));
+  const double alone = chunked_sum(one, x);
   for (int repeat = 0; repeat < 20; ++repeat) {
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(chunked_sum(two, x)), bits);
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(chunked_sum(eight, x)), bits);
+    EXPECT_TRUE(test::same_bits(chunked_sum(two, x), alone));
+    EXPECT_TRUE(test::same_bits(chunked_sum(eight, x), alone));
   }
 }
 
@@ -177,10 +179,23 @@ TEST(ThreadPool, WorkersReallyShareTheWork) {
   EXPECT_EQ(inside, 2);
 }
 
+// Waits until `count` threads of this process sleep, as the system sees it (man 5 proc, stat).
+void wait_for_sleepers(int count) {
+  for (int sleepers = -1; sleepers < count; std::this_thread::yield()) {
+    sleepers = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string stat;
+      std::getline(std::ifstream(task.path() / "stat"), stat);
+      const auto name_end = stat.rfind(") ");  // after it comes the state
+      sleepers += name_end != std::string::npos && stat[name_end + 2] == 'S' ? 1 : 0;
+    }
+  }
+}
+
 TEST(ThreadPool, WakesUpFromSleep) {
   ThreadPool pool(4);
   for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // far longer than workers spin
+    wait_for_sleepers(3);
     std::atomic<int> calls{0};
     pool.run(16, [&](std::ptrdiff_t) { ++calls; });
     EXPECT_EQ(calls, 16);
@@ -190,7 +205,7 @@ TEST(ThreadPool, WakesUpFromSleep) {
 TEST(ThreadPool, CanBeDestroyedAtOnceIdleOrAsleep) {
   for (int i = 0; i < 50; ++i) ThreadPool pool(4);
   ThreadPool asleep(4);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  wait_for_sleepers(3);
 }
 
 TEST(ThreadPool, RefusesImpossibleNumbers) {

@@ -1,12 +1,13 @@
 // Holds each function of vector_math.hpp to the bound in its doc comment, with MPFR as the yardstick.
 //
-// The program runs once per instruction set; the bounds are the same for all of them. Arguments are random
-// but fixed: all exponents, the neighbourhoods where a function is near 0 or 1 or leaves the range of
-// doubles.
+// The program runs once per instruction set; the bounds are the same for all of them. Arguments are random but fixed:
+// all exponents, the neighbourhoods where a function is near 0 or 1 or leaves the range of doubles.
+#include "base/vector_math.hpp"
+
 #include "base/dispatch.hpp"
 #include "base/vector_math_kernels.hpp"
+#include "support/same_bits.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/vector_math.hpp>
 
 // The header for kernels, in its build for the instruction set that every processor has.
 #define ATTMIRROR_ISA isa_sse2
@@ -135,8 +136,8 @@ TEST(VectorMath, ExpIsWithinItsBound) {
 
 // The exponential of kernels that need no more: behind no public function.
 void exp_of_term(std::span<const double> in, std::span<double> out) {
-  choose_kernels(isa_sse2::vector_math_kernels, isa_avx2::vector_math_kernels,
-                 isa_avx512::vector_math_kernels)
+  choose_kernels<isa_sse2::vector_math_kernels, isa_avx2::vector_math_kernels,
+                 isa_avx512::vector_math_kernels>()
       .exp_of_term(in.data(), out.data(), std::ssize(in));
 }
 
@@ -318,7 +319,7 @@ TEST(VectorMath, ResultsDoNotDependOnPositionLengthOrNeighbours) {
         EXPECT_EQ(out[length], 4711.0) << "written past the end, length " << length;
         for (std::size_t i = 0; i < length; ++i) {
           if (std::isnan(alone[begin + i]) && std::isnan(out[i])) continue;
-          EXPECT_EQ(std::bit_cast<std::uint64_t>(out[i]), std::bit_cast<std::uint64_t>(alone[begin + i]))
+          EXPECT_TRUE(test::same_bits(out[i], alone[begin + i]))
               << "x = " << a.values[begin + i] << " at " << i << " of " << length;
         }
       }

@@ -1,8 +1,8 @@
 // The command as a whole: version, help, options that make no sense, generate, info, completion.
 #include "cli/command.hpp"
+#include "data/npy.hpp"
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/data/safetensors.hpp>
 

@@ -1,14 +1,20 @@
 #include "cli/command.hpp"
 
-#include <attmirror/base/atomic_file.hpp>
+#include "base/atomic_file.hpp"
+#include "support/paths.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <fstream>
 #include <stdexcept>
 #include <thread>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +24,8 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, const 
     : options_(options) {
   const std::string out = options.stdout_to.empty() ? (folder_ / "out").string() : options.stdout_to.string();
   const std::string err = (folder_ / "err").string();
-  std::vector<char*> argv{const_cast<char*>(ATTMIRROR_COMMAND)};
+  std::string program = command_path().string();
+  std::vector<char*> argv{program.data()};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_ = ::fork();
@@ -37,7 +44,7 @@ RunningCommand::RunningCommand(const std::vector<std::string>& arguments, const 
   ::dup2(in_fd, 0);
   ::dup2(out_fd, 1);
   ::dup2(err_fd, 2);
-  ::execv(ATTMIRROR_COMMAND, argv.data());
+  ::execv(program.c_str(), argv.data());
   ::_exit(98);
 }
 
@@ -56,6 +63,22 @@ bool RunningCommand::ended() {
   return reaped_;
 }
 
+bool RunningCommand::catches(int signal) const {
+  // SigCgt is a mask in hexadecimal, signal 1 in its lowest bit.
+  std::ifstream status(fmt::format("/proc/{}/status", pid_));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("SigCgt:"))
+      return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  return false;
+}
+
+double RunningCommand::cpu_seconds() const {
+  clockid_t clock{};
+  timespec used{};
+  if (::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
 void RunningCommand::pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 Outcome RunningCommand::wait() {
@@ -70,6 +93,20 @@ Outcome RunningCommand::wait() {
   if (options_.stdout_to.empty()) outcome.out = said("out");
   outcome.err = said("err");
   return outcome;
+}
+
+std::optional<FileChanges::Version> FileChanges::version() const {
+  struct stat found {};
+  if (::stat(path_.c_str(), &found) != 0) return std::nullopt;
+  return Version{found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+}
+
+int FileChanges::seen() {
+  if (const auto now = version(); now && now != last_) {
+    last_ = now;
+    ++seen_;
+  }
+  return seen_;
 }
 
 Outcome attmirror_command(const std::vector<std::string>& arguments, const CommandOptions& options) {

@@ -3,9 +3,10 @@
 
 #include "support/files.hpp"
 
-#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -39,6 +40,8 @@ class RunningCommand {
 
   void signal(int number);
   bool ended();
+  bool catches(int signal) const;  // whether it has set a handler by now
+  double cpu_seconds() const;      // that it has used by now, which tells work from waiting for a processor
   Outcome wait();
 
   // Waits until `condition` holds, the process ends or a minute has passed. Returns whether it holds.
@@ -62,10 +65,29 @@ class RunningCommand {
   bool reaped_ = false;
 };
 
+// Counts the versions of a file that another process replaces or appends to, as far as one looks often enough.
+class FileChanges {
+ public:
+  explicit FileChanges(std::filesystem::path path) : path_(std::move(path)), last_(version()) {}
+  int seen();
+
+ private:
+  struct Version {
+    ino_t inode = 0;
+    off_t size = 0;
+    long seconds = 0, nanoseconds = 0;
+    friend bool operator==(const Version&, const Version&) = default;
+  };
+  std::optional<Version> version() const;
+
+  std::filesystem::path path_;
+  std::optional<Version> last_;
+  int seen_ = 0;
+};
+
 Outcome attmirror_command(const std::vector<std::string>& arguments, const CommandOptions& options = {});
 
-// Expects exit code `code`, nothing on stdout, and one line on stderr, "attmirror: ...", that holds all of
-// `words`.
+// Expects exit code `code`, nothing on stdout, and one line on stderr, "attmirror: ...", that holds all of `words`.
 void expect_refusal(const std::vector<std::string>& arguments, int code,
                     std::initializer_list<std::string_view> words);
 

@@ -1,5 +1,6 @@
 // attmirror compare, against numbers that are known beforehand.
 #include "cli/command.hpp"
+#include "support/paths.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/npz.hpp>
@@ -36,7 +37,7 @@ class Compare : public ::testing::Test {
 
 // The max-margin solution of the reference, for the tokens that this run selects: training goes there.
 TEST_F(Compare, ApproachesTheReferenceSolution) {
-  const NamedArrays golden = load_npz(ATTMIRROR_FIXTURES "/golden_local.npz");
+  const NamedArrays golden = load_npz(fixture("golden_local.npz"));
   const std::vector<double> all = golden.at("p3_svm_W").to_doubles();
   const std::vector<std::int64_t> alpha{3, 2, 6, 2, 6, 2};
   save_npz(svm, {{"W", Array({10, 10}, std::span(all).first(100))}, {"alpha", Array(alpha)}});

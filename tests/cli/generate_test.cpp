@@ -1,12 +1,9 @@
 // The kinds of data that the command makes, and the options that belong to each.
 #include "cli/command.hpp"
+#include "data/npy.hpp"
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/data/head_data.hpp>
-#include <attmirror/data/npy.hpp>
-#include <attmirror/data/prompt_data.hpp>
-#include <attmirror/data/visualization_data.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -94,13 +91,14 @@ TEST_F(GenerateKind, RefusesOptionsOfOtherKinds) {
     expect_refusal(options, 2, words);
   };
   refuses({"--kind", "multi-input", "--dim", "4"},
-          {"--dim is given, but the multi-input data take --seed, --key-weights-output only"});
+          {"--dim is given, but the multi-input data take --seed only"});
   refuses({"--kind", "joint", "--seed", "4"}, {"--seed is given, but the joint data have fixed sizes"});
   refuses({"--kind", "joint-prompt", "--key-weights-output", "A.npy"},
           {"--key-weights-output", "joint-prompt"});
   refuses({"--kind", "relu", "--queries", "2"}, {"--queries", "relu"});
   refuses({"--score", "2"}, {"--score is given", "sphere"});
-  refuses({"--kind", "loss-comparison", "--score", "0"}, {"score is 0: expected a finite number above 0"});
+  refuses({"--kind", "loss-comparison", "--score", "0"},
+          {"score is 0: expected a finite number greater than 0"});
   refuses({"--kind", "loss-comparison", "--score", "nan"}, {"score is nan"});
   refuses({"--kind", "loss-comparison", "--score", "equal"}, {"score is \"equal\": expected a number"});
   refuses({"--kind", "single-input", "--scores", "2"}, {"scores is \"2\": expected equal, unequal"});

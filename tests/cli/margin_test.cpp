@@ -1,14 +1,12 @@
 // attmirror margin: answers with known numbers, proofs that others can check, and refusals.
 #include "cli/command.hpp"
+#include "data/npy.hpp"
 #include <attmirror/data/dataset.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <limits>
-#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -118,6 +116,22 @@ TEST_F(Margin, WritesWhatCompareReads) {
   EXPECT_EQ(arrays.at("lambda").shape(), (Shape{42}));
   EXPECT_EQ(arrays.at("constraints").shape(), (Shape{42, 3}));
   EXPECT_EQ(arrays.at("alpha").to_int64(), (std::vector<std::int64_t>{3, 2, 6, 2, 6, 2}));
+}
+
+// No norm is AdaGrad's own: which one is meant must be said, and comparisons say what they take instead.
+TEST_F(Margin, AsksForTheNormWhereTheRunHasNone) {
+  ASSERT_EQ(attmirror_command({"train", data, "--optimizer", "adagrad", "--lr", "1", "--steps", "3000",
+                               "--quiet", "-o", run})
+                .code,
+            0);
+  expect_refusal({"margin", data, "--select", "run:" + run}, 2,
+                 {"norm is not given", "adagrad", "give --norm"});
+  EXPECT_EQ(answer({"--select", "run:" + run, "--norm", "2", "-o", svm})["status"], "certified");
+  const Outcome compared = attmirror_command({"compare", run, svm, "--json"});
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  EXPECT_NE(compared.err.find("no norm whose margin adagrad maximizes"), std::string::npos) << compared.err;
+  EXPECT_EQ(Json::parse(compared.out)["norm"], "2");
+  EXPECT_EQ(attmirror_command({"compare", run, svm, "--json", "--p", "2"}).err, "");
 }
 
 TEST_F(Margin, FollowsThePromptOfARun) {
@@ -304,7 +318,7 @@ TEST_F(Margin, LeavesNothingBehindAfterCtrlC) {
                 .code,
             0);
   RunningCommand command({"margin", large, "--norm", "nuclear", "-o", svm});  // many seconds of work
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(command.wait_until([&] { return command.cpu_seconds() > 0.2; }));
   command.signal(SIGINT);
   EXPECT_EQ(command.wait().code, 130);
   EXPECT_EQ(folder.names().size(), 2u);

@@ -116,7 +116,7 @@ TEST_F(ModelOptions, AreRefusedBeforeAnythingIsWritten) {
   refuse(data, {"--penalty", "1", "--train", "v"}, {"only v is trained"});
   refuse(data, {"--schedule", "polyak", "--loss", "linear"}, {"polyak"});
   refuse(data, {"--params", "KQ", "--init", "zero"}, {"K and Q both start at 0"});
-  refuse(data, {"--init-seed", "4"}, {"init-seed is given, but init is zero"});
+  refuse(data, {"--init-seed", "4"}, {"init-seed is given, but --init is zero"});
   refuse(data, {"--init", "file:" + data}, {"the file has no W, which is to be trained"});
   refuse(data, {"--momentum", ""}, {"momentum is \"\": expected"});
   refuse(data, {"--params", "prompt", "--key-weights", ""}, {"key-weights is \"\": expected FILE"});

@@ -77,7 +77,7 @@ TEST_F(NextToken, TrainsGeneratedSentencesInTwoStages) {
   EXPECT_EQ(last.at("W_kq").shape(), (Shape{20, 20}));
   EXPECT_TRUE(load_npz(fs::path(out) / "targets.npz").contains("lambda_W_kq"));
   const SavedRun stage = load_run(fs::path(out) / "W_kq");
-  EXPECT_EQ(stage.parameters.W_kq.rows(), 20);
+  EXPECT_EQ(stage.parameters.matrix("W_kq").rows(), 20);
   EXPECT_EQ(stage.records.back().metrics.front().name, "accuracy");
   // What it wrote is what it reads: the same training from the file.
   const Json again = run({(fs::path(out) / "sentences.txt").string(), "--vocabulary",
@@ -85,6 +85,14 @@ TEST_F(NextToken, TrainsGeneratedSentencesInTwoStages) {
   EXPECT_EQ(again["stages"][0]["loss"], first["loss"]);
   EXPECT_NEAR(again["stages"][1]["loss"].get<double>() / second["loss"].get<double>(), 1, 1e-6);
   EXPECT_EQ(attmirror_command({"info", (fs::path(out) / "W_kq").string()}).code, 0);
+}
+
+TEST_F(NextToken, SaysThatThereAreNoTargets) {
+  write(good_text);
+  const Json json = run({text, "--optimizer", "adagrad", "--steps", "20"});
+  ASSERT_EQ(json["targets"]["left_out"].size(), 1u) << json;
+  EXPECT_EQ(json["targets"]["left_out"][0], "theory names no norm whose margin adagrad maximizes");
+  EXPECT_TRUE(json["targets"]["W_kq"].is_null()) << json;
 }
 
 TEST_F(NextToken, ReadsSentences) {
@@ -172,6 +180,7 @@ TEST_F(NextToken, RefusesOptionsThatMakeNoSense) {
   refused({"--stages", "joint", "--ov-steps", "5"}, 2, {"--ov-steps is given", "joint"});
   refused({"--stages", "joint", "--readout", "attention"}, 2, {"attention"});
   refused({"--optimizer", "md", "--p", "1"}, 2, {"p is 1"});
+  refused({"--optimizer", "adagrad", "--targets", "on"}, 2, {"targets is on", "adagrad"});
   refused({"--ov-lr", "0"}, 2, {"ov-lr is 0"});
   refused({"--steps", "0"}, 2, {"ov-steps is 0 and init is zero"});
   refused({"--jacobian", "textbook"}, 2, {"--jacobian is given", "safe"});

@@ -1,13 +1,12 @@
 // attmirror path: the table, the folder, local paths, refusals and Ctrl-C.
 #include "cli/command.hpp"
-#include <attmirror/data/npy.hpp>
+#include "data/npy.hpp"
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/path_folder.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <csignal>
 #include <sstream>
-#include <thread>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -156,7 +155,7 @@ TEST_F(PathCommand, WritesWhatIsDoneOnCtrlC) {
             0);
   RunningCommand command(
       {"path", large, "--norm", "1.3", "--radii", "1:1e4:400", "--starts", "4", "--quiet", "-o", out});
-  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  ASSERT_TRUE(command.wait_until([&] { return command.catches(SIGINT) && command.cpu_seconds() > 0.5; }));
   command.signal(SIGINT);
   const Outcome outcome = command.wait();
   EXPECT_EQ(outcome.code, 130);

@@ -1,6 +1,6 @@
 // attmirror report: one page of runs, sweeps and reproductions, and the command in it repeats the run.
+#include "base/atomic_file.hpp"
 #include "cli/command.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/report/page.hpp>
 
 #include <algorithm>
@@ -100,6 +100,9 @@ TEST_F(Report, SaysWhatItCannotShow) {
   EXPECT_EQ(report({run})["figures"], 3);
   EXPECT_TRUE(holds(file_text(page), "Without the run&#39;s data there are no attention probabilities"));
   fs::rename(folder / "moved.npz", data);
+
+  report({train("adagrad", {"--optimizer", "adagrad", "--steps", "100"})}, {"--overwrite"});
+  EXPECT_TRUE(holds(file_text(page), "Theory names no norm whose margin adagrad maximizes"));
 
   const Outcome diverged = attmirror_command({"train", data, "--p", "1.01", "--lr", "100", "--normalized",
                                               "--quiet", "-o", (folder / "bad").string()});

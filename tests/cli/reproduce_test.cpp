@@ -2,10 +2,12 @@
 #include "cli/command.hpp"
 #include <attmirror/papers/experiment.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -54,6 +56,24 @@ TEST_F(Reproduce, BadInputIsOneSentence) {
   expect_refusal({"reproduce", "p2-losses", "--resume", "--overwrite", "-o", out}, 2, {"both --resume and"});
   expect_refusal({"reproduce", "p2-losses", "-o", "/dev/null/out"}, 3, {"/dev/null/out"});
   EXPECT_FALSE(fs::exists(out));
+}
+
+TEST_F(Reproduce, TheSummaryHasOneLinePerExperiment) {
+  const Outcome all = attmirror_command({"reproduce", "p2-losses", "p2-lemma", "--quick"});
+  const Outcome summary = attmirror_command({"reproduce", "p2-losses", "p2-lemma", "--quick", "--summary"});
+  EXPECT_EQ(summary.code, all.code);
+  EXPECT_GT(std::ranges::count(all.out, '\n'), 40);
+  EXPECT_LT(std::ranges::count(summary.out, '\n'), 10) << summary.out;
+  std::istringstream lines(summary.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* word : {"p2-losses", "p2-lemma", "numbers compared"})
+    EXPECT_NE(summary.out.find(word), std::string::npos) << summary.out;
+  // What differs is named: two optimizers do not do what theory says of them.
+  const Outcome differs = attmirror_command({"reproduce", "which-margin", "--quick", "--summary"});
+  EXPECT_EQ(differs.code, 1);
+  EXPECT_NE(differs.out.find("These differ"), std::string::npos) << differs.out;
+  EXPECT_NE(differs.out.find("  which-margin: "), std::string::npos) << differs.out;
+  expect_refusal({"reproduce", "--list", "--summary"}, 2, {"--list is given together"});
 }
 
 TEST_F(Reproduce, PrintsAndWritesThePage) {

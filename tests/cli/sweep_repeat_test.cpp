@@ -1,7 +1,7 @@
 // Any run of a sweep can be repeated by `attmirror generate` and `attmirror train`: the commands that the plan writes
 // down end at the same weights to the last bit, and at the same configuration.
 #include "cli/command.hpp"
-#include <attmirror/data/npy.hpp>
+#include "data/npy.hpp"
 #include <attmirror/descent/run_folder.hpp>
 #include <attmirror/sweep/plan.hpp>
 
@@ -90,7 +90,7 @@ TEST(SweepRepeat, TheCommandsOfARunEndAtTheSameBits) {
   ASSERT_EQ(plan.runs.size(), 9u);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const PreparedRun prepared = plan.prepare(i);
-    const attmirror::Run run = descend(*prepared.model, prepared.optimizer, prepared.descent);
+    const DescentRun run = descend(*prepared.model, prepared.optimizer, prepared.descent);
     const std::string data = (folder / ("data" + std::to_string(i) + ".npz")).string();
     const std::string output = (folder / ("run" + std::to_string(i))).string();
     for (const std::string& command : commands_of(plan, i)) {

@@ -1,7 +1,8 @@
 // attmirror train: what it computes, what it prints, and what it refuses.
 #include "cli/command.hpp"
+#include "data/npy.hpp"
+#include "support/paths.hpp"
 #include <attmirror/data/dataset.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/run_folder.hpp>
 
@@ -36,7 +37,7 @@ double relative_error(const std::vector<double>& a, const std::vector<double>& b
 
 // The published loop in PyTorch, recorded, and the same run through the command.
 TEST(Train, FollowsTheReferenceTrajectories) {
-  const NamedArrays golden = load_npz(ATTMIRROR_FIXTURES "/golden_local.npz");
+  const NamedArrays golden = load_npz(fixture("golden_local.npz"));
   const TemporaryFolder folder;
   const std::string data = (folder / "data.npz").string(), W0 = (folder / "W0.npy").string();
   for (std::int64_t seed = 0; seed < 3; ++seed) {
@@ -127,6 +128,8 @@ TEST(Train, TrainsEachParameterization) {
   EXPECT_EQ(blocks({"--params", "KQ", "--rank", "2"}), "KQ");
   EXPECT_EQ(blocks({"--params", "KQ", "--train", "Q", "--init", "normal:0.3", "--init-seed", "7"}), "Q");
   EXPECT_EQ(blocks({"--params", "prompt", "--loss", "exponential"}), "p");
+  EXPECT_EQ(blocks({"--loss", "sigmoid"}), "W");
+  EXPECT_EQ(load_run(folder / "run").config.loss, "sigmoid");
   EXPECT_EQ(blocks({"--params", "prompt", "--train", "p,v", "--optimizer", "gd"}), "pv");
   EXPECT_EQ(blocks({"--keep", "metrics"}), "");
 }
@@ -217,7 +220,7 @@ TEST(Train, RefusesBadOptions) {
     all.insert(all.end(), options.begin(), options.end());
     expect_refusal(all, 2, words);
   };
-  refuse({"--p", "0.9"}, {"attmirror: p is 0.9: expected a finite number greater than 1\n"});
+  refuse({"--p", "0.9"}, {"attmirror: --p is 0.9: expected a finite number greater than 1\n"});
   refuse({"--p", "1"}, {"p is 1:"});
   refuse({"--p", "nan"}, {"p is nan: expected a finite number greater than 1"});
   refuse({"--p", "inf"}, {"p is inf:"});
@@ -228,7 +231,7 @@ TEST(Train, RefusesBadOptions) {
   refuse({"--steps", "1.5"}, {"steps is \"1.5\": expected a whole number"});
   refuse({"--steps", "99999999999999999999"}, {"steps is \"99999999999999999999\""});
   refuse({"--params", "V"}, {"params is \"V\": expected W, KQ or prompt"});
-  refuse({"--rank", "2"}, {"rank is 2, but params is W"});
+  refuse({"--rank", "2"}, {"rank is 2, but --params is W"});
   refuse({"--params", "KQ", "--rank", "11"}, {"rank is 11: expected 1 to 10"});
   refuse({"--params", "KQ", "--init", "zero"}, {"K and Q both start at 0"});
   refuse({"--train", "K"}, {"cannot train K"});
@@ -238,11 +241,11 @@ TEST(Train, RefusesBadOptions) {
   refuse({"--init", "normal:-1"}, {"std of the initialization is -1"});
   refuse({"--init", "file:/no/W0.npy"}, {"cannot read /no/W0.npy"});
   refuse({"--optimizer", "sgd"}, {"optimizer is \"sgd\""});
-  refuse({"--optimizer", "gd", "--p", "3"}, {"gradient descent has p = 2"});
+  refuse({"--optimizer", "gd", "--p", "3"}, {"p of gradient descent"});
   refuse({"--eps-value", "1"}, {"eps is exact"});
   refuse({"--record", "sometimes"}, {"record is \"sometimes\""});
   refuse({"--keep", "all"}, {"keep is \"all\""});
-  refuse({"--data-path", "river"}, {"data path is \"river\"", "auto or block or stream"});
+  refuse({"--data-path", "river"}, {"data-path is \"river\"", "auto or block or stream"});
   refuse({"--storage", "float16"}, {"storage is \"float16\"", "float64 or float32"});
   refuse({"--saturation", "1.5"}, {"saturation is 1.5"});
   refuse({"--max-seconds", "-1"}, {"seconds is -1"});
@@ -337,7 +340,7 @@ TEST(Train, LeavesARunAloneUnlessTold) {
   std::ofstream(other / "config.json") << "{\"theirs\": true}";
   expect_refusal({"train", data, "-o", other.string()}, 2, {"holds a run already"});
   expect_refusal({"train", data, "-o", other.string(), "--overwrite"}, 2,
-                 {"config.json", "no run of attmirror"});
+                 {"config.json", "not the configuration of an attmirror run"});
   EXPECT_EQ(file_text(other / "config.json"), "{\"theirs\": true}");
 }
 

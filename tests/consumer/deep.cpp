@@ -6,7 +6,7 @@
 
 int main() {
   const at::Tensor w = at::ones({3}).set_requires_grad(true);
-  attmirror::torch::MirrorDescent optimizer({w}, attmirror::torch::MirrorDescentOptions(0.5).p(3));
+  attmirror::deep::MirrorDescent optimizer({w}, attmirror::deep::MirrorDescentOptions(0.5).p(3));
   w.square().sum().backward();
   optimizer.step();  // sqrt(1 - 0.5 * 2)
   std::cout << w << '\n';

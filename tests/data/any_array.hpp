@@ -1,6 +1,8 @@
-// Random arrays of every type and shape for property tests: empty ones, zero-dimensional ones, any bits.
+// What tests of file formats share: files of other programs, and random arrays of every type and shape for property
+// tests: empty ones, zero-dimensional ones, any bits.
 #pragma once
 
+#include "support/paths.hpp"
 #include <attmirror/data/array.hpp>
 
 #include <cstdint>
@@ -10,6 +12,9 @@
 #include <rapidcheck.h>
 
 namespace attmirror::test {
+
+// A file that another program wrote, numpy or the library of safetensors.
+inline std::filesystem::path format_file(std::string_view name) { return fixture("formats") / name; }
 
 inline Array any_array(std::vector<DType> dtypes) {
   const DType dtype = *rc::gen::elementOf(dtypes);

@@ -1,9 +1,9 @@
-// Every file of the fuzzing corpora through its parser, for machines without libFuzzer: a value or an Error
-// comes out, nothing else, and values survive a round trip. Each parser also gets the files of the other
-// formats.
+// Every file of the fuzzing corpora through its parser, for machines without libFuzzer: a value or an Error comes
+// out, nothing else, and values survive a round trip. Each parser also gets the files of the other formats.
+#include "base/atomic_file.hpp"
+#include "data/npy.hpp"
 #include "fuzz/check_parser.hpp"
-#include <attmirror/base/atomic_file.hpp>
-#include <attmirror/data/npy.hpp>
+#include "support/paths.hpp"
 #include <attmirror/data/npz.hpp>
 #include <attmirror/data/safetensors.hpp>
 
@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 
 std::map<fs::path, std::vector<std::byte>> corpus_files() {
   std::map<fs::path, std::vector<std::byte>> files;
-  for (const auto& root :
-       {fs::path(ATTMIRROR_FIXTURES) / "../fuzz/corpus", fs::path(ATTMIRROR_FIXTURES) / "formats"})
+  for (const auto& root : {test::source_folder() / "tests/fuzz/corpus", test::fixture("formats")})
     for (const auto& entry : fs::recursive_directory_iterator(root))
       if (entry.is_regular_file()) files.emplace(entry.path(), read_file(entry.path()));
   return files;

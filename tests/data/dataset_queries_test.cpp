@@ -39,15 +39,10 @@ DatasetArrays self_attention() {
   return arrays;
 }
 
-std::string refusal(const std::function<void(DatasetArrays&)>& spoil, DatasetArrays arrays = ragged()) {
+std::string ragged_refusal(const std::function<void(DatasetArrays&)>& spoil,
+                           DatasetArrays arrays = ragged()) {
   spoil(arrays);
-  try {
-    Dataset{arrays};
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
-    return error.what();
-  }
-  return "accepted";
+  return test::refusal([&] { const Dataset data(arrays); });
 }
 
 void expect_equal(const Dataset& a, const Dataset& b) {
@@ -96,43 +91,43 @@ TEST(Queries, OfSelfAttentionAreTokens) {
 }
 
 TEST(Queries, AreRefusedWithTheFieldThatIsWrong) {
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.query_counts = {2}; }),
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) { a.query_counts = {2}; }),
             "query_counts has 1 entries: expected 2, one per sequence, or none");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) {
               a.query_counts = {2, 0};
             }),
             "query_counts[1] is 0: expected 1 to 3, the queries that are left");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) {
               a.query_counts = {2, INT64_MAX};
             }),
             "query_counts[1] is 9223372036854775807: expected 1 to 3, the queries that are left");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) {
               a.query_counts = {2, 2};
             }),
             "query_counts add up to 4: expected 5, the number of queries");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) {
               a.query_index = {0, 0, 0, 0, 0};
             }),
             "both queries and query_index are given: expected one of them");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.queries = counting(5, 3); }),
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) { a.queries = counting(5, 3); }),
             "queries has 3 columns: expected 2, the dimension of the tokens");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) {
               a.labels = {1, 1, 1};
             }),
             "labels has 3 entries: expected 2, one per sequence, or 5, one per query");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.query_index[1] = 3; }, self_attention()),
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) { a.query_index[1] = 3; }, self_attention()),
             "query_index[1] is 3: expected 0 to 2, a token of sequence 0");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.query_index[4] = -1; }, self_attention()),
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) { a.query_index[4] = -1; }, self_attention()),
             "query_index[4] is -1: expected 0 to 1, a token of sequence 1");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) {
               a.mask = {1, 0};
             }),
             "mask has 2 entries: expected 12, one per query and token of its sequence");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.mask = {1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1}; }),
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) { a.mask = {1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1}; }),
             "mask of query 1 allows no token: expected 1 or more");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.mask = {1, 1, 1, 1, 0, 7, 1, 1, 1, 1, 1, 1}; }),
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) { a.mask = {1, 1, 1, 1, 0, 7, 1, 1, 1, 1, 1, 1}; }),
             "mask of query 1, token 2 is 7: expected 0 or 1");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.head = counting(3, 4); }),
+  EXPECT_EQ(ragged_refusal([](DatasetArrays& a) { a.head = counting(3, 4); }),
             "head has shape (3, 4): expected 2 rows, the dimension of the tokens");
 }
 

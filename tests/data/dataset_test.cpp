@@ -1,3 +1,4 @@
+#include "support/files.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
 
@@ -28,16 +29,10 @@ DatasetArrays small() {
   return arrays;
 }
 
-std::string refusal(const std::function<void(DatasetArrays&)>& damage) {
+std::string refusal_after(const std::function<void(DatasetArrays&)>& damage) {
   DatasetArrays arrays = small();
   damage(arrays);
-  try {
-    const Dataset data(arrays);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
-    return error.what();
-  }
-  return "accepted";
+  return test::refusal([&] { const Dataset data(arrays); });
 }
 
 TEST(Dataset, KnowsItsSizes) {
@@ -95,44 +90,45 @@ TEST(Dataset, CopiesAreTheirOwn) {
 TEST(Dataset, NamesTheWrongEntry) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double inf = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(refusal([](DatasetArrays&) {}), "accepted");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.tokens(2, 1) = nan; }),
+  EXPECT_EQ(refusal_after([](DatasetArrays&) {}), "accepted");
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.tokens(2, 1) = nan; }),
             "tokens[2,1] is nan: expected a finite number");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.queries(1, 0) = -inf; }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.queries(1, 0) = -inf; }),
             "queries[1,0] is -inf: expected a finite number");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.decoder[2] = inf; }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.decoder[2] = inf; }),
             "decoder[2] is inf: expected a finite number");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.labels[1] = 0; }), "labels[1] is 0: expected -1 or +1");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.labels[0] = nan; }), "labels[0] is nan: expected -1 or +1");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.labels[0] = 1 + 1e-15; }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.labels[1] = 0; }), "labels[1] is 0: expected -1 or +1");
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.labels[0] = nan; }),
+            "labels[0] is nan: expected -1 or +1");
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.labels[0] = 1 + 1e-15; }),
             "labels[0] is 1.000000000000001: expected -1 or +1");
 }
 
 TEST(Dataset, NamesTheWrongSize) {
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.lengths.clear(); }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.lengths.clear(); }),
             "lengths is empty: expected 1 or more sequences");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.tokens.resize(5, 0); }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.tokens.resize(5, 0); }),
             "tokens has 0 columns: expected 1 or more");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.labels.push_back(1); }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.labels.push_back(1); }),
             "labels has 3 entries: expected 2, one per sequence");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.queries.conservativeResize(1, 3); }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.queries.conservativeResize(1, 3); }),
             "queries has shape (1, 3): expected (2, 3) to match 2 sequences of tokens of dimension 3");
-  EXPECT_EQ(refusal([](DatasetArrays& a) { a.decoder.conservativeResize(2); }),
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) { a.decoder.conservativeResize(2); }),
             "decoder has 2 entries: expected 3, the dimension of the tokens, or none");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) {
               a.lengths = {5, 0};
             }),
             "lengths[1] is 0: expected 1 or more tokens");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) {
               a.lengths = {3, 3};
             }),
             "lengths[1] is 3: only 2 of the 5 rows of tokens are left for it");
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) {
               a.lengths = {3, 1};
             }),
             "lengths add up to 4: expected 5, the number of rows of tokens");
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(refusal([](DatasetArrays& a) {
+  EXPECT_EQ(refusal_after([](DatasetArrays& a) {
               a.lengths = {huge, huge};
             }),
             "lengths[0] is 9223372036854775807: only 5 of the 5 rows of tokens are left for it");

@@ -1,8 +1,8 @@
 // The generators by name: defaults, refusals, and what is known of data before they are made.
+#include "data/generator_kinds.hpp"
+
 #include "support/files.hpp"
-#include <attmirror/data/generator_kinds.hpp>
 #include <attmirror/data/generators.hpp>
-#include <attmirror/data/head_data.hpp>
 
 #include <gtest/gtest.h>
 

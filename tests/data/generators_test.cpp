@@ -1,3 +1,5 @@
+#include "support/files.hpp"
+#include "support/paths.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/generators.hpp>
@@ -14,14 +16,8 @@
 namespace attmirror {
 namespace {
 
-std::string refusal(const SphereData& options) {
-  try {
-    options.validate();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
-    return error.what();
-  }
-  return "accepted";
+std::string sphere_refusal(const SphereData& options) {
+  return test::refusal([&] { options.validate(); });
 }
 
 // Setting B of the first paper's experiments: seed 1, as published to six decimals.
@@ -52,10 +48,9 @@ TEST(SphereData, TheBestTokensOfSeedOneAreThePapers) {
 
 // torch's own data for seeds 1 to 30, to the last bit.
 TEST(SphereData, AgreesWithTorchForThirtySeeds) {
-  const std::filesystem::path file =
-      std::filesystem::path(ATTMIRROR_SHARED) / "golden/md_local_seeds_001_030.npz";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "the golden data are not on this machine";
-  const NamedArrays golden = load_npz(file);
+  const test::SharedFile file("golden/md_local_seeds_001_030.npz");
+  if (file.is_absent()) GTEST_SKIP() << file.absence();
+  const NamedArrays golden = load_npz(file.path());
   const std::vector<std::int64_t> seeds = golden.at("seeds").to_int64();
   const std::vector<double> X = golden.at("X").to_doubles(), Y = golden.at("Y").to_doubles(),
                             Z = golden.at("Z").to_doubles(), v = golden.at("v").to_doubles();
@@ -109,15 +104,15 @@ TEST(SphereData, RaggedDataKeepTheFirstTokens) {
 
 TEST(SphereData, RefusesImpossibleSizes) {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(refusal({}), "accepted");
-  EXPECT_EQ(refusal({.samples = 0}), "samples is 0: expected 1 or more");
-  EXPECT_EQ(refusal({.tokens = -3}), "tokens is -3: expected 1 or more");
-  EXPECT_EQ(refusal({.dim = 0}), "dim is 0: expected 1 or more");
-  EXPECT_EQ(refusal({.min_tokens = 0}), "min_tokens is 0: expected 1 to 8, the number of tokens");
-  EXPECT_EQ(refusal({.min_tokens = 9}), "min_tokens is 9: expected 1 to 8, the number of tokens");
-  EXPECT_NE(refusal({.samples = huge}), "accepted");
-  EXPECT_NE(refusal({.samples = huge / 128, .tokens = 2, .dim = 2}), "accepted");
-  EXPECT_NE(refusal({.dim = huge}), "accepted");
+  EXPECT_EQ(sphere_refusal({}), "accepted");
+  EXPECT_EQ(sphere_refusal({.samples = 0}), "samples is 0: expected 1 or more");
+  EXPECT_EQ(sphere_refusal({.tokens = -3}), "tokens is -3: expected 1 or more");
+  EXPECT_EQ(sphere_refusal({.dim = 0}), "dim is 0: expected 1 or more");
+  EXPECT_EQ(sphere_refusal({.min_tokens = 0}), "min_tokens is 0: expected 1 to 8, the number of tokens");
+  EXPECT_EQ(sphere_refusal({.min_tokens = 9}), "min_tokens is 9: expected 1 to 8, the number of tokens");
+  EXPECT_NE(sphere_refusal({.samples = huge}), "accepted");
+  EXPECT_NE(sphere_refusal({.samples = huge / 128, .tokens = 2, .dim = 2}), "accepted");
+  EXPECT_NE(sphere_refusal({.dim = huge}), "accepted");
   EXPECT_THROW(generate(SphereData{.samples = 0}), Error);
 }
 
@@ -165,11 +160,12 @@ TEST(SphereData, TakesQueriesFromTheTokens) {
 }
 
 TEST(SphereData, RefusesImpossibleQueries) {
-  EXPECT_EQ(refusal({.queries = 0}), "queries is 0: expected 1 or more");
-  EXPECT_EQ(refusal({.queries = 3, .query_from = SphereData::QueryFrom::last_token}),
+  EXPECT_EQ(sphere_refusal({.queries = 0}), "queries is 0: expected 1 or more");
+  EXPECT_EQ(sphere_refusal({.queries = 3, .query_from = SphereData::QueryFrom::last_token}),
             "queries is 3: expected 1, because they are tokens of their sequence");
-  EXPECT_EQ(refusal({.queries = std::numeric_limits<std::int64_t>::max()}).substr(0, 12), "samples is 6");
-  EXPECT_NE(refusal({.query_from = static_cast<SphereData::QueryFrom>(9)}), "accepted");
+  EXPECT_EQ(sphere_refusal({.queries = std::numeric_limits<std::int64_t>::max()}).substr(0, 12),
+            "samples is 6");
+  EXPECT_NE(sphere_refusal({.query_from = static_cast<SphereData::QueryFrom>(9)}), "accepted");
 }
 
 TEST(JointData, IsThePapers) {
@@ -186,9 +182,9 @@ TEST(JointData, IsThePapers) {
 }
 
 TEST(JointData, AgreesWithTheGoldenFile) {
-  const std::filesystem::path file = std::filesystem::path(ATTMIRROR_SHARED) / "golden/md_joint.npz";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "the golden data are not on this machine";
-  const Dataset golden = load_dataset(file);
+  const test::SharedFile file("golden/md_joint.npz");
+  if (file.is_absent()) GTEST_SKIP() << file.absence();
+  const Dataset golden = load_dataset(file.path());
   EXPECT_EQ(golden.fingerprint(), generate(JointData{}).fingerprint());
 }
 

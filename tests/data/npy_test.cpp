@@ -1,8 +1,9 @@
 // .npy files: what numpy wrote, what we write, and every refusal.
+#include "data/npy.hpp"
+
+#include "base/atomic_file.hpp"
 #include "data/any_array.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
-#include <attmirror/data/npy.hpp>
 
 #include <numeric>
 
@@ -13,10 +14,6 @@ namespace attmirror {
 namespace {
 
 using test::expect_bad_input;
-
-std::filesystem::path fixture(std::string_view name) {
-  return std::filesystem::path(ATTMIRROR_FIXTURES) / "formats" / name;
-}
 
 // A version 1.0 file with this dict and this many bytes of data, each 0.
 std::vector<std::byte> npy_file(const std::string& dict, std::size_t data_size) {
@@ -30,7 +27,7 @@ std::string dict_of(const std::string& descr, const std::string& shape) {
   return "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }";
 }
 
-Array parse(const std::vector<std::byte>& file) { return parse_npy(file, "W.npy"); }
+Array parse_array_file(const std::vector<std::byte>& file) { return parse_npy(file, "W.npy"); }
 
 TEST(Npy, ReadsEveryTypeThatNumpyWrites) {
   const std::pair<std::string_view, DType> files[] = {
@@ -39,14 +36,14 @@ TEST(Npy, ReadsEveryTypeThatNumpyWrites) {
       {"int8", DType::int8},       {"uint64", DType::uint64},   {"uint32", DType::uint32},
       {"uint16", DType::uint16},   {"uint8", DType::uint8},     {"bool", DType::boolean}};
   for (const auto& [name, dtype] : files) {
-    const Array array = load_npy(fixture(std::string(name) + ".npy"));
+    const Array array = load_npy(test::format_file(std::string(name) + ".npy"));
     EXPECT_EQ(array.dtype(), dtype) << name;
     EXPECT_EQ(array.shape(), (Shape{2, 3})) << name;
     std::vector<double> expected = {0, 1, 2, 3, 4, 5};
     if (name.starts_with("float")) expected = {-1, -0.875, -0.75, -0.625, -0.5, -0.375};
     if (name == "bool") expected = {0, 1, 0, 1, 0, 1};
     EXPECT_EQ(array.to_doubles(), expected) << name;
-    EXPECT_EQ(format_npy(array), read_file(fixture(std::string(name) + ".npy")))
+    EXPECT_EQ(format_npy(array), read_file(test::format_file(std::string(name) + ".npy")))
         << "not the bytes of numpy: " << name;
   }
 }
@@ -54,23 +51,23 @@ TEST(Npy, ReadsEveryTypeThatNumpyWrites) {
 TEST(Npy, ReadsFortranOrderScalarsEmptyArraysAndAllVersions) {
   std::vector<double> numbers(24);
   for (int i = 0; i < 24; ++i) numbers[static_cast<std::size_t>(i)] = i / 8.0 - 1;
-  EXPECT_EQ(load_npy(fixture("fortran.npy")), Array(Shape{2, 3, 4}, numbers));
-  EXPECT_EQ(load_npy(fixture("scalar.npy")), Array::scalar(-1.0));
-  EXPECT_EQ(load_npy(fixture("empty.npy")), Array(Shape{0, 5}, std::vector<float>{}));
-  EXPECT_EQ(load_npy(fixture("version2.npy")), Array(std::vector<double>{-1, -0.875, -0.75}));
-  EXPECT_EQ(load_npy(fixture("version3.npy")), Array(std::vector<double>{-1, -0.875, -0.75}));
+  EXPECT_EQ(load_npy(test::format_file("fortran.npy")), Array(Shape{2, 3, 4}, numbers));
+  EXPECT_EQ(load_npy(test::format_file("scalar.npy")), Array::scalar(-1.0));
+  EXPECT_EQ(load_npy(test::format_file("empty.npy")), Array(Shape{0, 5}, std::vector<float>{}));
+  EXPECT_EQ(load_npy(test::format_file("version2.npy")), Array(std::vector<double>{-1, -0.875, -0.75}));
+  EXPECT_EQ(load_npy(test::format_file("version3.npy")), Array(std::vector<double>{-1, -0.875, -0.75}));
 }
 
 TEST(Npy, WritesFortranOrderAsNumpyDoes) {
-  EXPECT_EQ(format_npy(load_npy(fixture("fortran.npy")), {.order = MemoryOrder::fortran}),
-            read_file(fixture("fortran.npy")));
+  EXPECT_EQ(format_npy(load_npy(test::format_file("fortran.npy")), {.order = MemoryOrder::fortran}),
+            read_file(test::format_file("fortran.npy")));
 }
 
 TEST(Npy, EveryArrayComesBackInBothOrders) {
   EXPECT_TRUE(rc::check("round trip", [] {
     const Array array = test::any_array(test::npy_types);
-    RC_ASSERT(parse(format_npy(array)) == array);
-    RC_ASSERT(parse(format_npy(array, {.order = MemoryOrder::fortran})) == array);
+    RC_ASSERT(parse_array_file(format_npy(array)) == array);
+    RC_ASSERT(parse_array_file(format_npy(array, {.order = MemoryOrder::fortran})) == array);
     RC_ASSERT(format_npy(array).size() % 64 == array.bytes().size() % 64);
   }));
 }
@@ -89,69 +86,76 @@ TEST(Npy, SavesAndLoadsALargeArray) {
 TEST(Npy, AcceptsAllSpellingsOfThisByteOrderAndOfTheDict) {
   const Array expected(std::vector<double>{0, 0});
   for (const char* descr : {"'<f8'", "'=f8'", "'|f8'", "\"<f8\""})
-    EXPECT_EQ(parse(npy_file(dict_of(descr, "(2,)"), 16)), expected) << descr;
-  EXPECT_EQ(parse(npy_file("{'shape':(2,),'fortran_order':True,'descr':'<f8'}", 16)), expected);
-  EXPECT_EQ(parse(npy_file(" {\t'shape' : ( 2 , ) , 'fortran_order' : False , 'descr' : '<f8' } \n", 16)),
+    EXPECT_EQ(parse_array_file(npy_file(dict_of(descr, "(2,)"), 16)), expected) << descr;
+  EXPECT_EQ(parse_array_file(npy_file("{'shape':(2,),'fortran_order':True,'descr':'<f8'}", 16)), expected);
+  EXPECT_EQ(parse_array_file(
+                npy_file(" {\t'shape' : ( 2 , ) , 'fortran_order' : False , 'descr' : '<f8' } \n", 16)),
             expected);
-  EXPECT_EQ(parse(npy_file(dict_of("'<f8'", "(1, 2,)"), 16)).shape(), (Shape{1, 2}));
-  EXPECT_EQ(parse(npy_file(dict_of("'<f8'", "(9, 0)"), 0)).shape(), (Shape{9, 0}));
+  EXPECT_EQ(parse_array_file(npy_file(dict_of("'<f8'", "(1, 2,)"), 16)).shape(), (Shape{1, 2}));
+  EXPECT_EQ(parse_array_file(npy_file(dict_of("'<f8'", "(9, 0)"), 0)).shape(), (Shape{9, 0}));
 }
 
 TEST(Npy, RefusesTypesThatAreNoNumbersOfThisMachine) {
-  expect_bad_input({"big_endian.npy", "'>f8'", "big-endian"}, [] { load_npy(fixture("big_endian.npy")); });
-  expect_bad_input({"object.npy", "'|O'", "objects"}, [] { load_npy(fixture("object.npy")); });
-  expect_bad_input({"structured.npy", "structured"}, [] { load_npy(fixture("structured.npy")); });
-  expect_bad_input({"complex.npy", "'<c16'"}, [] { load_npy(fixture("complex.npy")); });
-  expect_bad_input({"text.npy", "'<U2'"}, [] { load_npy(fixture("text.npy")); });
+  expect_bad_input({"big_endian.npy", "'>f8'", "big-endian"},
+                   [] { load_npy(test::format_file("big_endian.npy")); });
+  expect_bad_input({"object.npy", "'|O'", "objects"}, [] { load_npy(test::format_file("object.npy")); });
+  expect_bad_input({"structured.npy", "structured"}, [] { load_npy(test::format_file("structured.npy")); });
+  expect_bad_input({"complex.npy", "'<c16'"}, [] { load_npy(test::format_file("complex.npy")); });
+  expect_bad_input({"text.npy", "'<U2'"}, [] { load_npy(test::format_file("text.npy")); });
   for (const char* descr : {"''", "'f8'", "'<f'", "'<f16'", "'<f80'", "'<i3'", "'<b2'", "'O'", "'<M8[ns]'"})
-    expect_bad_input({"W.npy: descr is", descr}, [&] { parse(npy_file(dict_of(descr, "(2,)"), 16)); });
+    expect_bad_input({"W.npy: descr is", descr},
+                     [&] { parse_array_file(npy_file(dict_of(descr, "(2,)"), 16)); });
 }
 
 TEST(Npy, RefusesBadMagicAndVersions) {
-  expect_bad_input({"W.npy", "'hello '", "NUMPY"}, [] { parse(test::to_bytes("hello world")); });
-  expect_bad_input({"W.npy", "''"}, [] { parse({}); });
+  expect_bad_input({"W.npy", "'hello '", "NUMPY"}, [] { parse_array_file(test::to_bytes("hello world")); });
+  expect_bad_input({"W.npy", "''"}, [] { parse_array_file({}); });
   for (const std::string& version :
        {std::string("\x00\x00", 2), std::string("\x04\x00", 2), std::string("\x01\x01", 2)})
-    expect_bad_input({"version is " + std::to_string(version[0]) + "." + std::to_string(version[1])},
-                     [&] { parse(test::to_bytes("\x93NUMPY" + version + std::string(100, ' '))); });
+    expect_bad_input({"version is " + std::to_string(version[0]) + "." + std::to_string(version[1])}, [&] {
+      parse_array_file(test::to_bytes("\x93NUMPY" + version + std::string(100, ' ')));
+    });
 }
 
 TEST(Npy, RefusesHeadersThatAreCutShortOrTooLong) {
   const auto whole = format_npy(Array(std::vector<double>{1, 2, 3}));
   for (std::size_t size = 0; size < whole.size(); ++size)
     expect_bad_input({"W.npy"}, [&] {
-      parse({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+      parse_array_file({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
     });
   expect_bad_input({"header length is 118", "only 20 bytes follow"}, [&] {
-    parse({whole.begin(), whole.begin() + 30});
+    parse_array_file({whole.begin(), whole.begin() + 30});
   });
-  expect_bad_input({"ends after 9 bytes"}, [&] { parse({whole.begin(), whole.begin() + 9}); });
+  expect_bad_input({"ends after 9 bytes"}, [&] { parse_array_file({whole.begin(), whole.begin() + 9}); });
   std::string text("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12);
-  expect_bad_input({"header length is 4294967295", "at most 65536"}, [&] { parse(test::to_bytes(text)); });
+  expect_bad_input({"header length is 4294967295", "at most 65536"},
+                   [&] { parse_array_file(test::to_bytes(text)); });
 }
 
 TEST(Npy, RefusesImpossibleShapes) {
   const auto with_shape = [](const std::string& shape) { return npy_file(dict_of("'<f8'", shape), 16); };
-  expect_bad_input({"W.npy: shape[1] is '-1'"}, [&] { parse(with_shape("(2, -1)")); });
+  expect_bad_input({"W.npy: shape[1] is '-1'"}, [&] { parse_array_file(with_shape("(2, -1)")); });
   expect_bad_input({"shape[0] is '9223372036854775808'"},
-                   [&] { parse(with_shape("(9223372036854775808,)")); });
+                   [&] { parse_array_file(with_shape("(9223372036854775808,)")); });
   expect_bad_input({"shape[0] is '99999999999999999999999'"},
-                   [&] { parse(with_shape("(99999999999999999999999,)")); });
-  expect_bad_input({"exceeds the address space"}, [&] { parse(with_shape("(4294967296, 4294967296)")); });
-  expect_bad_input({"exceeds the address space"}, [&] { parse(with_shape("(9223372036854775807,)")); });
-  expect_bad_input({"shape is a number"}, [&] { parse(with_shape("(2)")); });
+                   [&] { parse_array_file(with_shape("(99999999999999999999999,)")); });
+  expect_bad_input({"exceeds the address space"},
+                   [&] { parse_array_file(with_shape("(4294967296, 4294967296)")); });
+  expect_bad_input({"exceeds the address space"},
+                   [&] { parse_array_file(with_shape("(9223372036854775807,)")); });
+  expect_bad_input({"shape is a number"}, [&] { parse_array_file(with_shape("(2)")); });
   std::string axes = "(";
   for (int i = 0; i < 33; ++i) axes += "1, ";
-  expect_bad_input({"33 axes"}, [&] { parse(npy_file(dict_of("'<f8'", axes + ")"), 8)); });
+  expect_bad_input({"33 axes"}, [&] { parse_array_file(npy_file(dict_of("'<f8'", axes + ")"), 8)); });
 }
 
 TEST(Npy, RefusesDataThatIsShorterOrLongerThanTheShape) {
   for (const std::size_t size : {0, 23, 25, 32})
     expect_bad_input({"W.npy", std::to_string(size) + " bytes follow", "expected 24", "float64 (3,)"},
-                     [&] { parse(npy_file(dict_of("'<f8'", "(3,)"), size)); });
+                     [&] { parse_array_file(npy_file(dict_of("'<f8'", "(3,)"), size)); });
   // A tiny file that asks for a terabyte is refused before anything is allocated.
   expect_bad_input({"expected 1099511627776"},
-                   [] { parse(npy_file(dict_of("'|u1'", "(1099511627776,)"), 1)); });
+                   [] { parse_array_file(npy_file(dict_of("'|u1'", "(1099511627776,)"), 1)); });
 }
 
 TEST(Npy, RefusesEverythingThatIsNotTheDict) {
@@ -182,7 +186,7 @@ TEST(Npy, RefusesEverythingThatIsNotTheDict) {
       {"{, }", "expected a string"},
   };
   for (const auto& [dict, word] : cases)
-    expect_bad_input({"W.npy", word}, [&, text = dict] { parse(npy_file(text, 16)); });
+    expect_bad_input({"W.npy", word}, [&, text = dict] { parse_array_file(npy_file(text, 16)); });
 }
 
 TEST(Npy, RefusesToWriteWhatTheFormatLacks) {
@@ -191,8 +195,9 @@ TEST(Npy, RefusesToWriteWhatTheFormatLacks) {
 }
 
 TEST(Npy, NamesTheFileThatIsMissing) {
-  expect_bad_input({"cannot read", "none.npy", "No such file"}, [] { load_npy(fixture("none.npy")); });
-  expect_bad_input({"cannot read", "formats", "Is a directory"}, [] { load_npy(fixture(".")); });
+  expect_bad_input({"cannot read", "none.npy", "No such file"},
+                   [] { load_npy(test::format_file("none.npy")); });
+  expect_bad_input({"cannot read", "formats", "Is a directory"}, [] { load_npy(test::format_file(".")); });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // .npz files: what numpy wrote, what we write, damaged and hostile archives.
+#include "base/atomic_file.hpp"
 #include "data/any_array.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/data/npz.hpp>
 
 #include <cstring>
@@ -19,10 +19,6 @@ namespace {
 using test::expect_bad_input;
 using Bytes = std::vector<std::byte>;
 
-std::filesystem::path fixture(std::string_view name) {
-  return std::filesystem::path(ATTMIRROR_FIXTURES) / "formats" / name;
-}
-
 // The arrays of make_fixtures.py.
 NamedArrays numpy_arrays() {
   std::vector<double> numbers(24);
@@ -35,7 +31,7 @@ NamedArrays numpy_arrays() {
           {"b", Array::scalar(-1.0)}};
 }
 
-NamedArrays parse(const Bytes& file, const NpzLimits& limits = {}) {
+NamedArrays parse_archive(const Bytes& file, const NpzLimits& limits = {}) {
   return parse_npz(file, "data.npz", limits);
 }
 
@@ -55,8 +51,8 @@ constexpr std::string_view directory = "PK\x01\x02", local = "PK\x03\x04";
 struct Field {
   std::size_t in_directory, in_local, size;
 };
-constexpr Field flags{8, 6, 2}, method{10, 8, 2}, crc{16, 14, 4}, packed_size{20, 18, 4}, size{24, 22, 4},
-    name{46, 30, 1};
+constexpr Field flags{8, 6, 2}, method{10, 8, 2}, crc{16, 14, 4}, packed_size{20, 18, 4},
+    unpacked_size{24, 22, 4}, name_start{46, 30, 1};
 
 // Writes a field of entry `index` in both places.
 Bytes patched(Bytes file, std::size_t index, const Field& field, std::uint32_t value) {
@@ -71,14 +67,14 @@ Bytes simple_file(NpzCompression compression, std::size_t count = 1000) {
 }
 
 TEST(Npz, ReadsWhatNumpyWrites) {
-  EXPECT_EQ(load_npz(fixture("stored.npz")), numpy_arrays());
-  EXPECT_EQ(load_npz(fixture("deflated.npz")), numpy_arrays());
-  EXPECT_EQ(parse(read_file(fixture("deflated.npz"))), numpy_arrays());
-  EXPECT_TRUE(load_npz(fixture("nothing.npz")).empty());
+  EXPECT_EQ(load_npz(test::format_file("stored.npz")), numpy_arrays());
+  EXPECT_EQ(load_npz(test::format_file("deflated.npz")), numpy_arrays());
+  EXPECT_EQ(parse_archive(read_file(test::format_file("deflated.npz"))), numpy_arrays());
+  EXPECT_TRUE(load_npz(test::format_file("nothing.npz")).empty());
 }
 
 TEST(Npz, ReadsStreamedZip64Archives) {
-  EXPECT_EQ(load_npz(fixture("streamed.npz")), (NamedArrays{{"X", numpy_arrays().at("X")}}));
+  EXPECT_EQ(load_npz(test::format_file("streamed.npz")), (NamedArrays{{"X", numpy_arrays().at("X")}}));
 }
 
 TEST(Npz, EveryArchiveComesBack) {
@@ -86,8 +82,8 @@ TEST(Npz, EveryArchiveComesBack) {
     const NamedArrays arrays = test::any_named_arrays(test::npy_types);
     for (const auto compression : {NpzCompression::stored, NpzCompression::deflated}) {
       const Bytes file = format_npz(arrays, {.compression = compression});
-      RC_ASSERT(parse(file) == arrays);
-      RC_ASSERT(format_npz(parse(file), {.compression = compression}) == file);
+      RC_ASSERT(parse_archive(file) == arrays);
+      RC_ASSERT(format_npz(parse_archive(file), {.compression = compression}) == file);
     }
   }));
 }
@@ -131,79 +127,84 @@ TEST(Npz, ReadsLinksAndPipes) {
 }
 
 TEST(Npz, RefusesWhatIsNoArchive) {
-  expect_bad_input({"data.npz", "'hell'", "zip archive"}, [] { parse(test::to_bytes("hello")); });
-  expect_bad_input({"data.npz", "''"}, [] { parse({}); });
-  expect_bad_input({"float64.npy", "'\\x93NUM'", "zip archive"}, [] { load_npz(fixture("float64.npy")); });
-  expect_bad_input({"cannot read", "none.npz", "No such file"}, [] { load_npz(fixture("none.npz")); });
-  expect_bad_input({"cannot read", "Is a directory"}, [] { load_npz(fixture(".")); });
+  expect_bad_input({"data.npz", "'hell'", "zip archive"}, [] { parse_archive(test::to_bytes("hello")); });
+  expect_bad_input({"data.npz", "''"}, [] { parse_archive({}); });
+  expect_bad_input({"float64.npy", "'\\x93NUM'", "zip archive"},
+                   [] { load_npz(test::format_file("float64.npy")); });
+  expect_bad_input({"cannot read", "none.npz", "No such file"},
+                   [] { load_npz(test::format_file("none.npz")); });
+  expect_bad_input({"cannot read", "Is a directory"}, [] { load_npz(test::format_file(".")); });
 }
 
 TEST(Npz, RefusesEveryTruncation) {
   for (const char* file_name : {"stored.npz", "deflated.npz", "streamed.npz", "nothing.npz"}) {
-    const Bytes whole = read_file(fixture(file_name));
+    const Bytes whole = read_file(test::format_file(file_name));
     for (std::size_t length = 0; length < whole.size(); ++length)
       expect_bad_input({"data.npz"}, [&] {
-        parse({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)});
+        parse_archive({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)});
       });
   }
   const Bytes whole = simple_file(NpzCompression::stored);
-  expect_bad_input({"data.npz is no whole .npz file"}, [&] { parse({whole.begin(), whole.end() - 100}); });
+  expect_bad_input({"data.npz is no whole .npz file"}, [&] {
+    parse_archive({whole.begin(), whole.end() - 100});
+  });
 }
 
 TEST(Npz, RefusesDuplicateNames) {
-  const Bytes file = patched(simple_file(NpzCompression::stored), 1, name, 'a');
-  expect_bad_input({"data.npz", "'a'", "twice"}, [&] { parse(file); });
+  const Bytes file = patched(simple_file(NpzCompression::stored), 1, name_start, 'a');
+  expect_bad_input({"data.npz", "'a'", "twice"}, [&] { parse_archive(file); });
 }
 
 TEST(Npz, RefusesEncryption) {
   const Bytes file = patched(simple_file(NpzCompression::stored), 1, flags, 1);
-  expect_bad_input({"data.npz: entry 'b.npy' is encrypted"}, [&] { parse(file); });
+  expect_bad_input({"data.npz: entry 'b.npy' is encrypted"}, [&] { parse_archive(file); });
 }
 
 TEST(Npz, RefusesUnknownCompression) {
   expect_bad_input({"lzma.npz: entry 'X.npy' has compression method 14"},
-                   [] { load_npz(fixture("lzma.npz")); });
+                   [] { load_npz(test::format_file("lzma.npz")); });
   const Bytes file = patched(simple_file(NpzCompression::stored), 0, method, 12);
-  expect_bad_input({"entry 'a.npy' has compression method 12"}, [&] { parse(file); });
+  expect_bad_input({"entry 'a.npy' has compression method 12"}, [&] { parse_archive(file); });
 }
 
 TEST(Npz, RefusesDamagedNumbers) {
   Bytes file = simple_file(NpzCompression::stored);
   file[find_records(file, local)[0] + 200] = std::byte{1};
-  expect_bad_input({"data.npz: entry 'a': CRC error"}, [&] { parse(file); });
+  expect_bad_input({"data.npz: entry 'a': CRC error"}, [&] { parse_archive(file); });
   file = simple_file(NpzCompression::deflated);
   file = patched(file, 0, crc, 12345);
-  expect_bad_input({"data.npz: entry 'a': CRC error"}, [&] { parse(file); });
+  expect_bad_input({"data.npz: entry 'a': CRC error"}, [&] { parse_archive(file); });
 }
 
 TEST(Npz, RefusesSizesThatCannotBe) {
   const Bytes deflated = simple_file(NpzCompression::deflated), stored = simple_file(NpzCompression::stored);
   expect_bad_input({"entry 'a.npy' claims to inflate", "4000000000", "1032"},
-                   [&] { parse(patched(deflated, 0, size, 4'000'000'000)); });
+                   [&] { parse_archive(patched(deflated, 0, unpacked_size, 4'000'000'000)); });
   expect_bad_input({"entry 'a.npy' is stored, but claims 9000 bytes in 8128"},
-                   [&] { parse(patched(stored, 0, size, 9'000)); });
+                   [&] { parse_archive(patched(stored, 0, unpacked_size, 9'000)); });
   // Entries that share one block of data: together they are larger than the file.
-  expect_bad_input({"data.npz"},
-                   [&] { parse(patched(patched(stored, 1, packed_size, 16'000), 1, size, 16'000)); });
+  expect_bad_input({"data.npz"}, [&] {
+    parse_archive(patched(patched(stored, 1, packed_size, 16'000), 1, unpacked_size, 16'000));
+  });
 }
 
 TEST(Npz, StopsAtTheDeclaredSize) {
   const Bytes file = simple_file(NpzCompression::deflated);
-  expect_bad_input({"data.npz: entry 'a'"}, [&] { parse(patched(file, 0, size, 8'127)); });
-  expect_bad_input({"data.npz: entry 'a'"}, [&] { parse(patched(file, 0, size, 8'129)); });
+  expect_bad_input({"data.npz: entry 'a'"}, [&] { parse_archive(patched(file, 0, unpacked_size, 8'127)); });
+  expect_bad_input({"data.npz: entry 'a'"}, [&] { parse_archive(patched(file, 0, unpacked_size, 8'129)); });
 }
 
 TEST(Npz, KeepsWithinTheLimits) {
   const Bytes file = simple_file(NpzCompression::deflated);
-  EXPECT_EQ(parse(file, {.max_bytes = 2 * 8'128}).size(), 2u);
+  EXPECT_EQ(parse_archive(file, {.max_bytes = 2 * 8'128}).size(), 2u);
   expect_bad_input({"entry 'b.npy' has 8128 bytes", "limit of 16255 bytes"},
-                   [&] { parse(file, {.max_bytes = 2 * 8'128 - 1}); });
-  expect_bad_input({"max_bytes is 0"}, [&] { parse(file, {.max_bytes = 0}); });
+                   [&] { parse_archive(file, {.max_bytes = 2 * 8'128 - 1}); });
+  expect_bad_input({"max_bytes is 0"}, [&] { parse_archive(file, {.max_bytes = 0}); });
 }
 
 TEST(Npz, RefusesEntriesThatAreNoArrays) {
   expect_bad_input({"text_inside.npz: entry 'note.txt'", "'hello'", "NUMPY"},
-                   [] { load_npz(fixture("text_inside.npz")); });
+                   [] { load_npz(test::format_file("text_inside.npz")); });
 }
 
 TEST(Npz, RefusesToWriteWhatTheFormatLacks) {
@@ -212,13 +213,13 @@ TEST(Npz, RefusesToWriteWhatTheFormatLacks) {
 
 TEST(Npz, AnyDamagedByteIsRefusedOrHarmless) {
   // Most flips must be refused; a flip in a date or an attribute changes nothing that is read.
-  const Bytes whole = read_file(fixture("deflated.npz"));
+  const Bytes whole = read_file(test::format_file("deflated.npz"));
   std::size_t refused = 0;
   for (std::size_t at = 0; at < whole.size(); ++at) {
     Bytes file = whole;
     file[at] ^= std::byte{0x10};
     try {
-      NamedArrays arrays = parse(file);
+      NamedArrays arrays = parse_archive(file);
       EXPECT_EQ(arrays.size(), 5u);
       for (const auto& [key, array] : numpy_arrays())
         EXPECT_TRUE(!arrays.contains(key) || arrays.at(key) == array) << "byte " << at;
@@ -231,7 +232,7 @@ TEST(Npz, AnyDamagedByteIsRefusedOrHarmless) {
 
 TEST(Npz, NamesMayHoldAnythingButNul) {
   const NamedArrays odd = {{"", Array()}, {"a/b", Array()}, {"c.npy", Array()}, {"\xc3\xa9", Array()}};
-  EXPECT_EQ(parse(format_npz(odd)), odd);
+  EXPECT_EQ(parse_archive(format_npz(odd)), odd);
   expect_bad_input({"'a\\x00b'", "NUL"}, [] { format_npz({{std::string("a\0b", 3), Array()}}); });
   expect_bad_input({"'\\xff'"}, [] { format_npz({{"\xff", Array()}}); });
 }

@@ -1,9 +1,7 @@
 // The data of P2's toy experiments, P3's figures in the plane and its nonlinear heads. What torch drew is
 // written out to nine digits, which is to the last bit of single precision.
 #include "support/files.hpp"
-#include <attmirror/data/head_data.hpp>
-#include <attmirror/data/prompt_data.hpp>
-#include <attmirror/data/visualization_data.hpp>
+#include <attmirror/data/generators.hpp>
 
 #include <limits>
 #include <set>

@@ -1,7 +1,7 @@
 // safetensors files: what the format's own library wrote, what we write, and every refusal.
+#include "base/atomic_file.hpp"
 #include "data/any_array.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/data/safetensors.hpp>
 
 #include <cstring>
@@ -16,10 +16,6 @@ namespace {
 using test::expect_bad_input;
 using Bytes = std::vector<std::byte>;
 
-std::filesystem::path fixture(std::string_view name) {
-  return std::filesystem::path(ATTMIRROR_FIXTURES) / "formats" / name;
-}
-
 std::string length_field(std::uint64_t length) {
   return {reinterpret_cast<const char*>(&length), sizeof length};
 }
@@ -28,10 +24,10 @@ Bytes file_of(const std::string& header, std::size_t data_size) {
   return test::to_bytes(length_field(header.size()) + header + std::string(data_size, '\0'));
 }
 
-Safetensors parse(const Bytes& file) { return parse_safetensors(file, "model.safetensors"); }
+Safetensors parse_tensors(const Bytes& file) { return parse_safetensors(file, "model.safetensors"); }
 
 TEST(Safetensors, ReadsWhatTheLibraryOfTheFormatWrites) {
-  const Safetensors content = load_safetensors(fixture("numpy.safetensors"));
+  const Safetensors content = load_safetensors(test::format_file("numpy.safetensors"));
   EXPECT_EQ(content.metadata, (std::map<std::string, std::string>{{"format", "np"}}));
   ASSERT_EQ(content.tensors.size(), 5u);
   std::vector<double> numbers(24);
@@ -48,8 +44,8 @@ TEST(Safetensors, EveryContentComesBack) {
     const Safetensors content{test::any_named_arrays(test::all_types()),
                               {{*rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127)), "value"}}};
     const Bytes file = format_safetensors(content);
-    RC_ASSERT(parse(file) == content);
-    RC_ASSERT(format_safetensors(parse(file)) == file);
+    RC_ASSERT(parse_tensors(file) == content);
+    RC_ASSERT(format_safetensors(parse_tensors(file)) == file);
   }));
 }
 
@@ -84,24 +80,24 @@ TEST(Safetensors, SavesAndLoads) {
 }
 
 TEST(Safetensors, RefusesEveryTruncationAndAnyTail) {
-  Bytes whole = read_file(fixture("numpy.safetensors"));
+  Bytes whole = read_file(test::format_file("numpy.safetensors"));
   for (std::size_t size = 0; size < whole.size(); ++size)
     expect_bad_input({"model.safetensors"}, [&] {
-      parse({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+      parse_tensors({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
     });
   whole.push_back({});
-  expect_bad_input({"tensors end at 268, but 269 bytes"}, [&] { parse(whole); });
+  expect_bad_input({"tensors end at 268, but 269 bytes"}, [&] { parse_tensors(whole); });
 }
 
 TEST(Safetensors, RefusesImpossibleHeaderLengths) {
-  expect_bad_input({"model.safetensors: 7 bytes"}, [] { parse(Bytes(7)); });
+  expect_bad_input({"model.safetensors: 7 bytes"}, [] { parse_tensors(Bytes(7)); });
   expect_bad_input({"header length is 100, but only 2 bytes follow"},
-                   [] { parse(test::to_bytes(length_field(100) + "{}")); });
+                   [] { parse_tensors(test::to_bytes(length_field(100) + "{}")); });
   expect_bad_input({"header length is 100000001", "at most 100000000"},
-                   [] { parse(test::to_bytes(length_field(100'000'001) + "{}")); });
+                   [] { parse_tensors(test::to_bytes(length_field(100'000'001) + "{}")); });
   expect_bad_input({"header length is 18446744073709551615"},
-                   [] { parse(test::to_bytes(length_field(UINT64_MAX) + "{}")); });
-  expect_bad_input({"starts with ''"}, [] { parse(Bytes(8)); });
+                   [] { parse_tensors(test::to_bytes(length_field(UINT64_MAX) + "{}")); });
+  expect_bad_input({"starts with ''"}, [] { parse_tensors(Bytes(8)); });
 }
 
 std::string tensor(const std::string& dtype, const std::string& shape, const std::string& offsets) {
@@ -110,7 +106,8 @@ std::string tensor(const std::string& dtype, const std::string& shape, const std
 
 TEST(Safetensors, RefusesBadHeaders) {
   const std::string good = tensor(R"("F32")", "[2]", "[0,8]");
-  ASSERT_EQ(parse(file_of("{\"a\":" + good + "}   ", 8)).tensors.at("a"), Array(std::vector<float>{0, 0}));
+  ASSERT_EQ(parse_tensors(file_of("{\"a\":" + good + "}   ", 8)).tensors.at("a"),
+            Array(std::vector<float>{0, 0}));
   const struct {
     std::string header;
     std::string_view word;
@@ -160,18 +157,18 @@ TEST(Safetensors, RefusesBadHeaders) {
       {"{\"__metadata__\":{\"a\":1}}", "__metadata__ 'a' is not a string"},
   };
   for (const auto& [header, word] : cases)
-    expect_bad_input({"model.safetensors", word}, [&, text = header] { parse(file_of(text, 8)); });
+    expect_bad_input({"model.safetensors", word}, [&, text = header] { parse_tensors(file_of(text, 8)); });
 }
 
 TEST(Safetensors, RefusesBooleansThatAreNone) {
   Bytes file = file_of("{\"a\":" + tensor("\"BOOL\"", "[2]", "[0,2]") + "}", 2);
   file.back() = std::byte{3};
-  expect_bad_input({"model.safetensors: tensor 'a'[1] is the byte 3"}, [&] { parse(file); });
+  expect_bad_input({"model.safetensors: tensor 'a'[1] is the byte 3"}, [&] { parse_tensors(file); });
 }
 
 TEST(Safetensors, RefusesDeepNestingWithoutRecursion) {
   std::string header = "{\"a\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
-  expect_bad_input({"nests deeper"}, [&] { parse(file_of(header, 0)); });
+  expect_bad_input({"nests deeper"}, [&] { parse_tensors(file_of(header, 0)); });
 }
 
 TEST(Safetensors, RefusesToWriteWhatTheFormatLacks) {
@@ -182,7 +179,7 @@ TEST(Safetensors, RefusesToWriteWhatTheFormatLacks) {
 
 TEST(Safetensors, NamesTheFileThatIsMissing) {
   expect_bad_input({"cannot read", "none.safetensors", "No such file"},
-                   [] { load_safetensors(fixture("none.safetensors")); });
+                   [] { load_safetensors(test::format_file("none.safetensors")); });
 }
 
 }  // namespace

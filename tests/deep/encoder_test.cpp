@@ -1,4 +1,6 @@
+#include "deep/keyed_dropout.hpp"
 #include "deep/networks.hpp"
+#include "deep/packed_attention.hpp"
 #include <attmirror/deep/encoder_classifier.hpp>
 
 #include <algorithm>
@@ -20,15 +22,15 @@ am::EncoderClassifier wide_encoder(const am::EncoderOptions& options, std::uint6
 }
 
 // The network as it is usually written: all texts filled up to the longest, and a mask that hides what was filled up.
-// Column 0 is always visible. Also the attention probabilities of every block, [samples, heads, rows, rows]. Dropout, where
-// `batch` has keys: site 4 b of the probabilities of block b, 4 b + 1 after O, 4 b + 2 after the MLP.
+// Column 0 is always visible. Also the attention probabilities of every block, [samples, heads, rows, rows]. Dropout,
+// where `batch` has keys: site 4 b of the probabilities of block b, 4 b + 1 after O, 4 b + 2 after the MLP.
 struct Padded {
   at::Tensor logits;
   std::vector<at::Tensor> probabilities;
 };
 
-// Factors of dropout (0 or 1 / (1 - p)), found by dropping ones. Of rows [rows, width]; of probabilities, from equal scores
-// and one-hot values, [heads, rows, rows].
+// Factors of dropout (0 or 1 / (1 - p)), found by dropping ones. Of rows [rows, width]; of probabilities, from equal
+// scores and one-hot values, [heads, rows, rows].
 at::Tensor row_factors(double p, const at::Tensor& keys, std::int64_t width, std::int64_t site) {
   return am::dropped(at::ones({keys.size(0), width}, at::kDouble),
                      {p, keys, static_cast<std::uint32_t>(site)});
@@ -154,7 +156,8 @@ TEST(Encoder, KindsOfAttentionAgree) {
   expect_close(loss_gradients(automatic, batch), loss_gradients(plain, batch), 1e-5);
 }
 
-// What a sample contributes does not depend on its company, dropout included: any number of processes may share a batch.
+// What a sample contributes does not depend on its company, dropout included: any number of processes may share
+// a batch.
 TEST(Encoder, SamplesDoNotSeeEachOther) {
   const TokenSet texts = small_texts(ragged, 23);
   auto network = wide_encoder(small_encoder(0.25));
@@ -237,7 +240,8 @@ TEST(Encoder, ProjectionsAreViewsOfTheWeights) {
   }
 }
 
-// ---- initial weights ----------------------------------------------------------------------------------------------------
+// ---- initial weights
+// ----------------------------------------------------------------------------------------------------
 
 // sqrt(n) times the largest distance between the distribution of the numbers and `cdf`: above 2 once in 1500 times.
 template <class Cdf>
@@ -306,7 +310,8 @@ TEST(Encoder, StartsFromTheDistributionsOfPytorch) {
   EXPECT_LT(parameters["block0_output"].eq(parameters["block1_output"]).sum().item<std::int64_t>(), 10);
 }
 
-// ---- options, losses ----------------------------------------------------------------------------------------------------
+// ---- options, losses
+// ----------------------------------------------------------------------------------------------------
 
 TEST(Encoder, RefusesOptionsThatMakeNoSense) {
   const auto message = [](const auto& change) {
@@ -333,9 +338,9 @@ TEST(Encoder, RefusesOptionsThatMakeNoSense) {
 }
 
 TEST(Encoder, CountsItsOperations) {
-  // Width 2, hidden 3, one block, one text of 5 tokens. A multiplication and an addition per weight and row: Q, K, V and O
-  // have 4 weights each, A and B 6 each, so 2 * 28 * 5 = 280. Scores: 5 x 5 products of 2 numbers, 100; mixing the same. The
-  // head: 2 weights, 4. Backward twice the forward.
+  // Width 2, hidden 3, one block, one text of 5 tokens. A multiplication and an addition per weight and row: Q, K, V
+  // and O have 4 weights each, A and B 6 each, so 2 * 28 * 5 = 280. Scores: 5 x 5 products of 2 numbers, 100; mixing
+  // the same. The head: 2 weights, 4. Backward twice the forward.
   am::EncoderOptions options = small_encoder();
   options.width = 2;
   options.hidden = 3;

@@ -8,10 +8,6 @@
 namespace attmirror::deep_tests {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(FusedOptimizer, LeavesParametersWithoutGradientAlone) {
   const at::Tensor with = leaf(random({5}, 1)), without = leaf(random({5}, 2)),
                    empty = leaf(at::empty({0, 3}));
@@ -59,8 +55,8 @@ TEST(FusedOptimizer, RefusesOptionsThatMakeNoSense) {
   EXPECT_TRUE(contains(refusal_of(am::MirrorDescentOptions(0.1).p(1)), "p is 1"));
   EXPECT_TRUE(contains(refusal_of(am::MirrorDescentOptions(0.1).momentum(1)), "momentum is 1"));
   EXPECT_TRUE(contains(refusal_of(am::MirrorDescentOptions(0.1).nesterov(true)), "nesterov"));
-  std::vector<::torch::optim::OptimizerParamGroup> groups;
-  groups.emplace_back(Tensors{w}, std::make_unique<::torch::optim::SGDOptions>(0.1));
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(Tensors{w}, std::make_unique<torch::optim::SGDOptions>(0.1));
   EXPECT_TRUE(contains(refusal([&] { am::MirrorDescent(groups, am::MirrorDescentOptions(0.1)); }),
                        "another optimizer's"));
 }
@@ -156,7 +152,7 @@ TEST(FusedOptimizer, SkipsAStepAsAWholeIfAGradientIsNotFinite) {
     for (const bool fused : {true, false}) {
       for (const float bad : {infinity, -infinity, nan}) {
         const Tensors w = {leaf(random({7}, 1)), leaf(random({7}, 2))};
-        std::vector<::torch::optim::OptimizerParamGroup> groups;
+        std::vector<torch::optim::OptimizerParamGroup> groups;
         if (two_groups) {
           groups.emplace_back(Tensors{w[0]});
           groups.emplace_back(Tensors{w[1]});
@@ -204,7 +200,7 @@ struct Trained {
 
   Trained(at::ScalarType type, double lr) {
     parameters = {leaf(random({6, 5}, 1, type)), leaf(random({4}, 2, type)), leaf(random({5}, 3, type))};
-    std::vector<::torch::optim::OptimizerParamGroup> groups;
+    std::vector<torch::optim::OptimizerParamGroup> groups;
     groups.emplace_back(Tensors{parameters[0], parameters[1]});
     groups.emplace_back(Tensors{parameters[2]},
                         std::make_unique<am::MirrorDescentOptions>(
@@ -333,7 +329,7 @@ TEST(FusedOptimizer, RefusesArchivesOfOthersAndStaysAsItWas) {
   am::MirrorDescent one_group(w, am::MirrorDescentOptions(0.5));
   EXPECT_TRUE(contains(refusal([&] { load(one_group, bytes); }), "number of groups is 2: expected 1"));
 
-  std::vector<::torch::optim::OptimizerParamGroup> groups;
+  std::vector<torch::optim::OptimizerParamGroup> groups;
   groups.emplace_back(Tensors{w[0], w[1]});
   groups.emplace_back(Tensors{w[2]});
   am::MirrorDescent other_shape(groups, am::MirrorDescentOptions(0.5));

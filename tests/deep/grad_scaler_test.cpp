@@ -6,10 +6,6 @@
 namespace attmirror::deep_tests {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 am::GradScalerOptions small_options() {
   am::GradScalerOptions options;
   options.initial_scale = 16;
@@ -75,9 +71,9 @@ TEST(GradScaler, GoesOnFromAnArchive) {
   step(scaler);
   step(scaler);
   std::stringstream stream;
-  ::torch::save(scaler, stream);
+  torch::save(scaler, stream);
   am::GradScaler loaded;
-  ::torch::load(loaded, stream);
+  torch::load(loaded, stream);
   EXPECT_EQ(loaded.scale(), 16);
   step(loaded);
   EXPECT_EQ(loaded.scale(), 32);

@@ -1,5 +1,6 @@
+#include "deep/keyed_dropout.hpp"
+
 #include "deep/networks.hpp"
-#include <attmirror/deep/keyed_dropout.hpp>
 
 #include <cmath>
 

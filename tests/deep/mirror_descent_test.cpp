@@ -34,8 +34,7 @@ TEST(MirrorDescent, IsSgdForPTwo) {
     const Tensors theirs = {leaf(ours[0]), leaf(ours[1])};
     am::MirrorDescent optimizer(ours,
                                 am::MirrorDescentOptions(0.05).momentum(c.momentum).nesterov(c.nesterov));
-    ::torch::optim::SGD sgd(theirs,
-                            ::torch::optim::SGDOptions(0.05).momentum(c.momentum).nesterov(c.nesterov));
+    torch::optim::SGD sgd(theirs, torch::optim::SGDOptions(0.05).momentum(c.momentum).nesterov(c.nesterov));
     for (std::uint64_t step = 0; step < 50; ++step) {
       for (std::size_t i = 0; i < ours.size(); ++i) {
         const at::Tensor g = random(ours[i].sizes(), 100 + 2 * step + i, c.type);
@@ -54,7 +53,7 @@ TEST(MirrorDescent, IsSgdForPTwo) {
 TEST(MirrorDescent, DecaysWeightsAsAdamWDoes) {
   const at::Tensor start = random({33}, 1, at::kDouble);
   const at::Tensor theirs = leaf(start);
-  ::torch::optim::AdamW adamw({theirs}, ::torch::optim::AdamWOptions(0.1).weight_decay(0.3));
+  torch::optim::AdamW adamw({theirs}, torch::optim::AdamWOptions(0.1).weight_decay(0.3));
   for (const double p : all_p) {
     const at::Tensor ours = leaf(start);
     am::MirrorDescent optimizer({ours}, am::MirrorDescentOptions(0.1).p(p).weight_decay(0.3));
@@ -115,7 +114,8 @@ TEST(MirrorDescent, NormalizesEachTensorInTheDualNorm) {
   }
 }
 
-// Kernels and tensor operations agree to the rounding of the type; near p = 1 a weight is the tenth power of what is rounded.
+// Kernels and tensor operations agree to the rounding of the type; near p = 1 a weight is the tenth power of what
+// is rounded.
 TEST(MirrorDescent, FusedAndTensorStepsAgreeForAllTypes) {
   struct Type {
     at::ScalarType type;
@@ -157,7 +157,7 @@ TEST(MirrorDescent, FusedAndTensorStepsAgreeForAllTypes) {
 TEST(MirrorDescent, GroupsHaveTheirOwnPAndRate) {
   const at::Tensor a = leaf(random({8}, 1, at::kDouble)), b = leaf(random({8}, 2, at::kDouble));
   const at::Tensor a0 = a.detach().clone(), b0 = b.detach().clone(), g = random({8}, 3, at::kDouble);
-  std::vector<::torch::optim::OptimizerParamGroup> groups;
+  std::vector<torch::optim::OptimizerParamGroup> groups;
   groups.emplace_back(Tensors{a});
   groups.emplace_back(Tensors{b},
                       std::make_unique<am::MirrorDescentOptions>(am::MirrorDescentOptions(0.2).p(3)));
@@ -174,8 +174,8 @@ TEST(MirrorDescent, SchedulersSetTheRate) {
   const at::Tensor w = leaf(random({8}, 1, at::kDouble)), other = leaf(at::ones({1}));
   at::Tensor expected = w.detach().clone();
   am::MirrorDescent optimizer({w}, am::MirrorDescentOptions(0.4).p(3));
-  ::torch::optim::SGD sgd({other}, ::torch::optim::SGDOptions(0.4));
-  ::torch::optim::StepLR scheduler(optimizer, 2, 0.5), sgd_scheduler(sgd, 2, 0.5);
+  torch::optim::SGD sgd({other}, torch::optim::SGDOptions(0.4));
+  torch::optim::StepLR scheduler(optimizer, 2, 0.5), sgd_scheduler(sgd, 2, 0.5);
   for (std::uint64_t step = 0; step < 6; ++step) {
     const double rate = sgd.param_groups()[0].options().get_lr();
     const at::Tensor g = random({8}, 10 + step, at::kDouble);
@@ -188,7 +188,7 @@ TEST(MirrorDescent, SchedulersSetTheRate) {
   EXPECT_LT(optimizer.param_groups()[0].options().get_lr(), 0.2);
   EXPECT_LT(distance(w, expected), 1e-13);
 #if TORCH_VERSION_MAJOR >= 2
-  ::torch::optim::ReduceLROnPlateauScheduler plateau(optimizer);
+  torch::optim::ReduceLROnPlateauScheduler plateau(optimizer);
   for (int i = 0; i < 20; ++i) plateau.step(1);
   EXPECT_LT(optimizer.param_groups()[0].options().get_lr(), 0.02);
 #endif

@@ -1,8 +1,8 @@
 // Small networks and batches, for the tests of this room.
 #pragma once
 
+#include "base/random.hpp"
 #include "deep/tensors.hpp"
-#include <attmirror/base/random.hpp>
 #include <attmirror/deep.hpp>
 
 #include <cstdint>

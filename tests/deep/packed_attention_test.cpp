@@ -1,6 +1,7 @@
 // Attention without padding, by our own loops, against tensor operations sample by sample.
+#include "deep/packed_attention.hpp"
+
 #include "deep/networks.hpp"
-#include <attmirror/deep/packed_attention.hpp>
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// A causal transformer of two layers that learns a made-up language, with plain tensors for parameters: they can be of any
-// type, and the arithmetic between them is in floats, so that runs differ by how parameters are stored and moved.
+// A causal transformer of two layers that learns a made-up language, with plain tensors for parameters: they can
+// be of any type, and the arithmetic between them is in floats, so that runs differ by how parameters are stored
+// and moved.
 #pragma once
 
 #include "deep/tensors.hpp"

@@ -8,10 +8,6 @@
 namespace attmirror::deep_tests {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 at::Tensor direction(const at::Tensor& d, double p) {
   const double q = p / (p - 1);
   const at::Tensor unit = d / d.abs().pow(q).sum().pow(1 / q);

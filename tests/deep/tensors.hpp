@@ -5,6 +5,7 @@
 #include <attmirror/deep.hpp>
 
 #include <cstdint>
+#include <cstring>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 
 namespace attmirror::deep_tests {
 
-namespace am = attmirror::torch;
+namespace am = attmirror::deep;
 using Tensors = std::vector<at::Tensor>;
 
 // Numbers of all sizes, from a seed.
@@ -37,12 +38,15 @@ inline double distance(const at::Tensor& a, const at::Tensor& b) {
   return ((a.detach().to(at::kDouble) - wide).norm() / wide.norm()).item<double>();
 }
 
+// As support/same_bits.hpp means it; at::equal() says that -0 is +0 and that a NaN is not itself.
 inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  return a.scalar_type() == b.scalar_type() && at::equal(a.detach(), b.detach());
+  const at::Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.scalar_type() == y.scalar_type() && x.sizes() == y.sizes() &&
+         std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
 }
 
 inline std::string saved(const am::FusedOptimizer& optimizer) {
-  ::torch::serialize::OutputArchive archive;
+  torch::serialize::OutputArchive archive;
   optimizer.save(archive);
   std::ostringstream stream;
   archive.save_to(stream);
@@ -51,7 +55,11 @@ inline std::string saved(const am::FusedOptimizer& optimizer) {
 
 inline void load(am::FusedOptimizer& optimizer, const std::string& bytes) {
   std::istringstream stream(bytes);
-  ::torch::load(optimizer, stream);
+  torch::load(optimizer, stream);
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
 }
 
 // The message of the Error (bad input) that f throws.

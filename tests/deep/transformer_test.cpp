@@ -1,5 +1,5 @@
-// What the dual state is for: 200 steps of a small transformer with bfloat16 parameters end at the loss of float32 ones if
-// there is one, and visibly above it if not.
+// What the dual state is for: 200 steps of a small transformer with bfloat16 parameters end at the loss of float32
+// ones if there is one, and visibly above it if not.
 #include "deep/small_transformer.hpp"
 
 #include <cstdio>

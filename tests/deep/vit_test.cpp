@@ -1,3 +1,4 @@
+#include "deep/keyed_dropout.hpp"
 #include "deep/networks.hpp"
 #include <attmirror/deep/vit.hpp>
 
@@ -176,9 +177,10 @@ TEST(Vit, StartsFromTheDistributionsOfPytorch) {
 }
 
 TEST(Vit, CountsItsOperations) {
-  // One image of 4 x 4 pixels, one channel, patches of 2: 4 patches of 4 numbers, 5 rows. Width 3, one head of 2, hidden 5,
-  // 2 classes, one block. Forward: patches 2 * 4 * 4 * 3 = 96; Q, K, V, O of 6 weights and A, B of 15: 2 * 54 * 5 = 540;
-  // scores 2 * 5 * 5 * 2 = 100, mixing the same; head 2 * 3 * 2 = 12. Backward twice that, for patches once.
+  // One image of 4 x 4 pixels, one channel, patches of 2: 4 patches of 4 numbers, 5 rows. Width 3, one head of 2,
+  // hidden 5, 2 classes, one block. Forward: patches 2 * 4 * 4 * 3 = 96; Q, K, V, O of 6 weights and A, B of 15: 2
+  // * 54 * 5 = 540; scores 2 * 5 * 5 * 2 = 100, mixing the same; head 2 * 3 * 2 = 12. Backward twice that, for
+  // patches once.
   am::VitOptions options = small_vit();
   options.image = 4;
   options.channels = 1;

@@ -1,4 +1,5 @@
-// The training loop allocates nothing per step. Sanitizers have a malloc of their own, so this file is empty under them.
+// The training loop allocates nothing per step. Sanitizers have a malloc of their own, so this file is empty
+// under them.
 #include "descent/optimizer_list.hpp"
 #include "support/count_allocations.hpp"
 #include <attmirror/data/generators.hpp>

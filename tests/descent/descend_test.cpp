@@ -2,13 +2,16 @@
 #include "support/files.hpp"
 #include "support/golden.hpp"
 #include "support/random_data.hpp"
+#include "support/same_bits.hpp"
 #include "support/size.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/mirror/direction.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -16,21 +19,23 @@ namespace attmirror {
 namespace {
 
 using test::expect_bad_input;
+using test::same_bits;
 
-bool same_bits(const Parameters& a, const Parameters& b) {
-  return a.W == b.W && a.K == b.K && a.Q == b.Q && a.p == b.p && a.v == b.v;
-}
-
-bool same_bits(const Run& a, const Run& b) {
-  if (a.records.size() != b.records.size()) return false;
+testing::AssertionResult same_run(const DescentRun& a, const DescentRun& b) {
+  if (a.status != b.status || a.steps != b.steps || a.records.size() != b.records.size())
+    return testing::AssertionFailure() << a.steps << " and " << b.steps << " steps, " << a.records.size()
+                                       << " and " << b.records.size() << " records";
   for (std::size_t r = 0; r < a.records.size(); ++r) {
     const Record &x = a.records[r], &y = b.records[r];
-    if (x.step != y.step || x.loss != y.loss || x.max_softmax != y.max_softmax || x.norm != y.norm)
-      return false;
-    if (!same_bits(x.parameters, y.parameters)) return false;
+    if (x.step != y.step) return testing::AssertionFailure() << "steps " << x.step << " and " << y.step;
+    for (const auto& same : {same_bits(x.loss, y.loss), same_bits(x.max_softmax, y.max_softmax),
+                             same_bits(x.norm, y.norm), same_bits(x.parameters, y.parameters)})
+      if (!same) return testing::AssertionFailure() << "record " << r << ": " << same.message();
   }
-  return a.status == b.status && a.steps == b.steps && a.loss == b.loss && a.selected == b.selected &&
-         same_bits(a.last(), b.last());
+  if (a.selected != b.selected) return testing::AssertionFailure() << "other tokens are selected";
+  for (const auto& same : {same_bits(a.loss, b.loss), same_bits(a.last(), b.last())})
+    if (!same) return testing::AssertionFailure() << "at the end: " << same.message();
+  return testing::AssertionSuccess();
 }
 
 // Mirror descent with p = 2 is gradient descent, bit for bit.
@@ -43,11 +48,11 @@ TEST(Descend, MirrorDescentAtP2IsGradientDescent) {
         const Attention model(data, form);
         DescentOptions options{.steps = 300};
         options.init = {.kind = InitKind::uniform, .seed = 4};
-        const attmirror::Run md =
+        const DescentRun md =
             descend(model, MirrorDescent{.p = 2, .lr = 0.1, .normalized = normalized, .eps = eps}, options);
-        const attmirror::Run gd =
+        const DescentRun gd =
             descend(model, GradientDescent{.lr = 0.1, .normalized = normalized, .eps = eps}, options);
-        EXPECT_TRUE(same_bits(md, gd)) << to_string(form);
+        EXPECT_TRUE(same_run(md, gd)) << to_string(form);
       }
 }
 
@@ -67,10 +72,10 @@ TEST(Descend, PromptAndWeightsRunInParallel) {
   const Vector p0 = test::random_matrix(4, 1, 8);
   DescentOptions options{.steps = 1000, .record = RecordSchedule::every(100)};
   options.init.given.p = p0;
-  const attmirror::Run by_prompt = descend(prompt, GradientDescent{.lr = 0.5}, options);
+  const DescentRun by_prompt = descend(prompt, GradientDescent{.lr = 0.5}, options);
   options.init.given = Parameters{};
   options.init.given.W = p0 * u.transpose() / u.squaredNorm();
-  const attmirror::Run by_weights = descend(weights, GradientDescent{.lr = 0.5 / u.squaredNorm()}, options);
+  const DescentRun by_weights = descend(weights, GradientDescent{.lr = 0.5 / u.squaredNorm()}, options);
   ASSERT_EQ(by_prompt.records.size(), by_weights.records.size());
   for (std::size_t r = 0; r < by_prompt.records.size(); ++r) {
     const Matrix expected = by_prompt.records[r].parameters.p * u.transpose() / u.squaredNorm();
@@ -90,7 +95,7 @@ TEST(Descend, NormLawOfNormalizedSteps) {
     std::int64_t steps;
   };
   for (const Law& law : {Law{1.75, 10'000}, Law{2, 10'000}, Law{3, 10'000}}) {
-    const attmirror::Run run =
+    const DescentRun run =
         descend(model, MirrorDescent{.p = law.p, .lr = 0.1, .normalized = true}, {.steps = law.steps});
     const double predicted = std::pow(0.1 * static_cast<double>(law.steps), 1 / (law.p - 1));
     EXPECT_NEAR(run.norm / predicted, 1.0, 0.01) << "p = " << law.p;
@@ -112,7 +117,7 @@ TEST(Descend, NormLawOfPlainSteps) {
   };
   for (const Law& law :
        {Law{1.75, "p1_75", 400'000, 0.95}, Law{2, "p2", 1'000'000, 0.93}, Law{3, "p3", 400'000, 0.80}}) {
-    const attmirror::Run run =
+    const DescentRun run =
         descend(model, MirrorDescent{.p = law.p, .lr = 1},
                 {.steps = law.steps, .record = RecordSchedule::at({100, 10'000, law.steps / 4})});
     ASSERT_EQ(run.selected.tokens, golden.selected(law.tag, 0));
@@ -134,9 +139,9 @@ TEST(Descend, FastAndGeneralPowersGiveTheSameRun) {
   for (const double p : {1.1, 4.0 / 3.0, 1.5, 1.75, 2.0, 3.0, 4.0}) {
     MirrorDescent rule{.p = p, .lr = 0.1, .normalized = true};
     const DescentOptions options{.steps = 100};
-    const attmirror::Run fast = descend(model, rule, options);
+    const DescentRun fast = descend(model, rule, options);
     rule.power_path = PowerPath::general;
-    const attmirror::Run general = descend(model, rule, options);
+    const DescentRun general = descend(model, rule, options);
     EXPECT_LT(test::relative_error(fast.last().W, general.last().W), 1e-8) << p;
     EXPECT_EQ(fast.selected, general.selected) << p;
   }
@@ -148,10 +153,10 @@ TEST(Descend, HasTheSameBitsForAnyNumberOfThreads) {
   const MirrorDescent rule{.p = 1.75, .lr = 0.1, .normalized = true};
   DescentOptions options{.steps = 15};
   options.init = {.kind = InitKind::normal, .std = 0.5, .seed = 3};
-  const attmirror::Run one = descend(model, rule, options);
+  const DescentRun one = descend(model, rule, options);
   for (const int threads : {2, 8}) {
     options.threads = threads;
-    EXPECT_TRUE(same_bits(one, descend(model, rule, options))) << threads;
+    EXPECT_TRUE(same_run(one, descend(model, rule, options))) << threads;
   }
 }
 
@@ -163,7 +168,7 @@ TEST(Descend, ResumesWithTheSameBits) {
     const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
     DescentOptions options{.steps = 700};
     options.init = {.kind = InitKind::normal, .seed = 9};
-    const attmirror::Run whole = descend(model, optimizer, options);
+    const DescentRun whole = descend(model, optimizer, options);
     for (const std::int64_t pause : {0, 1, 10, 333, 700}) {
       DescentOptions part = options;
       part.steps = pause;
@@ -171,7 +176,7 @@ TEST(Descend, ResumesWithTheSameBits) {
       first.run();
       const Checkpoint checkpoint = first.checkpoint();
       EXPECT_EQ(checkpoint.step, pause);
-      EXPECT_TRUE(same_bits(whole, Descent(model, optimizer, options, checkpoint).run())) << pause;
+      EXPECT_TRUE(same_run(whole, Descent(model, optimizer, options, checkpoint).run())) << pause;
     }
   }
 }
@@ -204,32 +209,71 @@ TEST(Descend, StopRules) {
   const Dataset data = generate(SphereData{});
   const Attention model(data);
   const MirrorDescent rule{.p = 2, .lr = 0.1, .normalized = true};
-  const attmirror::Run saturated = descend(model, rule, {.steps = 100'000, .saturation = 0.99});
+  const DescentRun saturated = descend(model, rule, {.steps = 100'000, .saturation = 0.99});
   EXPECT_EQ(saturated.status, RunStatus::saturated);
   EXPECT_GE(saturated.max_softmax, 0.99);
   EXPECT_LT(saturated.steps, 1000);
   EXPECT_EQ(saturated.records.back().step, saturated.steps);
 
-  const attmirror::Run timed =
-      descend(model, rule, {.steps = std::numeric_limits<std::int64_t>::max(), .seconds = 0.05});
+  const DescentRun timed =
+      descend(model, rule, {.steps = std::numeric_limits<std::int64_t>::max(), .max_seconds = 0.05});
   EXPECT_EQ(timed.status, RunStatus::out_of_time);
   EXPECT_GE(timed.seconds, 0.05);
   EXPECT_LT(timed.seconds, 5);
 
-  const attmirror::Run none = descend(model, rule, {.steps = 0});
+  const DescentRun none = descend(model, rule, {.steps = 0});
   EXPECT_EQ(none.status, RunStatus::completed);
   EXPECT_EQ(none.steps, 0);
   EXPECT_TRUE(none.last().W.isZero(0));
   EXPECT_EQ(none.records.size(), 1u);
 
   int pulses = 0;
-  const attmirror::Run stopped = descend(model, rule, {.steps = std::numeric_limits<std::int64_t>::max()},
-                                         {.on_record = {}, .on_pulse = [&](const Descent& run) {
-                                            EXPECT_GT(run.step(), 0);
-                                            return ++pulses == 2 ? Command::stop : Command::proceed;
-                                          }});
+  const StopRequest stop = StopRequest::make();
+  const auto second_pulse_asks = [&](const Descent& run) {
+    EXPECT_GT(run.step(), 0);
+    if (++pulses == 2) stop.request();
+  };
+  const DescentRun stopped = descend(model, rule, {.steps = std::numeric_limits<std::int64_t>::max()},
+                                     {.on_pulse = second_pulse_asks, .stop = stop});
   EXPECT_EQ(stopped.status, RunStatus::interrupted);
   EXPECT_EQ(pulses, 2);
+}
+
+// From another thread, without a callback: noticed within a tenth of a second, and not a step is lost or added.
+TEST(Descend, AStopFromAnotherThreadEndsTheRunBetweenSteps) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  const MirrorDescent rule{.p = 3, .lr = 0.1, .normalized = true};
+  const StopRequest stop = StopRequest::make();
+  std::chrono::steady_clock::time_point asked;
+  std::thread asker([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    asked = std::chrono::steady_clock::now();
+    stop.request();
+  });
+  Descent descent(model, rule, {.steps = std::numeric_limits<std::int64_t>::max()});
+  const DescentRun run = descent.run({.stop = stop});
+  const auto noticed = std::chrono::steady_clock::now();
+  asker.join();
+  EXPECT_EQ(run.status, RunStatus::interrupted);
+  EXPECT_GT(run.steps, 0);
+  EXPECT_LT(noticed - asked, std::chrono::seconds(1));  // a tenth, on a machine that has nothing else to do
+
+  const DescentRun alone = descend(model, rule, {.steps = run.steps});
+  EXPECT_TRUE(test::same_bits(run.last().W, alone.last().W));
+  Descent rest(model, rule, {.steps = run.steps + 100}, descent.checkpoint());
+  EXPECT_TRUE(
+      test::same_bits(rest.run().last().W, descend(model, rule, {.steps = run.steps + 100}).last().W));
+}
+
+TEST(Descend, AStopThatCameBeforeTheRunEndsItAtItsStart) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  const StopRequest stop = StopRequest::make();
+  stop.request();
+  const DescentRun run = descend(model, MirrorDescent{}, {.steps = 1000}, {.stop = stop});
+  EXPECT_EQ(run.status, RunStatus::interrupted);
+  EXPECT_EQ(run.steps, 0);
 }
 
 // With W and v both growing, slopes and gaps of 1e20 meet in one exponent; the weights of the sequences survive it.
@@ -237,7 +281,7 @@ TEST(Descend, JointTrainingNearP1DoesNotDiverge) {
   for (const double p : {1.1, 1.05})
     for (const Dataset& data : {generate(JointData{}), generate(SphereData{})}) {
       const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
-      const attmirror::Run run =
+      const DescentRun run =
           descend(model, MirrorDescent{.p = p, .lr = 0.1, .normalized = true}, {.steps = 5000});
       EXPECT_EQ(run.status, RunStatus::completed) << p << ", step " << run.steps;
       EXPECT_EQ(run.max_softmax, 1.0);
@@ -255,7 +299,7 @@ TEST(Descend, AZeroGradientMovesNothing) {
   const Attention model(data);
   for (const EpsPolicy eps : {EpsPolicy::exact, EpsPolicy::paper}) {
     const MirrorDescent rule{.p = 3, .normalized = true, .eps = eps, .eps_value = 0};
-    const attmirror::Run run = descend(model, rule, {.steps = 10});
+    const DescentRun run = descend(model, rule, {.steps = 10});
     EXPECT_EQ(run.status, RunStatus::completed);
     EXPECT_TRUE(run.last().W.isZero(0));
   }
@@ -265,7 +309,7 @@ TEST(Descend, AZeroGradientMovesNothing) {
 TEST(Descend, ReportsDivergence) {
   const Dataset data = generate(SphereData{});
   const Attention model(data);
-  const attmirror::Run run =
+  const DescentRun run =
       descend(model, MirrorDescent{.p = 1.01, .lr = 10, .normalized = true}, {.steps = 100'000});
   EXPECT_EQ(run.status, RunStatus::diverged);
   EXPECT_GT(run.steps, 10);
@@ -278,9 +322,9 @@ TEST(Descend, RecordsWhatTheScheduleAsksFor) {
   const Dataset data = generate(SphereData{});
   const Attention model(data);
   std::vector<std::int64_t> seen;
-  const attmirror::Run run = descend(
-      model, MirrorDescent{}, {.steps = 25, .record = RecordSchedule::every(10), .keep = Keep::metrics},
-      {.on_record = [&](const Record& record) { seen.push_back(record.step); }, .on_pulse = {}});
+  const DescentRun run = descend(model, MirrorDescent{},
+                                 {.steps = 25, .record = RecordSchedule::every(10), .keep = Keep::metrics},
+                                 {.on_record = [&](const Record& record) { seen.push_back(record.step); }});
   EXPECT_EQ(seen, (std::vector<std::int64_t>{0, 10, 20, 25}));
   EXPECT_FALSE(run.records.back().scheduled);
   EXPECT_TRUE(run.records[2].scheduled);
@@ -297,7 +341,7 @@ TEST(Descend, RefusesBadOptions) {
   expect_bad_input({"eps_value is -1"}, [&] { descend(model, GradientDescent{.eps_value = -1}); });
   expect_bad_input({"steps is -1"}, [&] { descend(model, MirrorDescent{}, {.steps = -1}); });
   expect_bad_input({"saturation is 1.5"}, [&] { descend(model, MirrorDescent{}, {.saturation = 1.5}); });
-  expect_bad_input({"seconds is nan"}, [&] { descend(model, MirrorDescent{}, {.seconds = NAN}); });
+  expect_bad_input({"seconds is nan"}, [&] { descend(model, MirrorDescent{}, {.max_seconds = NAN}); });
   DescentOptions options;
   options.init.given.W = Matrix::Zero(3, 3);
   expect_bad_input({"W has shape (3, 3)"}, [&] { descend(model, MirrorDescent{}, options); });

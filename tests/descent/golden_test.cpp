@@ -2,6 +2,7 @@
 // eps policy of the papers. Three seeds are fixtures; all thirty are used where the shared data are at hand.
 #include "support/golden.hpp"
 
+#include "support/paths.hpp"
 #include "support/size.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/data/generators.hpp>
@@ -38,7 +39,7 @@ void expect_parity(const GoldenRuns& golden, std::ptrdiff_t seed) {
     const std::vector<std::int64_t> steps = golden.steps(tag, seed);
     DescentOptions options{.steps = steps.back(), .record = RecordSchedule::at(steps)};
     options.init.given.W = golden.W(tag, seed, 0);
-    const attmirror::Run run = descend(model, papers_rule(p), options);
+    const DescentRun run = descend(model, papers_rule(p), options);
     ASSERT_EQ(run.status, RunStatus::completed);
     ASSERT_EQ(run.records.size(), steps.size());
     for (std::size_t r = 0; r < steps.size(); ++r)
@@ -53,7 +54,7 @@ void expect_parity(const GoldenRuns& golden, std::ptrdiff_t seed) {
     // The losses before each of the first 64 steps.
     options.steps = 63;
     options.record = RecordSchedule::every(1);
-    const attmirror::Run first = descend(model, papers_rule(p), options);
+    const DescentRun first = descend(model, papers_rule(p), options);
     const std::vector<double> losses = test::slice(golden.array(std::string(tag) + "_loss_first"), seed);
     for (std::size_t k = 0; k < losses.size(); ++k)
       EXPECT_NEAR(first.records[k].loss, losses[k], (p == 1.75 ? 1e-7 : 1e-13) * losses[k]) << "step " << k;
@@ -68,10 +69,9 @@ TEST(Golden, SettingAOnTheFixtures) {
 
 TEST(Golden, SettingAOnAllSeeds) {
   if (test::reduced_size) GTEST_SKIP() << "the fixtures' three seeds take the same path";
-  const std::filesystem::path path =
-      std::filesystem::path(ATTMIRROR_SHARED) / "golden/md_local_seeds_001_030.npz";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "the shared golden runs are not at hand: " << path;
-  const GoldenRuns golden(path);
+  const test::SharedFile file("golden/md_local_seeds_001_030.npz");
+  if (file.is_absent()) GTEST_SKIP() << file.absence();
+  const GoldenRuns golden(file.path());
   ASSERT_EQ(golden.seeds(), 30);
   for (std::ptrdiff_t seed = 0; seed < golden.seeds(); ++seed) expect_parity(golden, seed);
 }
@@ -94,16 +94,16 @@ TEST(Golden, SettingBIterates) {
                                      Published{3, "p3", 20000, -8.517, -3.011, 0.00262}}) {
     MirrorDescent rule = papers_rule(published.p);
     rule.jacobian = Jacobian::safe;
-    const attmirror::Run run = descend(model, rule, {.steps = published.steps});
+    const DescentRun run = descend(model, rule, {.steps = published.steps});
     EXPECT_NEAR(run.last().W(1, 2), published.W12, 1e-3 * std::abs(published.W12)) << published.p;
     EXPECT_NEAR(run.last().W(3, 4), published.W34, 1e-3 * std::abs(published.W34)) << published.p;
     EXPECT_EQ(run.selected, optimal_tokens(data)) << published.p;
     EXPECT_NEAR(directional_bregman(golden.solution(published.tag, 0), run.last().W, published.p),
                 published.divergence, 6e-6);
-    const attmirror::Run textbook = descend(model, papers_rule(published.p), {.steps = published.steps});
+    const DescentRun textbook = descend(model, papers_rule(published.p), {.steps = published.steps});
     EXPECT_NEAR(textbook.last().W(1, 2), published.W12, 0.01 * std::abs(published.W12)) << published.p;
   }
-  const attmirror::Run run =
+  const DescentRun run =
       descend(model, papers_rule(2), {.steps = 2000, .record = RecordSchedule::at({0, 99, 100})});
   EXPECT_NEAR(run.records[0].loss, 0.68016122, 5e-9);
   EXPECT_NEAR(run.records[2].norm, 9.55078, 5e-6);
@@ -131,8 +131,8 @@ TEST(Golden, SettingCJointTraining) {
         Published{3, "p3", 0.00273, 0.00242}}) {
     SCOPED_TRACE(published.tag);
     const std::vector<std::int64_t> steps = golden.at(published.tag + "_steps").to_int64();
-    const attmirror::Run run = descend(model, papers_rule(published.p),
-                                       {.steps = steps.back(), .record = RecordSchedule::at(steps)});
+    const DescentRun run = descend(model, papers_rule(published.p),
+                                   {.steps = steps.back(), .record = RecordSchedule::at(steps)});
     ASSERT_EQ(run.records.size(), steps.size());
     for (std::size_t r = 0; r < steps.size(); ++r) {
       const auto index = static_cast<std::ptrdiff_t>(r);
@@ -168,11 +168,11 @@ TEST(Golden, ExactPolicyKeepsMovingAtP11) {
   for (std::ptrdiff_t s = 0; s < 3; ++s) {
     const Dataset data = golden.data(s);
     const Attention model(data);
-    const attmirror::Run exact =
+    const DescentRun exact =
         descend(model, MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true}, {.steps = 2000});
     const Matrix solution = solution_for(s + 1, exact.selected);
     EXPECT_LT(directional_bregman(solution, exact.last().W, 1.1), 5e-4) << "seed " << s + 1;
-    const attmirror::Run paper = descend(model, papers_rule(1.1), {.steps = 2000});
+    const DescentRun paper = descend(model, papers_rule(1.1), {.steps = 2000});
     EXPECT_GT(directional_bregman(solution, paper.last().W, 1.1), 0.03) << "seed " << s + 1;
     EXPECT_LT(paper.norm, 1e-3 * exact.norm);
   }

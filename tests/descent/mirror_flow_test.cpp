@@ -1,5 +1,6 @@
 // The flow against closed forms, against plain steps, and against a law that it must conserve.
 #include "support/files.hpp"
+#include "support/same_bits.hpp"
 #include <attmirror/data/generators.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/mirror_flow.hpp>
@@ -38,7 +39,7 @@ double log_time(double p, double w) {
 
 TEST(MirrorFlow, FollowsClosedFormsOverAllTimes) {
   const Dataset data = one_number(1);
-  const Attention model(data, W{}, Linear{});
+  const Attention model(data, W{}, LinearLoss{});
   for (const double p : {2.0, 3.0}) {
     const FlowRun run = mirror_flow(model, {.p = p, .times = log_times(1e-3, 1e300, 1), .tol = 1e-10});
     ASSERT_EQ(run.status, FlowStatus::completed);
@@ -53,7 +54,7 @@ TEST(MirrorFlow, FollowsClosedFormsOverAllTimes) {
 
 TEST(MirrorFlow, ErrorFallsWithTheTolerance) {
   const Dataset data = one_number(1);
-  const Attention model(data, W{}, Linear{});
+  const Attention model(data, W{}, LinearLoss{});
   double before = 1;
   for (const double tol : {1e-4, 1e-6, 1e-8, 1e-10}) {
     const FlowRun run = mirror_flow(model, {.times = {1e6}, .tol = tol});
@@ -70,8 +71,8 @@ TEST(MirrorFlow, GoesOnAsPlainStepsWould) {
   const Attention model(data);
   const std::vector<std::int64_t> steps{1000, 10'000, 50'000};
   for (const double p : {1.5, 1.75, 2.0, 3.0}) {
-    const attmirror::Run plain = descend(model, MirrorDescent{.p = p, .lr = 1},
-                                         {.steps = steps.back(), .record = RecordSchedule::at(steps)});
+    const DescentRun plain = descend(model, MirrorDescent{.p = p, .lr = 1},
+                                     {.steps = steps.back(), .record = RecordSchedule::at(steps)});
     const FlowRun flow = mirror_flow(model, {.p = p, .times = {1e3, 1e4, 5e4}, .plain_steps = 1000, .lr = 1});
     ASSERT_EQ(flow.status, FlowStatus::completed);
     EXPECT_EQ(flow.records[0].parameters.W,
@@ -97,7 +98,7 @@ TEST(MirrorFlow, ReproducesPlainDescentAtP2) {
   const Attention model(data);
   const FlowRun run = mirror_flow(model, {.times = {1e2, 1e4, 1e6, 1e12}, .plain_steps = 1000});
   const MarginSolution svm = max_margin(data, run.selected, Norm::frobenius());
-  ASSERT_EQ(svm.status, Status::certified);
+  ASSERT_EQ(svm.status, MarginStatus::certified);
   const double norms[] = {2.756, 16.356, 27.973}, divergences[] = {0.391, 0.0934, 0.0398};
   for (const std::size_t r : {0u, 1u, 2u}) {
     EXPECT_NEAR(run.records[r].norm, norms[r], 1e-3);
@@ -133,7 +134,7 @@ TEST(MirrorFlow, OtherGeometriesAgreeWithShortSteps) {
   const Dataset data = generate(SphereData{.samples = 3, .tokens = 4, .dim = 5, .seed = 2});
   const Attention model(data);
   for (const Geometry geometry : {Geometry::schatten, Geometry::hyperbolic_entropy}) {
-    const attmirror::Run plain =
+    const DescentRun plain =
         descend(model, MirrorDescent{.p = 1.5, .lr = 1e-3, .geometry = geometry}, {.steps = 50'000});
     const FlowRun flow = mirror_flow(model, {.p = 1.5, .geometry = geometry, .times = {50}});
     ASSERT_EQ(flow.status, FlowStatus::completed);
@@ -149,7 +150,7 @@ TEST(MirrorFlow, SameBitsForAnyThreadsAndMetricsAlone) {
   const FlowRun one = mirror_flow(model, flow);
   flow.threads = 3;
   const FlowRun three = mirror_flow(model, flow);
-  EXPECT_EQ(one.last().W, three.last().W);
+  EXPECT_TRUE(test::same_bits(one.last().W, three.last().W));
   EXPECT_EQ(one.records[1].loss, three.records[1].loss);
   EXPECT_EQ(one.evaluations, three.evaluations);
   flow.keep = Keep::metrics;
@@ -166,9 +167,22 @@ TEST(MirrorFlow, EndsEarlyWithAStatus) {
   EXPECT_GT(few.time, 1);
   EXPECT_EQ(summary(few).find("out_of_evaluations at time"), 0u);
 
+  // In the flow, or in the steps before it: what was recorded stays, and the weights are those of the time reached.
+  const StopRequest stop = StopRequest::make();
+  stop.request();
+  for (const std::int64_t plain_steps : {0, 5}) {
+    const FlowRun none =
+        mirror_flow(model, {.times = {0, 1e12}, .plain_steps = plain_steps, .lr = 0.1, .stop = stop});
+    EXPECT_EQ(none.status, FlowStatus::interrupted);
+    EXPECT_EQ(none.records.size(), 1u);
+    EXPECT_EQ(none.time, 0);
+    EXPECT_TRUE(none.last().W.isZero(0));
+  }
+  EXPECT_EQ(to_string(FlowStatus::interrupted), "interrupted");
+
   // The decoder of a linear loss grows like 10 t, beyond what a double holds.
   const Dataset large = one_number(10);
-  const Attention joint(large, W{}, Linear{}, {.train = {Block::W, Block::v}});
+  const Attention joint(large, W{}, LinearLoss{}, {.train = {Block::W, Block::v}});
   const FlowRun run = mirror_flow(joint, {.times = {1e3, 1.7e308}});
   EXPECT_EQ(run.status, FlowStatus::diverged);
   EXPECT_EQ(run.records.size(), 1u);

@@ -36,6 +36,10 @@ inline std::vector<Optimizer> all_optimizers() {
       SteepestDescent{.norm = Norm::l(3), .lr = 1e-3, .normalized = false, .schedule = polyak},
       Adam{.lr = 0.01},
       Adam{.lr = 0.05, .beta1 = 0.8, .beta2 = 0.9, .eps = EpsPolicy::paper, .schedule = power},
+      AdaGrad{},
+      AdaGrad{.lr = 0.5, .eps = EpsPolicy::paper, .eps_value = 1e-3, .schedule = power},
+      Lion{.lr = 0.01},
+      Lion{.lr = 0.05, .beta1 = 0.95, .beta2 = 0.8, .jacobian = Jacobian::textbook, .schedule = power},
   };
 }
 

@@ -1,12 +1,13 @@
 // All optimizers on real attention: they never freeze, resume with the same bits, refuse what makes no sense.
 #include "descent/optimizer_list.hpp"
+#include "descent/update_rule.hpp"
 #include "support/files.hpp"
 #include "support/random_data.hpp"
+#include "support/same_bits.hpp"
 #include "support/size.hpp"
 #include <attmirror/descent/checkpoint.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/descent/run_config.hpp>
-#include <attmirror/descent/update_rule.hpp>
 #include <attmirror/mirror/direction.hpp>
 
 #include <cmath>
@@ -16,10 +17,6 @@
 
 namespace attmirror::test {
 namespace {
-
-bool same_bits(const Parameters& a, const Parameters& b) {
-  return a.W == b.W && a.K == b.K && a.Q == b.Q && a.p == b.p && a.v == b.v;
-}
 
 // log |gradient| of the one trained block.
 double log_gradient(const Attention& model, const Parameters& at) {
@@ -46,12 +43,13 @@ TEST(Optimizers, NeverFreeze) {
                         {coordinate_descent(1), 0.8, 1.01},
                         {spectral_descent(), 0.8, 1.01},
                         {signum(), 0.9, 1.01},
+                        {Lion{}, 0.9, 1.01},
                         {muon(), 0.6, 1.3},
                         {muon(0.1, 0.95, Orthogonalization::exact), 0.8, 1.01},
                         {SteepestDescent{.norm = Norm::nuclear(), .lr = 0.5}, 0.8, 1.01},
                         {forgetful, 0.01, 1.5}};
   for (const Case& c : cases) {
-    const attmirror::Run run =
+    const DescentRun run =
         descend(model, c.optimizer, {.steps = 3000, .record = RecordSchedule::every(1000)});
     ASSERT_EQ(run.status, RunStatus::completed) << to_string(c.optimizer);
     EXPECT_LT(log_gradient(model, run.last()), std::log(1e-30)) << to_string(c.optimizer);
@@ -70,8 +68,7 @@ TEST(Optimizers, FreezeWithThePapersEps) {
   sign.eps = EpsPolicy::paper;
   for (const Optimizer& optimizer :
        {Optimizer{sign}, Optimizer{Adam{.beta2 = 0.8, .eps = EpsPolicy::paper}}}) {
-    const attmirror::Run run =
-        descend(model, optimizer, {.steps = 3000, .record = RecordSchedule::every(1000)});
+    const DescentRun run = descend(model, optimizer, {.steps = 3000, .record = RecordSchedule::every(1000)});
     EXPECT_LT(run.norm - run.records[2].norm, 0.2 * 0.1 * 1000) << to_string(optimizer);
   }
 }
@@ -85,7 +82,7 @@ TEST(Optimizers, ResumeWithTheSameBits) {
     for (const Attention& model : models) {
       DescentOptions options{.steps = 120};
       options.init = {.kind = InitKind::normal, .std = 0.5, .seed = 9};
-      const attmirror::Run whole = descend(model, optimizer, options);
+      const DescentRun whole = descend(model, optimizer, options);
       ASSERT_EQ(whole.status, RunStatus::completed) << to_string(optimizer);
       for (const std::int64_t pause : {0, 1, 57}) {
         DescentOptions part = options;
@@ -93,8 +90,7 @@ TEST(Optimizers, ResumeWithTheSameBits) {
         Descent first(model, optimizer, part);
         first.run();
         save_checkpoint(folder / "c.npz", first.checkpoint());
-        const attmirror::Run rest =
-            Descent(model, optimizer, options, load_checkpoint(folder / "c.npz")).run();
+        const DescentRun rest = Descent(model, optimizer, options, load_checkpoint(folder / "c.npz")).run();
         EXPECT_TRUE(same_bits(whole.last(), rest.last())) << to_string(optimizer) << ", " << pause;
         EXPECT_EQ(whole.norm, rest.norm);
       }
@@ -104,14 +100,35 @@ TEST(Optimizers, ResumeWithTheSameBits) {
 TEST(Optimizers, ResumeFarOut) {
   const Dataset data = generate(SphereData{});
   const Attention model(data);
-  for (const Optimizer& optimizer : {Optimizer{signum()}, Optimizer{Adam{.beta1 = 0.8, .beta2 = 0.8}}}) {
-    const attmirror::Run whole = descend(model, optimizer, {.steps = 2000});
+  for (const Optimizer& optimizer :
+       {Optimizer{signum()}, Optimizer{Adam{.beta1 = 0.8, .beta2 = 0.8}}, Optimizer{Lion{.beta2 = 0.8}}}) {
+    const DescentRun whole = descend(model, optimizer, {.steps = 2000});
     Descent first(model, optimizer, {.steps = 1700});
     first.run();
     const Checkpoint checkpoint = first.checkpoint();
     EXPECT_LT(checkpoint.numbers.begin()->second[0], -100) << "the scale has moved";
     EXPECT_TRUE(same_bits(whole.last(), Descent(model, optimizer, {.steps = 2000}, checkpoint).run().last()));
   }
+}
+
+// Where the loss starts so low that gradients cannot be written as numbers, AdaGrad's first steps are as long as
+// anywhere, and its runs resume there too.
+TEST(Optimizers, AdaGradStartsAndResumesFarOut) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  const DescentRun out = descend(model, sign_descent(), {.steps = 20000, .record = RecordSchedule::none()});
+  ASSERT_LT(log_gradient(model, out.last()), std::log(1e-300) - 100);
+  DescentOptions options{.steps = 100};
+  options.init.given = out.last();
+  const DescentRun one = descend(model, AdaGrad{}, {.steps = 1, .init = options.init});
+  EXPECT_NEAR((one.last().W - out.last().W).cwiseAbs().minCoeff(), 0.1, 1e-9);
+  const DescentRun whole = descend(model, AdaGrad{}, options);
+  DescentOptions part = options;
+  part.steps = 60;
+  Descent first(model, AdaGrad{}, part);
+  first.run();
+  EXPECT_LT(first.checkpoint().numbers.begin()->second[0], -700) << "the scale has moved";
+  EXPECT_TRUE(same_bits(whole.last(), Descent(model, AdaGrad{}, options, first.checkpoint()).run().last()));
 }
 
 TEST(Optimizers, RefuseBrokenCheckpoints) {
@@ -148,7 +165,7 @@ TEST(Optimizers, HaveTheSameBitsForAnyNumberOfThreads) {
   for (const Optimizer& optimizer : all_optimizers()) {
     DescentOptions options{.steps = 4, .record = RecordSchedule::none()};
     options.init = {.kind = InitKind::normal, .std = 0.5, .seed = 3};
-    const attmirror::Run one = descend(model, optimizer, options);
+    const DescentRun one = descend(model, optimizer, options);
     for (const int threads : {2, 8}) {
       options.threads = threads;
       EXPECT_TRUE(same_bits(one.last(), descend(model, optimizer, options).last())) << to_string(optimizer);
@@ -168,7 +185,7 @@ TEST(Optimizers, MirrorDescentAtP2IsGradientDescent) {
         const MirrorDescent md{.lr = 0.1, .normalized = normalized, .momentum = {kind}, .schedule = schedule};
         const GradientDescent gd{
             .lr = 0.1, .normalized = normalized, .momentum = {kind}, .schedule = schedule};
-        const attmirror::Run a = descend(model, md, {.steps = 300}), b = descend(model, gd, {.steps = 300});
+        const DescentRun a = descend(model, md, {.steps = 300}), b = descend(model, gd, {.steps = 300});
         EXPECT_TRUE(same_bits(a.last(), b.last())) << to_string(Optimizer{md});
         EXPECT_EQ(a.norm, b.norm);
       }
@@ -240,6 +257,12 @@ TEST(Optimizers, AreMeasuredInTheirOwnNorm) {
   EXPECT_EQ(geometry_norm(muon()), Norm::spectral());
   EXPECT_EQ(geometry_norm(coordinate_descent()), Norm::l(1));
   EXPECT_EQ(geometry_norm(Adam{}), Norm::l(infinity));
+  EXPECT_EQ(geometry_norm(Lion{}), Norm::l(infinity));
+  EXPECT_EQ(geometry_norm(AdaGrad{}), std::nullopt);
+  EXPECT_EQ(measuring_norm(AdaGrad{}), Norm::frobenius());
+  EXPECT_EQ(geometry_p(AdaGrad{}), 2);
+  for (const Optimizer& optimizer : all_optimizers())
+    EXPECT_EQ(measuring_norm(optimizer), geometry_norm(optimizer).value_or(Norm::frobenius()));
   EXPECT_EQ(geometry_p(MirrorDescent{.p = 1.75}), 1.75);
   EXPECT_EQ(geometry_p(MirrorDescent{.p = 3, .geometry = Geometry::schatten}), 2);
   EXPECT_EQ(geometry_p(sign_descent()), 2);
@@ -257,7 +280,7 @@ TEST(Optimizers, AreMeasuredInTheirOwnNorm) {
     EXPECT_NEAR(attention_norm(at, Norm::schatten(2)), weights.norm(), 1e-13 * weights.norm());
   }
   const Attention model(data);
-  const attmirror::Run run = descend(model, spectral_descent(), {.steps = 20});
+  const DescentRun run = descend(model, spectral_descent(), {.steps = 20});
   EXPECT_EQ(run.norm, attention_norm(run.last(), Norm::spectral()));
   EXPECT_EQ(run.records.back().norm, run.norm);
 }
@@ -277,7 +300,7 @@ TEST(Optimizers, RefuseWhatMakesNoSense) {
   refuse(MirrorDescent{.geometry = Geometry::hyperbolic_entropy, .beta = 0}, {"beta is 0"});
   refuse(MirrorDescent{.beta = std::nan("")}, {"beta is nan"});
   refuse(MirrorDescent{.power_path = PowerPath::general, .geometry = Geometry::schatten},
-         {"powers", "schatten"});
+         {"power_path", "schatten"});
   refuse(MirrorDescent{.momentum = {MomentumKind::ema, 1}}, {"momentum's beta is 1"});
   refuse(GradientDescent{.schedule = {.kind = ScheduleKind::power, .exponent = -1}}, {"exponent is -1"});
   refuse(SteepestDescent{.orthogonalization = Orthogonalization::newton_schulz},
@@ -286,10 +309,17 @@ TEST(Optimizers, RefuseWhatMakesNoSense) {
   refuse(Adam{.beta1 = 1}, {"beta1 is 1"});
   refuse(Adam{.beta2 = -0.1}, {"beta2 is -0.1"});
   refuse(Adam{.lr = -1}, {"lr is -1"});
+  refuse(AdaGrad{.schedule = polyak}, {"polyak", "AdaGrad"});
+  refuse(AdaGrad{.lr = 0}, {"lr is 0"});
+  refuse(AdaGrad{.eps_value = -1}, {"eps_value is -1"});
+  refuse(Lion{.schedule = polyak}, {"polyak", "Lion"});
+  refuse(Lion{.beta1 = 1}, {"beta1 is 1"});
+  refuse(Lion{.beta2 = -0.1}, {"beta2 is -0.1"});
+  refuse(Lion{.lr = std::nan("")}, {"lr is nan"});
   expect_bad_input({"geometry is \"l2\"", "lp, schatten or entropy"}, [] { parse_geometry("l2"); });
 
   const Dataset data = generate(SphereData{});
-  const Attention linear(data, W{}, Linear{});
+  const Attention linear(data, W{}, LinearLoss{});
   expect_bad_input({"polyak", "linear loss", "no lower bound"},
                    [&] { descend(linear, GradientDescent{.schedule = polyak}); });
 }
@@ -304,6 +334,7 @@ TEST(Optimizers, TextsTellThemApart) {
             "mirror descent, p = 3, lr = 0.1, normalized, eps exact, safe Jacobian");
   EXPECT_EQ(to_string(Optimizer{GradientDescent{.eps = EpsPolicy::paper, .eps_value = 1e-8}}),
             "gradient descent, lr = 0.1, eps paper 1e-08, textbook Jacobian");
+  EXPECT_EQ(to_string(Optimizer{Lion{}}), "Lion, beta1 = 0.9, beta2 = 0.99, lr = 0.1, safe Jacobian");
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // fused kernels. And a way to drive the real ones with gradients made by hand.
 #pragma once
 
+#include "descent/update_rule.hpp"
 #include "support/random_data.hpp"
-#include <attmirror/descent/update_rule.hpp>
 
 #include <cmath>
 #include <functional>
@@ -101,7 +101,7 @@ class PlainRule {
       return options.lr * std::pow(steps_, -options.schedule.exponent);
     if (options.schedule.kind == ScheduleKind::constant) return options.lr;
     double sum = 0;
-    for (const Matrix& g : gradients) sum += std::pow(plain_norm(g, geometry_norm(optimizer_).dual()), 2);
+    for (const Matrix& g : gradients) sum += std::pow(plain_norm(g, measuring_norm(optimizer_).dual()), 2);
     return options.lr * (loss - options.schedule.lower_bound) / sum;
   }
 
@@ -116,7 +116,7 @@ class PlainRule {
   template <class Options>
   double divisor(const Options& options, const Matrix& g) const {
     if (!options.normalized) return 1;
-    return plain_norm(g, geometry_norm(optimizer_).dual()) +
+    return plain_norm(g, measuring_norm(optimizer_).dual()) +
            (options.eps == EpsPolicy::paper ? options.eps_value : 0);
   }
 
@@ -156,6 +156,25 @@ class PlainRule {
       const Matrix root = (v / (1 - std::pow(options.beta2, steps_))).cwiseSqrt();
       const Matrix mean = m / (1 - std::pow(options.beta1, steps_));
       weights_[b] -= lr * mean.cwiseQuotient(entrywise(root, [&](double r) { return r + eps; }));
+    }
+  }
+
+  void step(const Lion& options, const Matrices& gradients, double loss) {
+    const double lr = rate(options, gradients, loss);
+    for (std::size_t b = 0; b < weights_.size(); ++b) {
+      const Matrix c = options.beta1 * moments_[b] + (1 - options.beta1) * gradients[b];
+      weights_[b] -= lr * entrywise(c, [](double x) { return double((x > 0) - (x < 0)); });
+      moments_[b] = options.beta2 * moments_[b] + (1 - options.beta2) * gradients[b];
+    }
+  }
+
+  void step(const AdaGrad& options, const Matrices& gradients, double loss) {
+    const double lr = rate(options, gradients, loss);
+    const double eps = options.eps == EpsPolicy::paper ? options.eps_value : 0;
+    for (std::size_t b = 0; b < weights_.size(); ++b) {
+      squares_[b] += gradients[b].cwiseAbs2();
+      const Matrix root = squares_[b].cwiseSqrt();
+      weights_[b] -= lr * gradients[b].cwiseQuotient(entrywise(root, [&](double r) { return r + eps; }));
     }
   }
 

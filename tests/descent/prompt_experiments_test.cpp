@@ -2,10 +2,11 @@
 // or printed there; the iterates and probabilities are recomputed ones (the published figures show the same
 // curves, without digits), in double precision from the published settings, so each is held to its last
 // printed digit.
+#include "descent/published.hpp"
 #include "support/random_data.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/prompt_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/mirror/direction.hpp>
 
@@ -16,9 +17,6 @@
 
 namespace attmirror {
 namespace {
-
-// Half a unit of the last of so many decimals, and a little for a number that was rounded from the middle.
-double last_digit(int decimals) { return 0.51 * std::pow(10, -decimals); }
 
 // P2's rule: g / (||g|| + eps), with an eps of its own in each experiment.
 GradientDescent published_rule(double eps) {
@@ -56,10 +54,10 @@ TEST(SingleInput, EachStartEndsOnItsToken) {
       SCOPED_TRACE(::testing::Message() << "y0 = " << start.y0);
       DescentOptions options{.steps = 1000, .record = RecordSchedule::at({200})};
       options.init.given.p = vector_of({0, start.y0, 0});
-      const attmirror::Run run = descend(model, published_rule(1e-9), options);
+      const DescentRun run = descend(model, published_rule(1e-9), options);
       EXPECT_EQ(run.selected.tokens, std::vector<std::int64_t>{start.token});
       EXPECT_NEAR(correlation(solutions[start.token], run.records.front().parameters.p), start.cosine,
-                  last_digit(start.decimals));
+                  test::last_digit(start.decimals));
       EXPECT_EQ(run.last().p(2), 0) << "the score is out of attention's sight";
     }
   };
@@ -83,29 +81,30 @@ const Vector multi_input_solution = vector_of({0.844626, 0.171122, 0});
 TEST(MultiInput, NormalizedDescentFollowsThePublishedPath) {
   const Dataset data = generate(MultiInputData{});
   const Attention model(data, Prompt{score_blind_key_weights()});
-  const attmirror::Run run = descend(model, published_rule(1e-12),
-                                     {.steps = 999, .record = RecordSchedule::at({50, 100, 199, 999})});
+  const DescentRun run = descend(model, published_rule(1e-12),
+                                 {.steps = 999, .record = RecordSchedule::at({50, 100, 199, 999})});
   ASSERT_EQ(run.records.size(), 4u);
-  EXPECT_NEAR(probability_of(model, run.records[0].parameters, 0), .99308, last_digit(5));
-  EXPECT_NEAR(run.records[0].norm, 4.97, last_digit(2));
-  EXPECT_NEAR(run.records[1].norm, 9.93, last_digit(2));
-  EXPECT_NEAR(run.records[2].norm, 19.75, last_digit(2));
-  EXPECT_NEAR(correlation(multi_input_solution, run.records[2].parameters.p), .99955, last_digit(5));
-  EXPECT_NEAR(correlation(multi_input_solution, run.records[3].parameters.p), .99994, last_digit(5));
+  EXPECT_NEAR(probability_of(model, run.records[0].parameters, 0), .99308, test::last_digit(5));
+  EXPECT_NEAR(run.records[0].norm, 4.97, test::last_digit(2));
+  EXPECT_NEAR(run.records[1].norm, 9.93, test::last_digit(2));
+  EXPECT_NEAR(run.records[2].norm, 19.75, test::last_digit(2));
+  EXPECT_NEAR(correlation(multi_input_solution, run.records[2].parameters.p), .99955, test::last_digit(5));
+  EXPECT_NEAR(correlation(multi_input_solution, run.records[3].parameters.p), .99994, test::last_digit(5));
 }
 
 TEST(MultiInput, PlainDescentFollowsThePublishedPath) {
   const Dataset data = generate(MultiInputData{});
   const Attention model(data, Prompt{score_blind_key_weights()});
-  const attmirror::Run run =
+  const DescentRun run =
       descend(model, GradientDescent{.lr = 1}, {.steps = 199, .record = RecordSchedule::at({50, 100, 199})});
   struct Published {
     double probability, norm;
   };
   const Published published[] = {{.8177, 2.287}, {.9338, 3.156}, {.9719, 3.850}};
   for (std::size_t r = 0; r < 3; ++r) {
-    EXPECT_NEAR(probability_of(model, run.records[r].parameters, 0), published[r].probability, last_digit(4));
-    EXPECT_NEAR(run.records[r].norm, published[r].norm, last_digit(3));
+    EXPECT_NEAR(probability_of(model, run.records[r].parameters, 0), published[r].probability,
+                test::last_digit(4));
+    EXPECT_NEAR(run.records[r].norm, published[r].norm, test::last_digit(3));
   }
 }
 
@@ -116,7 +115,7 @@ TEST(MultiInput, EveryStartTurnsToTheSolution) {
   for (const double x0 : {1.0, .5, 0.0, -.5, -1.0, -1.5}) {
     DescentOptions options{.steps = 1000};
     options.init.given.p = vector_of({x0, 0, 0});
-    const attmirror::Run run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
+    const DescentRun run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
     EXPECT_EQ(run.selected.tokens, (std::vector<std::int64_t>{0, 0, 0})) << x0;
     EXPECT_GT(correlation(multi_input_solution, run.last().p), .999) << x0;
   }
@@ -148,8 +147,8 @@ TEST(JointPrompt, TightLabelsGiveTheFullMaxMarginPrompt) {
   const Dataset data = generate(JointPromptData{JointPromptData::LabelMargin::tight});
   const Attention model(data, Prompt{}, Logistic{}, {.train = {Block::p, Block::v}});
   const std::vector<Parameters> path = published_joint_path(model, 199);
-  EXPECT_NEAR(correlation(vector_of({4.0 / 3, 1.0 / 3}), path[199].p), .99984, last_digit(5));
-  EXPECT_NEAR(correlation(vector_of({0, 1}), path[199].v), .99993, last_digit(5));
+  EXPECT_NEAR(correlation(vector_of({4.0 / 3, 1.0 / 3}), path[199].p), .99984, test::last_digit(5));
+  EXPECT_NEAR(correlation(vector_of({0, 1}), path[199].v), .99993, test::last_digit(5));
 
   struct Published {
     std::size_t step;
@@ -159,15 +158,15 @@ TEST(JointPrompt, TightLabelsGiveTheFullMaxMarginPrompt) {
   for (const Published& published :
        {Published{0, .4230, .5249, 4}, Published{30, .7186, .8686, 4}, Published{60, .967, .9963, 3}}) {
     EXPECT_NEAR(probability_of(model, path[published.step], 1), published.softmax,
-                last_digit(published.softmax_decimals));
-    EXPECT_NEAR(logistic_probability(model, path[published.step]), published.logistic, last_digit(4));
+                test::last_digit(published.softmax_decimals));
+    EXPECT_NEAR(logistic_probability(model, path[published.step]), published.logistic, test::last_digit(4));
   }
   // v must turn first: the probability falls to about .38 near step 8 before it rises.
   std::size_t lowest = 0;
   for (std::size_t k = 0; k < path.size(); ++k)
     if (probability_of(model, path[k], 1) < probability_of(model, path[lowest], 1)) lowest = k;
   EXPECT_NEAR(static_cast<double>(lowest), 8, 1);
-  EXPECT_NEAR(probability_of(model, path[lowest], 1), .38, last_digit(2));
+  EXPECT_NEAR(probability_of(model, path[lowest], 1), .38, test::last_digit(2));
 }
 
 TEST(JointPrompt, SlackLabelsRelaxThePrompt) {
@@ -175,14 +174,14 @@ TEST(JointPrompt, SlackLabelsRelaxThePrompt) {
   const Attention model(data, Prompt{}, Logistic{}, {.train = {Block::p, Block::v}});
   const Vector relaxed = vector_of({1, 0}), unrelaxed = vector_of({1.25, .25});
   const Parameters published = published_joint_path(model, 199).back();
-  EXPECT_NEAR(correlation(relaxed, published.p), .99984, last_digit(5));
-  EXPECT_NEAR(correlation(unrelaxed, published.p), .98396, last_digit(5));
+  EXPECT_NEAR(correlation(relaxed, published.p), .99984, test::last_digit(5));
+  EXPECT_NEAR(correlation(unrelaxed, published.p), .98396, test::last_digit(5));
 
   // Without an eps the gap goes on to widen. (With P2's, v stands still from about step 100, and after 1,000
   // steps p has turned back to .9992.)
   DescentOptions options{.steps = 1000, .record = RecordSchedule::at({199})};
   options.init.given = {.W = {}, .K = {}, .Q = {}, .p = vector_of({0, -1}), .v = vector_of({-1, 0})};
-  const attmirror::Run run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
+  const DescentRun run = descend(model, GradientDescent{.lr = 0.1, .normalized = true}, options);
   EXPECT_GT(correlation(relaxed, run.records[0].parameters.p), .9998);
   EXPECT_GT(correlation(relaxed, run.last().p), .99999);
   EXPECT_LT(correlation(unrelaxed, run.last().p), .982);
@@ -198,7 +197,7 @@ TEST(LossComparison, TheLossDecidesTheOffset) {
     return Vector(descend(model, published_rule(1e-9), {.steps = 1000}).last().p);
   };
   for (const double C : {1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 100.}) {
-    const Vector linear = offset_after(C, Linear{});
+    const Vector linear = offset_after(C, LinearLoss{});
     EXPECT_NEAR(linear(1), 0.5 * std::log(C), 1e-4) << C;
     EXPECT_GT(linear(0), 20) << C;
     const Vector logistic = offset_after(C, Logistic{});
@@ -212,13 +211,13 @@ TEST(LossComparison, TheLossDecidesTheOffset) {
     }
   }
   // As printed.
-  EXPECT_NEAR(offset_after(2, Linear{})(1), .3466, last_digit(4));
-  EXPECT_NEAR(offset_after(5, Linear{})(1), .8047, last_digit(4));
-  EXPECT_NEAR(offset_after(10, Linear{})(1), 1.1513, last_digit(4));
-  EXPECT_NEAR(offset_after(100, Linear{})(1), 2.3026, last_digit(4));
-  EXPECT_NEAR(offset_after(2, Logistic{})(1), -.0603, last_digit(4));
-  EXPECT_NEAR(offset_after(5, Logistic{})(1), -1.0420, last_digit(4));
-  EXPECT_NEAR(offset_after(10, Logistic{})(1), -3.1921, last_digit(4));
+  EXPECT_NEAR(offset_after(2, LinearLoss{})(1), .3466, test::last_digit(4));
+  EXPECT_NEAR(offset_after(5, LinearLoss{})(1), .8047, test::last_digit(4));
+  EXPECT_NEAR(offset_after(10, LinearLoss{})(1), 1.1513, test::last_digit(4));
+  EXPECT_NEAR(offset_after(100, LinearLoss{})(1), 2.3026, test::last_digit(4));
+  EXPECT_NEAR(offset_after(2, Logistic{})(1), -.0603, test::last_digit(4));
+  EXPECT_NEAR(offset_after(5, Logistic{})(1), -1.0420, test::last_digit(4));
+  EXPECT_NEAR(offset_after(10, Logistic{})(1), -3.1921, test::last_digit(4));
 }
 
 // P2's lemma. Where all queries are u, the logits X W u depend on W through p = W u alone, and a step on W of
@@ -230,12 +229,11 @@ void expect_equivalence(const Dataset& data, const Vector& u, const Vector& p0, 
   const double square = u.squaredNorm();
   DescentOptions options{.steps = 300, .record = RecordSchedule::every(1)};
   options.init.given.p = p0;
-  const attmirror::Run run_p = descend(prompt, GradientDescent{.lr = lr, .normalized = normalized}, options);
+  const DescentRun run_p = descend(prompt, GradientDescent{.lr = lr, .normalized = normalized}, options);
   options.init.given = {};
   options.init.given.W = p0 * u.transpose() / square;
   const double lr_W = normalized ? lr / std::sqrt(square) : lr / square;
-  const attmirror::Run run_W =
-      descend(weights, GradientDescent{.lr = lr_W, .normalized = normalized}, options);
+  const DescentRun run_W = descend(weights, GradientDescent{.lr = lr_W, .normalized = normalized}, options);
   ASSERT_EQ(run_p.records.size(), 301u);
   ASSERT_EQ(run_W.records.size(), 301u);
   double furthest = 0;
@@ -259,7 +257,7 @@ TEST(PromptAndWeights, WalkTogetherOnRandomData) {
     arrays.labels.assign(sphere.labels().begin(), sphere.labels().end());
     arrays.decoder = sphere.decoder().eigen().transpose();
     const Dataset data(arrays);
-    for (const Loss& loss : {Loss{Logistic{}}, Loss{Linear{}}, Loss{Exponential{}}})
+    for (const Loss& loss : {Loss{Logistic{}}, Loss{LinearLoss{}}, Loss{Exponential{}}})
       expect_equivalence(data, u, p0, loss, 0.5, false);
   }
 }
@@ -267,7 +265,7 @@ TEST(PromptAndWeights, WalkTogetherOnRandomData) {
 // The data of this file have u = (1, 0, ...): same step sizes, plain or normalised, and p in W's first column.
 TEST(PromptAndWeights, WalkTogetherOnTheToyData) {
   const Vector u = vector_of({1, 0, 0}), p0 = vector_of({.3, -.5, .2});
-  for (const Loss& loss : {Loss{Logistic{}}, Loss{Linear{}}}) {
+  for (const Loss& loss : {Loss{Logistic{}}, Loss{LinearLoss{}}}) {
     for (const bool normalized : {false, true}) {
       expect_equivalence(generate(SingleInputData{}), u, p0, loss, 0.1, normalized);
       expect_equivalence(generate(MultiInputData{}), u, p0, loss, 0.1, normalized);

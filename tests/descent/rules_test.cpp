@@ -2,6 +2,7 @@
 #include "descent/optimizer_list.hpp"
 #include "descent/plain_rules.hpp"
 #include "support/files.hpp"
+#include "support/same_bits.hpp"
 #include <attmirror/descent/descend.hpp>
 
 #include <cmath>
@@ -65,12 +66,14 @@ TEST(UpdateRules, FollowTheirFormulas) {
     for (const EpsPolicy eps : {EpsPolicy::exact, EpsPolicy::paper}) {
       std::visit(
           [&](auto& options) {
-            options.eps = eps;
-            options.eps_value = 1e-2;  // large enough to matter
+            if constexpr (requires { options.eps; }) {
+              options.eps = eps;
+              options.eps_value = 1e-2;  // large enough to matter
+            }
           },
           optimizer);
       // A power of the dual image multiplies its rounding, and each singular vector carries errors of its own.
-      const bool plain_entries = geometry_norm(optimizer).is_entrywise();
+      const bool plain_entries = measuring_norm(optimizer).is_entrywise();
       Models().each([&](const Attention& model) {
         expect_follows(optimizer, model, 1, plain_entries ? 1e-13 : 1e-12);
         expect_follows(optimizer, model, 12, 1e-11);
@@ -133,6 +136,8 @@ TEST(UpdateRules, ExactStepsDoNotDependOnTheUnitOfTheGradient) {
   const std::vector<Optimizer> optimizers{
       Adam{.lr = 0.01},
       Adam{.lr = 0.01, .beta1 = 0.5, .beta2 = 0.3},
+      Lion{.lr = 0.01},
+      AdaGrad{},
       sign_descent(),
       coordinate_descent(),
       spectral_descent(),
@@ -200,6 +205,114 @@ TEST(UpdateRules, AdamMovesTinyEntriesLikeLargeOnes) {
   EXPECT_NEAR(adam.weight(0)(0, 0), 0.5, 1e-12);
   EXPECT_NEAR(adam.weight(0)(9, 9), -0.5, 1e-12);
   EXPECT_EQ(adam.weight(0)(3, 4), 0.0);
+}
+
+// In long double, from the formulas of the paper: its weights are lr times whole numbers, so they are the same but for
+// the rounding of w itself.
+TEST(UpdateRules, LionFollowsItsPaper) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  DrivenRule lion(Lion{.lr = 0.01}, model, model.zero_parameters());
+  std::vector<long double> m(100, 0);
+  std::vector<int> way(100, 0);
+  for (int t = 1; t <= 500; ++t) {
+    const Matrices g = random_gradients(lion.weights(), static_cast<std::uint64_t>(t));
+    lion.step(g);
+    for (std::size_t j = 0; j < 100; ++j) {
+      const long double x = g[0].data()[j], c = 0.9L * m[j] + 0.1L * x;
+      way[j] += (c > 0) - (c < 0);
+      m[j] = 0.99L * m[j] + 0.01L * x;
+      ASSERT_NEAR(lion.weight(0).data()[j], -0.01 * way[j], 1e-13) << t << ", " << j;
+    }
+  }
+}
+
+TEST(UpdateRules, LionWithEqualWeightsIsSignum) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data, W{}, Logistic{}, {.train = {Block::W, Block::v}});
+  const Parameters start = random_parameters(model, 1, 5);
+  DrivenRule lion(Lion{.lr = 0.01, .beta1 = 0.8, .beta2 = 0.8}, model, start),
+      same(signum(0.01, 0.8), model, start);
+  for (int t = 0; t < 300; ++t) {
+    const Matrices g = random_gradients(lion.weights(), static_cast<std::uint64_t>(t));
+    lion.step(g, {-9.0 * t, -7.0 * t});
+    same.step(g, {-9.0 * t, -7.0 * t});
+  }
+  for (std::size_t b = 0; b < 2; ++b) EXPECT_TRUE(same_bits(lion.weight(b), same.weight(b)));
+}
+
+// An entry moves by its sign, however small it is beside the others; one without a gradient stays.
+TEST(UpdateRules, LionMovesEveryEntryThatHasASign) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  DrivenRule lion(Lion{.lr = 0.01}, model, model.zero_parameters());
+  for (int t = 0; t < 50; ++t) {
+    Matrix g = Matrix::Constant(10, 10, 1e-250);
+    g(0, 0) = -1;
+    g(3, 4) = 0;
+    lion.step({g}, {-2000.0});  // entries are at 1e-868 and 1e-1118
+  }
+  EXPECT_NEAR(lion.weight(0)(0, 0), 0.5, 1e-12);
+  EXPECT_NEAR(lion.weight(0)(9, 9), -0.5, 1e-12);
+  EXPECT_EQ(lion.weight(0)(3, 4), 0.0);
+}
+
+// In long double, with sums instead of roots.
+TEST(UpdateRules, AdaGradFollowsItsPaper) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  for (const EpsPolicy eps : {EpsPolicy::exact, EpsPolicy::paper}) {
+    const long double eps_value = eps == EpsPolicy::paper ? 1e-10L : 0;
+    DrivenRule adagrad(AdaGrad{.lr = 0.1, .eps = eps}, model, model.zero_parameters());
+    std::vector<long double> w(100, 0), sum(100, 0);
+    for (int t = 1; t <= 1000; ++t) {
+      const Matrices g = random_gradients(adagrad.weights(), static_cast<std::uint64_t>(t));
+      adagrad.step(g);
+      for (std::size_t j = 0; j < 100; ++j) {
+        const long double x = g[0].data()[j];
+        sum[j] += x * x;
+        w[j] -= 0.1L * x / (std::sqrt(sum[j]) + eps_value);
+        ASSERT_NEAR(adagrad.weight(0).data()[j], static_cast<double>(w[j]), 1e-13) << t << ", " << j;
+      }
+    }
+  }
+}
+
+// After 100 steps of torch.optim.Adagrad (1.13) with lr = 0.1 and its eps of 1e-10, on gradients that are exact in
+// binary and between 1 and 2^-36 in size, where eps begins to matter.
+TEST(UpdateRules, AdaGradHasTheNumbersOfPyTorch) {
+  const double torch[] = {-0.61519113829634553, -0.5829923781123677,  -0.43987998276632823,
+                          -0.54090974125677005, -0.56504183017257525, -0.452510794318909,
+                          -0.46279764635910892, -0.56479610821053183, -0.54666721825059827,
+                          -0.33636630012027402};
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  DrivenRule adagrad(AdaGrad{.lr = 0.1, .eps = EpsPolicy::paper}, model, model.zero_parameters());
+  for (int t = 1; t <= 100; ++t) {
+    Matrix g(10, 10);
+    for (int i = 0; i < 10; ++i)
+      for (int j = 0; j < 10; ++j) g(i, j) = std::ldexp((t * 7 + j * 3) % 11 - 4, -4 * j);
+    adagrad.step({g});
+  }
+  for (int j = 0; j < 10; ++j) EXPECT_NEAR(adagrad.weight(0)(3, j), torch[j], 1e-14) << j;
+}
+
+// An entry's first step is lr long, however small the entry is beside the others, and steps fall like 1 / sqrt(t).
+TEST(UpdateRules, AdaGradMovesTinyEntriesLikeLargeOnes) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  DrivenRule adagrad(AdaGrad{}, model, model.zero_parameters());
+  double way = 0;
+  for (int t = 1; t <= 50; ++t) {
+    Matrix g = Matrix::Constant(10, 10, 1e-250);
+    g(0, 0) = -1;
+    g(3, 4) = 0;
+    adagrad.step({g}, {-2000.0});  // entries are at 1e-868 and 1e-1118
+    way += 0.1 / std::sqrt(t);
+  }
+  EXPECT_NEAR(adagrad.weight(0)(0, 0), way, 1e-12);
+  EXPECT_NEAR(adagrad.weight(0)(9, 9), -way, 1e-12);
+  EXPECT_EQ(adagrad.weight(0)(3, 4), 0.0);
 }
 
 TEST(UpdateRules, AZeroGradientMovesNothing) {

@@ -1,5 +1,6 @@
+#include "base/atomic_file.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "support/same_bits.hpp"
 #include <attmirror/data/generators.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/run_folder.hpp>
@@ -36,7 +37,7 @@ class RunFolderTest : public ::testing::Test {
         checkpoint ? Descent(model, rule, options(steps), *checkpoint) : Descent(model, rule, options(steps));
     DescentCallbacks callbacks;
     callbacks.on_record = [&](const Record& record) { run.append(record); };
-    const attmirror::Run done = descent.run(callbacks);
+    const DescentRun done = descent.run(callbacks);
     run.finish(model, done, descent.checkpoint(), config(steps));
   }
   void train_new(std::int64_t steps) const {
@@ -68,16 +69,16 @@ TEST_F(RunFolderTest, WritesWhatItPromises) {
 TEST_F(RunFolderTest, IsReadBack) {
   train_new(25);
   const SavedRun run = load_run(path);
-  const attmirror::Run expected = descend(model, rule, options(25));
+  const DescentRun expected = descend(model, rule, options(25));
   EXPECT_TRUE(is_run_folder(path));
   EXPECT_EQ(run.step, 25);
   EXPECT_EQ(run.result->status, RunStatus::completed);
   EXPECT_EQ(run.result->selected, expected.selected);
   EXPECT_EQ(run.result->loss, expected.loss);
-  EXPECT_EQ(run.parameters.W, expected.last().W);
+  EXPECT_TRUE(test::same_bits(run.parameters.W, expected.last().W));
   EXPECT_EQ(run.parameters.v, expected.last().v);
   ASSERT_EQ(run.records.size(), expected.records.size());
-  EXPECT_EQ(run.records[1].parameters.W, expected.records[1].parameters.W);
+  EXPECT_TRUE(test::same_bits(run.records[1].parameters.W, expected.records[1].parameters.W));
   EXPECT_EQ(run.records[1].parameters.v, expected.records[1].parameters.v);
   EXPECT_EQ(run.records[1].loss, expected.records[1].loss);
 }
@@ -98,8 +99,7 @@ TEST_F(RunFolderTest, ReadsARunThatWasKilled) {
   EXPECT_EQ(run.records.size(), 4u);
 }
 
-// A kill between a record and the next checkpoint leaves lines in metrics.jsonl that the resumed run makes
-// again.
+// A kill between a record and the next checkpoint leaves lines in metrics.jsonl that the resumed run makes again.
 TEST_F(RunFolderTest, ResumesWithoutDoubleOrMissingRecords) {
   train_new(64);
   const std::string metrics = read_text_file(path / "metrics.jsonl");
@@ -195,7 +195,7 @@ TEST(RunConfigTest, SurvivesJson) {
   DescentOptions options;
   options.steps = 7;
   options.saturation = 0.9;
-  options.seconds = 1.5;
+  options.max_seconds = 1.5;
   options.record = RecordSchedule::parse("0,3,5");
   options.keep = Keep::metrics;
   options.init.kind = InitKind::normal;
@@ -238,7 +238,8 @@ TEST(RunConfigTest, NamesTheFirstDifference) {
 }
 
 TEST(RunConfigTest, RefusesWhatIsNone) {
-  expect_bad_input({"c.json", "it is no run of attmirror"}, [] { parse_run_config("{\"a\": 1}", "c.json"); });
+  expect_bad_input({"c.json", "not the configuration of an attmirror run"},
+                   [] { parse_run_config("{\"a\": 1}", "c.json"); });
   expect_bad_input({"c.json"}, [] { parse_run_config("{\"a\": ", "c.json"); });
   expect_bad_input({"c.json"}, [] { parse_run_config("[1, 2]", "c.json"); });
   expect_bad_input({"c.json", "format_version is 2"},

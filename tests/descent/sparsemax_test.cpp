@@ -7,7 +7,7 @@
 // find both the kept tokens and their probabilities.
 #include "support/size.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/head_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/descent/descend.hpp>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST(Sparsemax, IsWhereTheQuadraticHeadLeadsAttention) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       const Dataset data = generate(OrthonormalData{.seed = seed});
       const Attention model(data, attmirror::W{}, Logistic{}, {.head = QuadraticHead{lambda}});
-      const attmirror::Run run = descend(model, GradientDescent{.lr = 10}, {.steps = 100'000});
+      const DescentRun run = descend(model, GradientDescent{.lr = 10}, {.steps = 100'000});
       const std::vector<Vector> s = attention_probabilities(model, run.last());
       for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
         SCOPED_TRACE(::testing::Message() << "lambda " << lambda << ", seed " << seed << ", sequence " << i);

@@ -1,9 +1,10 @@
 // P3's two figures in the plane: W turns to the solution of least Frobenius norm, (K,Q) to that of least
 // nuclear norm. The published figures show lines without digits; the solutions and iterates here are
 // recomputed ones, to five digits, from the published settings.
+#include "descent/published.hpp"
 #include "support/random_data.hpp"
 #include <attmirror/attention/tokens.hpp>
-#include <attmirror/data/visualization_data.hpp>
+#include <attmirror/data/generators.hpp>
 #include <attmirror/descent/descend.hpp>
 #include <attmirror/mirror/direction.hpp>
 
@@ -13,8 +14,6 @@
 
 namespace attmirror {
 namespace {
-
-double last_digit(int decimals) { return 0.51 * std::pow(10, -decimals); }
 
 Matrix square(double a, double b, double c, double d) {
   Matrix result(2, 2);
@@ -73,39 +72,39 @@ TEST(Visualization, SolutionsFitTheData) {
 TEST(Visualization, WeightsOfTheFirstFigure) {
   const PlaneFigure& figure = first_figure();
   const Attention model(figure.data);
-  const attmirror::Run run =
+  const DescentRun run =
       descend(model, recomputed_rule, {.steps = 2000, .record = RecordSchedule::at({100, 500, 1000, 2000})});
   ASSERT_EQ(run.records.size(), 4u);
   EXPECT_EQ(run.selected.tokens, figure.optimal);
   const auto with_solution = [&](std::size_t r) {
     return correlation(figure.frobenius, run.records[r].parameters.W);
   };
-  EXPECT_NEAR(with_solution(0), .6254, last_digit(4));
-  EXPECT_NEAR(with_solution(1), .99413, last_digit(5));
-  EXPECT_NEAR(with_solution(2), .99867, last_digit(5));
-  EXPECT_NEAR(with_solution(3), .99968, last_digit(5));
-  EXPECT_NEAR(run.norm, 195.27, last_digit(2));
+  EXPECT_NEAR(with_solution(0), .6254, test::last_digit(4));
+  EXPECT_NEAR(with_solution(1), .99413, test::last_digit(5));
+  EXPECT_NEAR(with_solution(2), .99867, test::last_digit(5));
+  EXPECT_NEAR(with_solution(3), .99968, test::last_digit(5));
+  EXPECT_NEAR(run.norm, 195.27, test::last_digit(2));
   const Matrix expected = square(64.930, -56.533, 123.047, 124.817);
-  EXPECT_LE((run.last().W - expected).lpNorm<Eigen::Infinity>(), last_digit(3)) << run.last().W;
+  EXPECT_LE((run.last().W - expected).lpNorm<Eigen::Infinity>(), test::last_digit(3)) << run.last().W;
 }
 
 TEST(Visualization, WeightsOfTheSecondFigure) {
   const PlaneFigure& figure = second_figure();
   const Attention model(figure.data);
   const DescentOptions options{.steps = 2000, .record = RecordSchedule::at({100, 500, 2000})};
-  const attmirror::Run run = descend(model, recomputed_rule, options);
+  const DescentRun run = descend(model, recomputed_rule, options);
   ASSERT_EQ(run.records.size(), 3u);
   EXPECT_EQ(run.selected.tokens, figure.optimal);
-  const auto with_solution = [&](const attmirror::Run& which, std::size_t r) {
+  const auto with_solution = [&](const DescentRun& which, std::size_t r) {
     return correlation(figure.frobenius, which.records[r].parameters.W);
   };
-  EXPECT_NEAR(with_solution(run, 0), .99261, last_digit(5));
-  EXPECT_NEAR(with_solution(run, 1), .99920, last_digit(5));
-  EXPECT_NEAR(with_solution(run, 2), .99944, last_digit(5));
-  EXPECT_NEAR(run.norm, 60, last_digit(0)) << "where eps stops it";
+  EXPECT_NEAR(with_solution(run, 0), .99261, test::last_digit(5));
+  EXPECT_NEAR(with_solution(run, 1), .99920, test::last_digit(5));
+  EXPECT_NEAR(with_solution(run, 2), .99944, test::last_digit(5));
+  EXPECT_NEAR(run.norm, 60, test::last_digit(0)) << "where eps stops it";
 
   // Without the floor W goes on: each step adds 0.1 to its norm, and the direction comes closer.
-  const attmirror::Run exact = descend(model, exact_rule, options);
+  const DescentRun exact = descend(model, exact_rule, options);
   EXPECT_NEAR(exact.norm, 200, 0.5);
   EXPECT_GT(with_solution(exact, 2), .9999);
 }
@@ -125,7 +124,7 @@ TEST(Visualization, FactorsTurnToTheNuclearSolution) {
       DescentOptions options{.steps = one.steps};
       options.init.given.K = 0.1 * test::random_matrix(2, 2, seed);
       options.init.given.Q = Matrix::Zero(2, 2);
-      const attmirror::Run run = descend(model, exact_rule, options);
+      const DescentRun run = descend(model, exact_rule, options);
       const Matrix W = combined_weights(run.last());
       EXPECT_EQ(run.selected.tokens, one.figure.optimal) << seed;
       EXPECT_GT(correlation(one.figure.nuclear, W), one.nuclear) << seed;

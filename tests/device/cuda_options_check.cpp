@@ -1,5 +1,5 @@
-// Checks what a fused step on a GPU does besides arithmetic: norms, momentum, scaled and infinite gradients, many and large
-// tensors, graphs, a hundred steps in doubles. Ends with 0 if all is well, 1 if not, 77 where there is no GPU.
+// Checks what a fused step on a GPU does besides arithmetic: norms, momentum, scaled and infinite gradients, many and
+// large tensors, graphs, a hundred steps in doubles. Ends with 0 if all is well, 1 if not, 77 where there is no GPU.
 #include "device/device_cases.hpp"
 #include <attmirror/base/error.hpp>
 
@@ -47,12 +47,12 @@ struct Twin {
     }
   }
   void step(const StepOptions& options, DeviceScaling scaling = {}, double host_scale = 1) {
-    fused_step_on_device(Element::float32, device, options, workspace.data(), nullptr, scaling);
+    fused_step_on_device(StepElement::float32, device, options, workspace.data(), nullptr, scaling);
     require_cuda(cudaDeviceSynchronize(), "make a step");
     StepOptions on_host = options;
     on_host.gradient_scale *= host_scale;
     on_host.arithmetic = StepArithmetic::exact;
-    fused_step(Element::float32, host, on_host, &pool());
+    fused_step(StepElement::float32, host, on_host, &pool());
   }
   // Norm-wise; of what w has moved by, for w itself hardly moves.
   double distance(const std::vector<float>& start) const {
@@ -162,8 +162,8 @@ void check_scaling() {
       const std::vector<float> set{65536.0f, 1.0f};
       scalars.copy_from(set);
       twin.device_w.copy_to(w);
-      fused_step_on_device(Element::float32, twin.device, {.p = 1.1, .rate = 1e-2, .momentum = 0.5}, nullptr,
-                           nullptr, {nullptr, scalars.data() + 1});
+      fused_step_on_device(StepElement::float32, twin.device, {.p = 1.1, .rate = 1e-2, .momentum = 0.5},
+                           nullptr, nullptr, {nullptr, scalars.data() + 1});
       std::vector<float> again(start.size());
       twin.device_w.copy_to(again);
       expect(w == again, "a step is skipped where a flag on the GPU says so");
@@ -180,7 +180,7 @@ void check_hundred_double_steps() {
     const std::vector<StepTensor> tensors{{device_w.data(), device_g.data(), nullptr, nullptr, 5001}};
     const double rate = p > 3 ? 1e-12 : 1e-2;
     for (int i = 0; i < 100; ++i) {
-      fused_step_on_device(Element::float64, tensors, {.p = p, .rate = rate}, nullptr, nullptr);
+      fused_step_on_device(StepElement::float64, tensors, {.p = p, .rate = rate}, nullptr, nullptr);
       for (std::size_t j = 0; j < w.size(); ++j) {
         const double y = std::copysign(std::pow(std::abs(expected[j]), p - 1), expected[j]);
         const double next = y - rate * g[j];
@@ -200,7 +200,7 @@ void check_large() {
   const std::vector<float> before = twin.w;
   const StepOptions options{.p = 1.1, .rate = 0.1};
   const kernels::StepPlan plan = make_step_plan(options);
-  fused_step_on_device(Element::float32, twin.device, options, nullptr, nullptr);
+  fused_step_on_device(StepElement::float32, twin.device, options, nullptr, nullptr);
   std::vector<float> after(before.size());
   twin.device_w.copy_to(after);
   report("3 million numbers at an odd address, ulps of the image (each 37th)",
@@ -221,7 +221,7 @@ void check_finding() {
   DeviceArray<float> found{std::span<const float>(zero)};
   const auto find = [&] {
     std::vector<float> result(1);
-    find_nonfinite_on_device(Element::float32, twin.device, found.data(), twin.workspace.data(), nullptr);
+    find_nonfinite_on_device(StepElement::float32, twin.device, found.data(), twin.workspace.data(), nullptr);
     found.copy_to(result);
     return result[0];
   };
@@ -243,14 +243,14 @@ void check_graph() {
   cudaGraphExec_t runnable;
   const StepOptions options{.p = 1.5, .rate = 1e-2, .normalized = true, .skip_nonfinite = true};
   require_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin a capture");
-  fused_step_on_device(Element::float32, twin.device, options, twin.workspace.data(), stream);
+  fused_step_on_device(StepElement::float32, twin.device, options, twin.workspace.data(), stream);
   require_cuda(cudaStreamEndCapture(stream, &graph), "end a capture");
   require_cuda(cudaGraphInstantiate(&runnable, graph, 0), "make a graph");
   for (int i = 0; i < 3; ++i) {
     require_cuda(cudaGraphLaunch(runnable, stream), "run a graph");
     StepOptions on_host = options;
     on_host.arithmetic = StepArithmetic::exact;
-    fused_step(Element::float32, twin.host, on_host, &pool());
+    fused_step(StepElement::float32, twin.host, on_host, &pool());
   }
   require_cuda(cudaStreamSynchronize(stream), "run a graph");
   report("three replays of a captured step, units of 1e-5", twin.distance(start) * 1e5, 1);
@@ -262,7 +262,7 @@ void check_graph() {
 void check_errors() {
   const auto message = [](const StepOptions& options, std::vector<StepTensor> tensors) -> std::string {
     try {
-      fused_step_on_device(Element::float32, tensors, options, nullptr, nullptr);
+      fused_step_on_device(StepElement::float32, tensors, options, nullptr, nullptr);
     } catch (const Error& error) {
       return error.what();
     }

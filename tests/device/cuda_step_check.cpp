@@ -15,7 +15,7 @@ int per_kind = 300;
 // One step over all hard cases. `bound` is in ulps of the image.
 template <class T>
 void check_step(double p, StepRule rule, bool has_master, double weight_decay, StepArithmetic arithmetic) {
-  constexpr Element element = element_of<T>;
+  constexpr StepElement element = element_of<T>;
   StepOptions options{
       .rule = rule, .p = p, .rate = 0.1, .weight_decay = weight_decay, .arithmetic = arithmetic};
   StepOptions for_cases = options;
@@ -97,7 +97,7 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
               if (d(i) == 0 && weight_decay == 0) return 0.0;
               return test::steepest_error(
                          from, d(i), to, plan, shrink,
-                         has_master && element != Element::float64 ? Element::float32 : element)
+                         has_master && element != StepElement::float64 ? StepElement::float32 : element)
                   .ulps_of_largest;
             }),
             worst);
@@ -106,8 +106,9 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
               const double from = has_master ? masters[i] : widen(before[i]),
                            to = has_master ? arrays.y[i] : widen(arrays.w[i]);
               if (d(i) == 0 && weight_decay == 0) return 0.0;
-              return test::sign_error(from, d(i), to, plan,
-                                      has_master && element != Element::float64 ? Element::float32 : element)
+              return test::sign_error(
+                         from, d(i), to, plan,
+                         has_master && element != StepElement::float64 ? StepElement::float32 : element)
                   .ulps_of_largest;
             }),
             worst);
@@ -115,7 +116,7 @@ void check_step(double p, StepRule rule, bool has_master, double weight_decay, S
   }
   expect(moved == 0, what + ": a zero gradient moved a weight");
   const bool is_exact = arithmetic == StepArithmetic::exact;
-  const bool is_double = element == Element::float64;
+  const bool is_double = element == StepElement::float64;
   const double r = std::max(1.0, plan.inverse.value);
   // Norms are right to about 2^-21, which a power 1/(p - 1) multiplies; exact ones to all digits of a double.
   const double bound = is_exact ? 1 : is_double ? 64 : rule == StepRule::steepest ? 2 + 8 * r : 2;

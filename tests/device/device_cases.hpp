@@ -31,15 +31,15 @@ inline void expect(bool holds, const std::string& what) {
 }
 
 template <class T>
-constexpr Element element_of = std::is_same_v<T, float>      ? Element::float32
-                               : std::is_same_v<T, BFloat16> ? Element::bfloat16
-                               : std::is_same_v<T, Half>     ? Element::float16
-                                                             : Element::float64;
+constexpr StepElement element_of = std::is_same_v<T, float>      ? StepElement::float32
+                                   : std::is_same_v<T, BFloat16> ? StepElement::bfloat16
+                                   : std::is_same_v<T, Half>     ? StepElement::float16
+                                                                 : StepElement::float64;
 template <class T>
 using State = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// The arrays of a step on both sides. The cases are cut into tensors of all sizes, 0 among them, at all alignments, with a
-// number between two tensors that nobody may touch.
+// The arrays of a step on both sides. The cases are cut into tensors of all sizes, 0 among them, at all alignments,
+// with a number between two tensors that nobody may touch.
 template <class T>
 class Arrays {
  public:

@@ -1,5 +1,5 @@
-// Device memory for the programs that check and time kernels on a GPU. No GoogleTest: they also run on machines that have
-// CUDA and a compiler only.
+// Device memory for the programs that check and time kernels on a GPU. No GoogleTest: they also run on machines that
+// have CUDA and a compiler only.
 #pragma once
 
 #include <cstdio>

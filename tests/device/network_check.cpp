@@ -1,8 +1,9 @@
-// network_check: the networks of room `deep` on a GPU against the CPU: dropout and norms by our kernels, LibTorch's flash
-// attention, the whole encoder with its gradients. Prints a line a check. Ends with 0 if all is well, 1 if not, 77 where
-// there is no GPU.
+// network_check: the networks of room `deep` on a GPU against the CPU: dropout and norms by our kernels, LibTorch's
+// flash attention, the whole encoder with its gradients. Prints a line a check. Ends with 0 if all is well, 1 if not,
+// 77 where there is no GPU.
+#include "deep/keyed_dropout.hpp"
+#include "deep/packed_attention.hpp"
 #include <attmirror/deep/encoder_classifier.hpp>
-#include <attmirror/deep/keyed_dropout.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 
 #include <cstdio>
@@ -13,7 +14,7 @@
 #include <ATen/ATen.h>
 #include <torch/cuda.h>
 
-namespace am = attmirror::torch;
+namespace am = attmirror::deep;
 
 namespace {
 

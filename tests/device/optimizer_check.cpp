@@ -1,6 +1,7 @@
-// optimizer_check: the optimizers of room `deep` on a GPU. Their kernels are checked by cuda_step_check; this is about what
-// stands between LibTorch and them: types, layouts, masters, archives, steps that are skipped on the device, and the bits
-// of tensor operations beside them. Prints a line a check. Ends with 0 if all is well, 1 if not, 77 where there is no GPU.
+// optimizer_check: the optimizers of room `deep` on a GPU. Their kernels are checked by cuda_step_check; this is
+// about what stands between LibTorch and them: types, layouts, masters, archives, steps that are skipped on the
+// device, and the bits of tensor operations beside them. Prints a line a check. Ends with 0 if all is well, 1 if not,
+// 77 where there is no GPU.
 //
 // With --cpu it runs on the CPU, so that the checks themselves can be checked where there is no GPU.
 #include <attmirror/deep.hpp>
@@ -18,7 +19,7 @@
 #include <torch/cuda.h>
 #include <torch/serialize.h>
 
-namespace am = attmirror::torch;
+namespace am = attmirror::deep;
 using Tensors = std::vector<at::Tensor>;
 
 namespace {
@@ -110,7 +111,7 @@ void check_against_tensors() {
 // One group is looked at by the step itself, two beforehand.
 void check_skipping(bool two_groups) {
   const Tensors w = {leaf(random({500}, 1, at::kBFloat16)), leaf(random({9}, 2, at::kBFloat16))};
-  std::vector<::torch::optim::OptimizerParamGroup> groups;
+  std::vector<torch::optim::OptimizerParamGroup> groups;
   if (two_groups) {
     groups.emplace_back(Tensors{w[0]});
     groups.emplace_back(Tensors{w[1]});
@@ -173,14 +174,14 @@ void check_archive() {
     }
   };
   run(*optimizer, w, 0);
-  ::torch::serialize::OutputArchive archive;
+  torch::serialize::OutputArchive archive;
   optimizer->save(archive);
   std::stringstream stream;
   archive.save_to(stream);
   Tensors others;
   for (const at::Tensor& tensor : w) others.push_back(leaf(tensor));
   const auto resumed = make(others, 1);
-  ::torch::load(*resumed, stream);
+  torch::load(*resumed, stream);
   run(*optimizer, w, 5);
   run(*resumed, others, 5);
   bool right = true;
@@ -207,7 +208,7 @@ void check_autograd() {
 int main(int count, char** words) {
   const bool on_cpu = count == 2 && std::string(words[1]) == "--cpu";
   if (!on_cpu) {
-    if (!::torch::cuda::is_available()) {
+    if (!torch::cuda::is_available()) {
       std::fprintf(stderr, "optimizer_check: LibTorch finds no GPU\n");
       return 77;
     }

@@ -1,6 +1,6 @@
 // Fuzzes parse_npy(): the reader of the Python dict, the shapes, the transposition.
 #include "check_parser.hpp"
-#include <attmirror/data/npy.hpp>
+#include "data/npy.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace attmirror;

@@ -1,5 +1,5 @@
-// What a text of sentences says, free of the numbers that its words happen to have: collocations and sentences in words,
-// with their weights. A text and what to_text() makes of it must say the same.
+// What a text of sentences says, free of the numbers that its words happen to have: collocations and sentences in
+// words, with their weights. A text and what to_text() makes of it must say the same.
 #pragma once
 
 #include <attmirror/base/error.hpp>

@@ -1,7 +1,7 @@
 # cmake -D SOURCE_DIR=... -D COMPILER=... -D EIGEN_DIR=... [-D TORCH_DIRS=...] -P headers.cmake
 #
 # Each public header compiles on its own, without warnings, with nothing but Eigen and the standard library in sight, and
-# with the definition that the target attmirror::attmirror brings along (base/aligned.hpp asks for it). Those of `deep`
+# with the definition that the target attmirror::attmirror brings along (base/matrix.hpp asks for it). Those of `deep`
 # that include LibTorch, whose headers take ten seconds each time, are compiled together, the last name first; that each
 # can stand alone is seen by its source, which includes it before all others. They are left out where LibTorch is not there.
 cmake_minimum_required(VERSION 3.25)

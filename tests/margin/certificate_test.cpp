@@ -2,6 +2,7 @@
 #include "margin/known_solution.hpp"
 #include "support/golden.hpp"
 #include "support/random_data.hpp"
+#include "support/special_numbers.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/margin/certificate.hpp>
 
@@ -17,12 +18,11 @@ namespace attmirror {
 namespace {
 
 using test::all_norms;
+using test::infinity;
 using test::known_solution;
 using test::KnownOptions;
 using test::KnownSolution;
 using test::random_matrix;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Certificate certify(const KnownSolution& known, const Norm& norm) {
   return attmirror::certify(MarginConstraints(known.arrays), norm, known.W, known.lambda);
@@ -221,8 +221,8 @@ TEST(Certificate, RoundingOfTheSumIsNoProof) {
   }
 }
 
-// The same for a margin: (2^35 + 1)(2^35 - 1) - 2^70 = -1, of which 64 digits know nothing. Of 2^100 - 1 not even 128 do
-// enough: what is in doubt is not feasible.
+// The same for a margin: (2^35 + 1)(2^35 - 1) - 2^70 = -1, of which 64 digits know nothing. Of 2^100 - 1 not even 128
+// do enough: what is in doubt is not feasible.
 TEST(Certificate, MarginsThatCancelAreFormedWithMoreDigits) {
   const auto check = [](int bits, double sign) {
     const double big = std::ldexp(1.0, bits);

@@ -35,12 +35,13 @@ TEST(Degenerate, DuplicateTokenIsInfeasibleAndNamed) {
   const Dataset data(arrays);
   for (const Norm& norm : some_norms()) {
     const MarginSolution svm = max_margin(data, Selection{{0, 1, 0}}, norm);
-    EXPECT_EQ(svm.status, Status::infeasible) << to_string(norm);
+    EXPECT_EQ(svm.status, MarginStatus::infeasible) << to_string(norm);
     ASSERT_EQ(svm.conflict.size(), 1u);
     const MarginConstraints rows = constraints(data, AttentionSvm{Selection{{0, 1, 0}}});
     EXPECT_EQ(rows.origins()[static_cast<std::size_t>(svm.conflict[0])], (ConstraintOrigin{1, 0, 2}));
     // Where neither of the two is selected, they only repeat a constraint.
-    EXPECT_EQ(max_margin(data, Selection{{0, 0, 0}}, norm).status, Status::certified) << to_string(norm);
+    EXPECT_EQ(max_margin(data, Selection{{0, 0, 0}}, norm).status, MarginStatus::certified)
+        << to_string(norm);
   }
 }
 
@@ -49,14 +50,15 @@ TEST(Degenerate, ZeroQueryIsInfeasible) {
   arrays.queries.row(2).setZero();
   const Dataset data(arrays);
   for (const Norm& norm : some_norms())
-    EXPECT_EQ(max_margin(data, Selection{{0, 1, 0}}, norm).status, Status::infeasible) << to_string(norm);
+    EXPECT_EQ(max_margin(data, Selection{{0, 1, 0}}, norm).status, MarginStatus::infeasible)
+        << to_string(norm);
 }
 
 TEST(Degenerate, NothingToSeparate) {
   const Dataset data = small(3, 1, 5);
   for (const Norm& norm : some_norms()) {
     const MarginSolution svm = max_margin(data, Selection{{0, 0, 0}}, norm);
-    EXPECT_EQ(svm.status, Status::certified) << to_string(norm);
+    EXPECT_EQ(svm.status, MarginStatus::certified) << to_string(norm);
     EXPECT_EQ(svm.norm, 0);
     EXPECT_EQ(svm.gap, 0);
     EXPECT_TRUE(svm.W.isZero(0));
@@ -70,7 +72,8 @@ TEST(Degenerate, OneConstraint) {
     for (const std::ptrdiff_t d : {1, 4}) {
       const ConstraintArrays arrays = random_constraints(1, 1, d, d, 3);
       const MarginSolution svm = max_margin(MarginConstraints(arrays), norm);
-      EXPECT_EQ(svm.status, Status::certified) << to_string(norm) << " d = " << d << "\n" << svm.report();
+      EXPECT_EQ(svm.status, MarginStatus::certified) << to_string(norm) << " d = " << d << "\n"
+                                                     << svm.report();
       EXPECT_NEAR(svm.norm * attmirror::norm(test::constraint_matrix(arrays, 0), norm.dual()), 1, 1e-8);
     }
 }
@@ -90,7 +93,7 @@ TEST(Degenerate, OneDimension) {
     ConstraintArrays contradictory = arrays;
     contradictory.left(7, 0) *= -1;
     const MarginSolution svm = max_margin(MarginConstraints(contradictory), norm);
-    EXPECT_EQ(svm.status, Status::infeasible) << to_string(norm) << svm.report();
+    EXPECT_EQ(svm.status, MarginStatus::infeasible) << to_string(norm) << svm.report();
     EXPECT_GE(svm.conflict.size(), 2u);
   }
 }
@@ -109,15 +112,15 @@ TEST(Degenerate, InfeasibleByAHair) {
       const MarginSolution svm = max_margin(constraints, norm, {.tol = 1e-8});
       SCOPED_TRACE(to_string(norm) + ", angle " + std::to_string(angle) + "\n" + svm.report());
       if (angle >= 1e-6) {
-        EXPECT_EQ(svm.status, Status::certified);
+        EXPECT_EQ(svm.status, MarginStatus::certified);
       }
       if (angle <= 1e-13) {
-        EXPECT_EQ(svm.status, Status::infeasible);
+        EXPECT_EQ(svm.status, MarginStatus::infeasible);
       }
-      if (svm.status == Status::certified) {
+      if (svm.status == MarginStatus::certified) {
         EXPECT_TRUE(certify(constraints, norm, svm.W, svm.lambda).certifies(1e-8));
       }
-      if (svm.status == Status::infeasible) {
+      if (svm.status == MarginStatus::infeasible) {
         const double bound = certify(constraints, norm, Matrix(), svm.lambda).dual;
         EXPECT_GT(bound, 1e9);
         if (angle > 0) {  // a W of about this norm exists
@@ -134,8 +137,8 @@ TEST(Degenerate, MarginOf1e_12) {
   const Dataset data(arrays);
   for (const Norm& norm : some_norms()) {
     const MarginSolution svm = max_margin(data, Selection{{0, 1, 0}}, norm);
-    EXPECT_NE(svm.status, Status::infeasible) << to_string(norm) << "\n" << svm.report();
-    if (svm.status == Status::certified) {
+    EXPECT_NE(svm.status, MarginStatus::infeasible) << to_string(norm) << "\n" << svm.report();
+    if (svm.status == MarginStatus::certified) {
       EXPECT_GT(svm.norm, 1e11);
     }
   }
@@ -150,7 +153,7 @@ TEST(Degenerate, HugeAndTinyValues) {
     for (const Norm& norm : some_norms()) {
       const MarginSolution expected = max_margin(plain, Selection{{0, 1, 2}}, norm);
       const MarginSolution svm = max_margin(data, Selection{{0, 1, 2}}, norm);
-      EXPECT_EQ(svm.status, Status::certified) << to_string(norm) << svm.report();
+      EXPECT_EQ(svm.status, MarginStatus::certified) << to_string(norm) << svm.report();
       EXPECT_NEAR(svm.norm * size / expected.norm, 1, 2e-8) << to_string(norm);
     }
   }
@@ -162,10 +165,10 @@ TEST(Degenerate, EqualitiesThatContradictEachOther) {
   arrays.left.row(2) = arrays.left.row(0) + arrays.left.row(1);
   arrays.bounds = {1, -2, -1};
   for (const Norm& norm : some_norms()) {
-    EXPECT_EQ(max_margin(MarginConstraints(arrays), norm).status, Status::certified) << to_string(norm);
+    EXPECT_EQ(max_margin(MarginConstraints(arrays), norm).status, MarginStatus::certified) << to_string(norm);
     ConstraintArrays wrong = arrays;
     wrong.bounds[2] = 5;
-    EXPECT_EQ(max_margin(MarginConstraints(wrong), norm).status, Status::infeasible) << to_string(norm);
+    EXPECT_EQ(max_margin(MarginConstraints(wrong), norm).status, MarginStatus::infeasible) << to_string(norm);
   }
 }
 
@@ -173,10 +176,10 @@ TEST(Degenerate, LimitsStopWithAReason) {
   const Dataset data = small(6, 8, 10);
   const Selection opt = optimal_tokens(data);
   const MarginSolution few = max_margin(data, opt, Norm::l(1.1), {.max_iterations = 1});
-  EXPECT_EQ(few.status, Status::stopped);
+  EXPECT_EQ(few.status, MarginStatus::stopped);
   EXPECT_EQ(few.reason, "max_iterations, 1, are used up");
   const MarginSolution late = max_margin(data, opt, Norm::nuclear(), {.max_seconds = 1e-9});
-  EXPECT_EQ(late.status, Status::stopped);
+  EXPECT_EQ(late.status, MarginStatus::stopped);
   EXPECT_EQ(late.reason, "max_seconds, 1e-09, have passed");
 }
 

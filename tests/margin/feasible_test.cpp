@@ -1,6 +1,5 @@
 #include "support/random_data.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/margin/feasible.hpp>
 #include <attmirror/margin/problems.hpp>
 
 #include <algorithm>

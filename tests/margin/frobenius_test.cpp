@@ -1,6 +1,7 @@
 #include "margin/random_constraints.hpp"
 #include "margin/solver.hpp"
 #include "support/golden.hpp"
+#include "support/paths.hpp"
 #include <attmirror/data/generators.hpp>
 
 #include <chrono>
@@ -19,7 +20,7 @@ using test::constraint_matrix;
 using test::random_constraints;
 using test::random_matrix;
 
-SolverLimits limits() {
+SolverLimits frobenius_limits() {
   return {.tolerance = 1e-12,
           .max_norm = 1e10,
           .iterations_left = 200,
@@ -68,7 +69,7 @@ struct Judged {
 Judged judge(const ConstraintArrays& arrays, const SolverStart& start = {}) {
   const MarginConstraints constraints(arrays);
   const ScaledConstraints scaled(constraints);
-  const SolverAnswer answer = solve_frobenius(scaled, limits(), start);
+  const SolverAnswer answer = solve_frobenius(scaled, frobenius_limits(), start);
   Judged j{answer.outcome,
            scaled.unscale_weights(answer.W.view()),
            scaled.unscale_multipliers(answer.lambda),
@@ -118,9 +119,8 @@ TEST(Frobenius, CertifiesLargerOnes) {
 
 // The norms of the golden runs, to what their own solver reached.
 TEST(Frobenius, AgreesWithTheGoldenSolutions) {
-  const std::filesystem::path all =
-      std::filesystem::path(ATTMIRROR_SHARED) / "golden" / "md_local_seeds_001_030.npz";
-  const test::GoldenRuns golden(std::filesystem::exists(all) ? all : test::fixture("golden_local.npz"));
+  const test::SharedFile all("golden/md_local_seeds_001_030.npz");
+  const test::GoldenRuns golden(all.is_absent() ? test::fixture("golden_local.npz") : all.path());
   for (std::ptrdiff_t seed = 0; seed < golden.seeds(); ++seed)
     for (const char* tag : {"p1_75", "p2", "p3"}) {
       const Judged j = judge(attention_constraints(golden.data(seed), golden.selected(tag, seed)));
@@ -286,22 +286,22 @@ TEST(Frobenius, OddSizesAndScales) {
 TEST(Frobenius, AWarmStartTakesOneFactorization) {
   const ConstraintArrays arrays = sphere_constraints(20, 8, 16, 6);
   const ScaledConstraints scaled{MarginConstraints(arrays)};
-  SolverAnswer first = solve_frobenius(scaled, limits(), {});
+  SolverAnswer first = solve_frobenius(scaled, frobenius_limits(), {});
   ASSERT_EQ(first.outcome, Outcome::solved);
-  const SolverAnswer again = solve_frobenius(scaled, limits(), {.lambda = first.lambda});
+  const SolverAnswer again = solve_frobenius(scaled, frobenius_limits(), {.lambda = first.lambda});
   EXPECT_EQ(again.outcome, Outcome::solved);
   EXPECT_EQ(again.iterations, 1);
   // A wrong start costs time only.
   for (double& value : first.lambda) value = value > 0 ? 0 : 1;
-  EXPECT_EQ(solve_frobenius(scaled, limits(), {.lambda = first.lambda}).outcome, Outcome::solved);
+  EXPECT_EQ(solve_frobenius(scaled, frobenius_limits(), {.lambda = first.lambda}).outcome, Outcome::solved);
 }
 
 TEST(Frobenius, LimitsEndIt) {
   const ScaledConstraints scaled{MarginConstraints(sphere_constraints(6, 8, 10, 7))};
-  SolverLimits none = limits();
+  SolverLimits none = frobenius_limits();
   none.iterations_left = 0;
   EXPECT_EQ(solve_frobenius(scaled, none, {}).outcome, Outcome::out_of_iterations);
-  none = limits();
+  none = frobenius_limits();
   none.deadline = std::chrono::steady_clock::now();
   EXPECT_EQ(solve_frobenius(scaled, none, {}).outcome, Outcome::out_of_time);
 }

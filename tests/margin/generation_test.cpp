@@ -43,7 +43,8 @@ TEST(Generation, EndsAtTheOptimumOverAllConstraints) {
   for (const std::ptrdiff_t size : recorder.sizes) EXPECT_LT(size, scaled.count() / 2);
 }
 
-// A guess that says nothing costs rounds, not correctness. (A Schatten norm takes the guess as it is; p = 2 is Frobenius.)
+// A guess that says nothing costs rounds, not correctness. (A Schatten norm takes the guess as it is; p = 2
+// is Frobenius.)
 TEST(Generation, RecoversFromABadGuess) {
   const MarginConstraints constraints(planted_constraints(200, 12, 8, 2));
   const ScaledConstraints scaled(constraints);

@@ -5,8 +5,8 @@
 #include "margin/random_constraints.hpp"
 #include "margin/solver.hpp"
 #include "support/golden.hpp"
+#include "support/same_bits.hpp"
 #include <attmirror/data/generators.hpp>
-#include <attmirror/data/visualization_data.hpp>
 #include <attmirror/margin/certificate.hpp>
 #include <attmirror/margin/problems.hpp>
 
@@ -27,56 +27,37 @@ using test::random_constraints;
 using test::random_matrix;
 
 bool is_smooth(const Norm& norm) { return norm.p() > 1 && std::isfinite(norm.p()); }
-double tolerance(const Norm& norm) { return is_smooth(norm) ? 1e-10 : 1e-8; }
+double tolerance_of(const Norm& norm) { return is_smooth(norm) ? 1e-10 : 1e-8; }
 
-SolverLimits limits(const Norm& norm) { return test::generous_limits(tolerance(norm)); }
+SolverLimits interior_limits(const Norm& norm) { return test::generous_limits(tolerance_of(norm)); }
 
-struct Solved {
-  SolverAnswer answer;
-  Matrix W;
-  Vector lambda;
-  Certificate certificate;
-};
-
-// From the Frobenius answer, in the scale of the problem, W divided by its worst margin, as the caller of a solver does.
-Solved solve(const MarginConstraints& problem, const Norm& norm) {
+// From the Frobenius answer.
+test::Solved solve_inside(const MarginConstraints& problem, const Norm& norm) {
   const ScaledConstraints scaled(problem);
-  const SolverAnswer first = solve_frobenius(scaled, limits(Norm::frobenius()), {});
+  const SolverAnswer first = solve_frobenius(scaled, interior_limits(Norm::frobenius()), {});
   EXPECT_EQ(first.outcome, Outcome::solved);
-  Solved result;
-  result.answer = solve_interior_point(scaled, norm, limits(norm), {.W = first.W, .lambda = first.lambda});
-  result.W = scaled.unscale_weights(result.answer.W.view());
-  result.lambda = scaled.unscale_multipliers(result.answer.lambda);
-  const Certificate raw = certify(problem, norm, result.W, result.lambda);
-  bool scalable = true;
-  for (std::ptrdiff_t k = 0; k < problem.count(); ++k)
-    scalable = scalable && !(problem.is_equality(k) && problem.bounds()[static_cast<std::size_t>(k)] != 0);
-  if (scalable && raw.worst_margin > 0 && std::isfinite(raw.worst_margin)) result.W /= raw.worst_margin;
-  result.certificate = certify(problem, norm, result.W, result.lambda);
-  return result;
+  return test::in_units_of(
+      problem, norm, scaled,
+      solve_interior_point(scaled, norm, interior_limits(norm), {.W = first.W, .lambda = first.lambda}));
 }
 
-void expect_certified(const Solved& solved, const Norm& norm, const std::string& what) {
+void expect_certified(const test::Solved& solved, const Norm& norm, const std::string& what) {
   EXPECT_EQ(solved.answer.outcome, Outcome::solved) << to_string(norm) << ", " << what;
   EXPECT_LT(solved.answer.iterations, 100) << to_string(norm) << ", " << what;
   EXPECT_TRUE(solved.certificate.feasible())
       << to_string(norm) << ", " << what << ": violation " << solved.certificate.worst_violation;
-  EXPECT_LE(solved.certificate.gap, tolerance(norm)) << to_string(norm) << ", " << what;
+  EXPECT_LE(solved.certificate.gap, tolerance_of(norm)) << to_string(norm) << ", " << what;
   EXPECT_GE(solved.certificate.gap, -1e-12) << to_string(norm) << ", " << what;
 }
 
 Norm spectral() { return Norm::spectral(); }
-const std::vector<Norm>& norms() {
+const std::vector<Norm>& interior_norms() {
   static const std::vector<Norm> all = {
       Norm::l(1),         Norm::l(INFINITY),    Norm::nuclear(),     spectral(),          Norm::l(1.01),
       Norm::l(1.1),       Norm::l(1.75),        Norm::frobenius(),   Norm::l(3),          Norm::l(10),
       Norm::l(50),        Norm::schatten(1.01), Norm::schatten(1.1), Norm::schatten(1.5), Norm::schatten(3),
       Norm::schatten(10), Norm::schatten(100)};
   return all;
-}
-
-MarginConstraints attention(const Dataset& data, std::vector<std::int64_t> tokens) {
-  return constraints(data, AttentionSvm{.tokens = Selection{std::move(tokens)}});
 }
 
 // The tokens with the largest scores Y v^T x.
@@ -92,9 +73,10 @@ std::vector<std::int64_t> best_tokens(const Dataset& data) {
   return result;
 }
 
-MarginConstraints sphere(std::int64_t samples, std::int64_t tokens, std::int64_t dim, std::uint64_t seed) {
+MarginConstraints sphere_rows(std::int64_t samples, std::int64_t tokens, std::int64_t dim,
+                              std::uint64_t seed) {
   const Dataset data = generate(SphereData{.samples = samples, .tokens = tokens, .dim = dim, .seed = seed});
-  return attention(data, best_tokens(data));
+  return test::attention_rows(data, best_tokens(data));
 }
 
 std::ptrdiff_t rank(const Matrix& W) {
@@ -107,26 +89,28 @@ TEST(InteriorPoint, AgreesWithLinearProgramming) {
   const struct {
     MarginConstraints problem;
     double l1, linf;
-  } cases[] = {{sphere(6, 8, 10, 1), 13.0712463055, 0.3902842833},
-               {sphere(6, 8, 10, 2), 20.3530851600, 0.5006237469},
-               {sphere(6, 8, 10, 3), 19.0470169334, 0.5371278886},
+  } cases[] = {{sphere_rows(6, 8, 10, 1), 13.0712463055, 0.3902842833},
+               {sphere_rows(6, 8, 10, 2), 20.3530851600, 0.5006237469},
+               {sphere_rows(6, 8, 10, 3), 19.0470169334, 0.5371278886},
                {MarginConstraints(random_constraints(20, 10, 3, 4, 4)), 169.7724705747, 29.8282905682},
                {MarginConstraints(random_constraints(4, 2, 6, 20, 1)), 1.5227246965, 0.0351903782}};
   for (const auto& [problem, l1, linf] : cases) {
-    EXPECT_NEAR(solve(problem, Norm::l(1)).certificate.norm, l1, 3e-9 * l1);
-    EXPECT_NEAR(solve(problem, Norm::l(INFINITY)).certificate.norm, linf, 3e-9 * linf);
+    EXPECT_NEAR(solve_inside(problem, Norm::l(1)).certificate.norm, l1, 3e-9 * l1);
+    EXPECT_NEAR(solve_inside(problem, Norm::l(INFINITY)).certificate.norm, linf, 3e-9 * linf);
   }
 }
 
 // Values found by alternating projections and singular value thresholding, to their digits.
 TEST(InteriorPoint, FindsTheNuclearSolutionsOfThePapers) {
-  const Solved one = solve(attention(generate(Visualization1Data{}), {0, 2}), Norm::nuclear());
+  const test::Solved one =
+      solve_inside(test::attention_rows(generate(Visualization1Data{}), {0, 2}), Norm::nuclear());
   EXPECT_NEAR(one.certificate.norm, 9.75481, 1e-5);
   EXPECT_EQ(rank(one.W), 1);
-  const Solved two = solve(attention(generate(Visualization2Data{}), {0, 0}), Norm::nuclear());
+  const test::Solved two =
+      solve_inside(test::attention_rows(generate(Visualization2Data{}), {0, 0}), Norm::nuclear());
   EXPECT_NEAR(two.certificate.norm, 1.87260, 1e-5);
   EXPECT_EQ(rank(two.W), 2);
-  const Solved sphere_1 = solve(sphere(6, 8, 10, 1), Norm::nuclear());
+  const test::Solved sphere_1 = solve_inside(sphere_rows(6, 8, 10, 1), Norm::nuclear());
   EXPECT_NEAR(sphere_1.certificate.norm, 4.635479, 1e-6);
   EXPECT_EQ(rank(sphere_1.W), 3);
 }
@@ -135,7 +119,8 @@ TEST(InteriorPoint, AgreesWithTheGoldenSolutions) {
   const test::GoldenRuns golden(test::fixture("golden_local.npz"));
   for (const auto& [p, tag] : test::golden_geometries)
     for (std::ptrdiff_t seed = 0; seed < golden.seeds(); ++seed) {
-      const Solved solved = solve(attention(golden.data(seed), golden.selected(tag, seed)), Norm::l(p));
+      const test::Solved solved =
+          solve_inside(test::attention_rows(golden.data(seed), golden.selected(tag, seed)), Norm::l(p));
       expect_certified(solved, Norm::l(p), "golden");
       const double expected = norm(golden.solution(tag, seed), Norm::l(p));
       EXPECT_NEAR(solved.certificate.norm, expected, 1e-9 * expected) << tag << ", seed " << seed;
@@ -149,8 +134,8 @@ TEST(InteriorPoint, CertifiesEveryNormAndShape) {
                 {4, 2, 20, 6},  {4, 2, 6, 20},  {1, 1, 1, 1},  {1, 1, 5, 4}};
   for (const auto& s : shapes) {
     const MarginConstraints problem(random_constraints(s.groups, s.each, s.rows, s.cols, 3));
-    for (const Norm& norm : norms())
-      expect_certified(solve(problem, norm), norm,
+    for (const Norm& norm : interior_norms())
+      expect_certified(solve_inside(problem, norm), norm,
                        std::to_string(s.groups * s.each) + " on " + std::to_string(s.rows) + " x " +
                            std::to_string(s.cols));
   }
@@ -161,9 +146,9 @@ TEST(InteriorPoint, FindsKnownSolutions) {
     for (const std::uint64_t seed : {1u, 2u}) {
       const test::KnownSolution known =
           test::known_solution(norm, {.equalities = 1, .zero_bounds = 1, .seed = seed});
-      const Solved solved = solve(MarginConstraints(known.arrays), norm);
+      const test::Solved solved = solve_inside(MarginConstraints(known.arrays), norm);
       expect_certified(solved, norm, "known");
-      EXPECT_NEAR(solved.certificate.norm, known.norm, tolerance(norm) * known.norm) << to_string(norm);
+      EXPECT_NEAR(solved.certificate.norm, known.norm, tolerance_of(norm) * known.norm) << to_string(norm);
     }
 }
 
@@ -175,41 +160,44 @@ TEST(InteriorPoint, DoesNotMindRepeatedConstraints) {
   arrays.left.row(19) = 2 * arrays.left.row(18);
   arrays.relations[18] = arrays.relations[19] = Relation::equal;
   arrays.bounds[18] = -0.7, arrays.bounds[19] = -1.4;
-  for (const Norm& norm : norms()) expect_certified(solve(MarginConstraints(arrays), norm), norm, "repeated");
+  for (const Norm& norm : interior_norms())
+    expect_certified(solve_inside(MarginConstraints(arrays), norm), norm, "repeated");
 }
 
 TEST(InteriorPoint, SolvesEqualitiesAlone) {
   ConstraintArrays arrays = random_constraints(5, 4, 8, 8, 9);
   arrays.relations.assign(20, Relation::equal);
   for (std::size_t k = 0; k < 20; ++k) arrays.bounds[k] = std::sin(1.0 + static_cast<double>(k));
-  for (const Norm& norm : norms())
-    expect_certified(solve(MarginConstraints(arrays), norm), norm, "equalities");
+  for (const Norm& norm : interior_norms())
+    expect_certified(solve_inside(MarginConstraints(arrays), norm), norm, "equalities");
 }
 
 TEST(InteriorPoint, AcceptsBoundsOfZero) {
   ConstraintArrays arrays = random_constraints(6, 7, 8, 8, 10);
   for (std::size_t k = 0; k < arrays.bounds.size(); k += 2) arrays.bounds[k] = 0;
-  for (const Norm& norm : norms()) expect_certified(solve(MarginConstraints(arrays), norm), norm, "zeros");
+  for (const Norm& norm : interior_norms())
+    expect_certified(solve_inside(MarginConstraints(arrays), norm), norm, "zeros");
   arrays.bounds.assign(arrays.bounds.size(), 0);
   const ScaledConstraints scaled{MarginConstraints(arrays)};
-  const SolverAnswer zero = solve_interior_point(scaled, Norm::nuclear(), limits(Norm::nuclear()), {});
+  const SolverAnswer zero =
+      solve_interior_point(scaled, Norm::nuclear(), interior_limits(Norm::nuclear()), {});
   EXPECT_EQ(zero.outcome, Outcome::solved);
   EXPECT_EQ(zero.W.view().eigen().norm(), 0);
 }
 
 // One constraint: ||a z^T||_* is |a|_2 |z|_2 for every Schatten norm, and for a vector they all are the Euclidean norm.
 TEST(InteriorPoint, AgreesWithClosedForms) {
-  for (const Norm& kind : norms()) {
+  for (const Norm& kind : interior_norms()) {
     const ConstraintArrays single = random_constraints(1, 1, 5, 4, 11);
     const double expected = 1 / norm(test::constraint_matrix(single, 0), kind.dual());
-    EXPECT_NEAR(solve(MarginConstraints(single), kind).certificate.norm, expected,
-                tolerance(kind) * expected);
+    EXPECT_NEAR(solve_inside(MarginConstraints(single), kind).certificate.norm, expected,
+                tolerance_of(kind) * expected);
   }
   const MarginConstraints vector(random_constraints(1, 15, 6, 1, 12));
-  const double euclidean = solve(vector, Norm::frobenius()).certificate.norm;
-  for (const Norm& kind : norms()) {
+  const double euclidean = solve_inside(vector, Norm::frobenius()).certificate.norm;
+  for (const Norm& kind : interior_norms()) {
     if (kind.is_entrywise()) continue;
-    EXPECT_NEAR(solve(vector, kind).certificate.norm, euclidean, tolerance(kind) * euclidean);
+    EXPECT_NEAR(solve_inside(vector, kind).certificate.norm, euclidean, tolerance_of(kind) * euclidean);
   }
 }
 
@@ -219,21 +207,22 @@ TEST(InteriorPoint, SchattenNormsKnowNoBasis) {
   ConstraintArrays turned = arrays;
   turned.left = arrays.left * Matrix(Eigen::HouseholderQR<Eigen::MatrixXd>(left).householderQ());
   turned.right = arrays.right * Matrix(Eigen::HouseholderQR<Eigen::MatrixXd>(right).householderQ());
-  for (const Norm& kind : norms())
+  for (const Norm& kind : interior_norms())
     if (!kind.is_entrywise()) {
-      const double value = solve(MarginConstraints(arrays), kind).certificate.norm;
-      EXPECT_NEAR(solve(MarginConstraints(turned), kind).certificate.norm, value, tolerance(kind) * value);
+      const double value = solve_inside(MarginConstraints(arrays), kind).certificate.norm;
+      EXPECT_NEAR(solve_inside(MarginConstraints(turned), kind).certificate.norm, value,
+                  tolerance_of(kind) * value);
     }
 }
 
 // The norm falls with p, and is continuous at its ends.
 TEST(InteriorPoint, IsContinuousInP) {
-  const MarginConstraints problem = sphere(6, 8, 10, 4);
+  const MarginConstraints problem = sphere_rows(6, 8, 10, 4);
   for (const auto make : {&Norm::l, &Norm::schatten}) {
     double previous = INFINITY;
     std::vector<double> values;
     for (const double p : {1.0, 1.0001, 1.01, 1.5, 2.0, 4.0, 30.0, 3000.0, double{INFINITY}}) {
-      values.push_back(solve(problem, make(p)).certificate.norm);
+      values.push_back(solve_inside(problem, make(p)).certificate.norm);
       EXPECT_LE(values.back(), previous * (1 + 1e-9)) << p;
       previous = values.back();
     }
@@ -243,36 +232,36 @@ TEST(InteriorPoint, IsContinuousInP) {
 }
 
 TEST(InteriorPoint, StopsAtItsLimits) {
-  const ScaledConstraints scaled(sphere(6, 8, 10, 1));
-  for (const Norm& norm : norms()) {
-    SolverLimits few = limits(norm);
+  const ScaledConstraints scaled(sphere_rows(6, 8, 10, 1));
+  for (const Norm& norm : interior_norms()) {
+    SolverLimits few = interior_limits(norm);
     few.iterations_left = 2;
     const SolverAnswer answer = solve_interior_point(scaled, norm, few, {});
     EXPECT_EQ(answer.outcome, Outcome::out_of_iterations) << to_string(norm);
     EXPECT_EQ(answer.iterations, 2) << to_string(norm);
-    SolverLimits late = limits(norm);
+    SolverLimits late = interior_limits(norm);
     late.deadline = std::chrono::steady_clock::now();
     EXPECT_EQ(solve_interior_point(scaled, norm, late, {}).outcome, Outcome::out_of_time);
   }
 }
 
 TEST(InteriorPoint, HasTheSameBitsOnAnyNumberOfThreads) {
-  const ScaledConstraints scaled(sphere(12, 8, 10, 5));
+  const ScaledConstraints scaled(sphere_rows(12, 8, 10, 5));
   ThreadPool pool(3);
   for (const Norm& norm : {Norm::l(1), Norm::nuclear(), spectral(), Norm::schatten(3), Norm::l(1.1)}) {
-    SolverLimits many = limits(norm);
+    SolverLimits many = interior_limits(norm);
     many.pool = &pool;
-    const SolverAnswer one = solve_interior_point(scaled, norm, limits(norm), {});
+    const SolverAnswer one = solve_interior_point(scaled, norm, interior_limits(norm), {});
     const SolverAnswer three = solve_interior_point(scaled, norm, many, {});
     EXPECT_EQ(one.lambda, three.lambda) << to_string(norm);
-    EXPECT_EQ((one.W.view().eigen() - three.W.view().eigen()).norm(), 0) << to_string(norm);
+    EXPECT_TRUE(test::same_bits(one.W.view(), three.W.view())) << to_string(norm);
   }
 }
 
 TEST(InteriorPoint, SolvesALargerProblem) {
-  const MarginConstraints problem = sphere(50, 16, 64, 1);
+  const MarginConstraints problem = sphere_rows(50, 16, 64, 1);
   for (const Norm& norm : {Norm::nuclear(), spectral(), Norm::l(1), Norm::l(INFINITY), Norm::schatten(1.5)})
-    expect_certified(solve(problem, norm), norm, "750 constraints");
+    expect_certified(solve_inside(problem, norm), norm, "750 constraints");
 }
 
 TEST(SpectralNormalMatrix, IsTheDenseProduct) {

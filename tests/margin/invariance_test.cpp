@@ -25,21 +25,21 @@ std::vector<Norm> tested_norms() {
   return norms;
 }
 
-MarginSolution solve(const ConstraintArrays& arrays, const Norm& norm) {
+MarginSolution solution_of(const ConstraintArrays& arrays, const Norm& norm) {
   const MarginSolution svm = max_margin(MarginConstraints(arrays), norm);
-  EXPECT_EQ(svm.status, Status::certified) << to_string(norm) << "\n" << svm.report();
+  EXPECT_EQ(svm.status, MarginStatus::certified) << to_string(norm) << "\n" << svm.report();
   return svm;
 }
 
 TEST(Invariance, ScalingOfDataScalesTheAnswer) {
   for (const Norm& norm : tested_norms()) {
     const ConstraintArrays arrays = random_constraints(4, 3, 5, 6, 1);
-    const double expected = solve(arrays, norm).norm;
+    const double expected = solution_of(arrays, norm).norm;
     ConstraintArrays scaled = arrays;
     scaled.left *= 1e6;
     scaled.right *= 3e-3;
     for (double& c : scaled.bounds) c *= 7;
-    EXPECT_NEAR(solve(scaled, norm).norm / (expected * 7 / 3e3), 1, 2e-8) << to_string(norm);
+    EXPECT_NEAR(solution_of(scaled, norm).norm / (expected * 7 / 3e3), 1, 2e-8) << to_string(norm);
     // A constraint and its bound multiplied by one number are the same constraint.
     scaled = arrays;
     for (std::ptrdiff_t k = 0; k < scaled.left.rows(); ++k) {
@@ -47,18 +47,18 @@ TEST(Invariance, ScalingOfDataScalesTheAnswer) {
       scaled.left.row(k) *= factor;
       scaled.bounds[static_cast<std::size_t>(k)] *= factor;
     }
-    EXPECT_NEAR(solve(scaled, norm).norm / expected, 1, 2e-8) << to_string(norm);
+    EXPECT_NEAR(solution_of(scaled, norm).norm / expected, 1, 2e-8) << to_string(norm);
   }
 }
 
 TEST(Invariance, OrderAndRepetitionOfConstraints) {
   for (const Norm& norm : tested_norms()) {
     const ConstraintArrays arrays = random_constraints(4, 3, 5, 6, 2);
-    const double expected = solve(arrays, norm).norm;
+    const double expected = solution_of(arrays, norm).norm;
     ConstraintArrays turned = arrays;
     turned.left = arrays.left.colwise().reverse();
     turned.right = arrays.right.colwise().reverse();
-    EXPECT_NEAR(solve(turned, norm).norm / expected, 1, 2e-8) << to_string(norm);
+    EXPECT_NEAR(solution_of(turned, norm).norm / expected, 1, 2e-8) << to_string(norm);
     ConstraintArrays twice = arrays;
     twice.left.resize(24, 5);
     twice.left << arrays.left, arrays.left;
@@ -66,20 +66,20 @@ TEST(Invariance, OrderAndRepetitionOfConstraints) {
     twice.right << arrays.right, arrays.right;
     twice.group_sizes.assign(8, 3);
     twice.bounds.assign(24, 1.0);
-    EXPECT_NEAR(solve(twice, norm).norm / expected, 1, 2e-8) << to_string(norm);
+    EXPECT_NEAR(solution_of(twice, norm).norm / expected, 1, 2e-8) << to_string(norm);
   }
 }
 
 TEST(Invariance, PermutedAndTransposedWeights) {
   for (const Norm& norm : tested_norms()) {
     const ConstraintArrays arrays = random_constraints(12, 1, 5, 6, 3);
-    const double expected = solve(arrays, norm).norm;
+    const double expected = solution_of(arrays, norm).norm;
     ConstraintArrays turned = arrays;
     turned.left = arrays.left.rowwise().reverse();
-    EXPECT_NEAR(solve(turned, norm).norm / expected, 1, 2e-8) << to_string(norm);
+    EXPECT_NEAR(solution_of(turned, norm).norm / expected, 1, 2e-8) << to_string(norm);
     turned = arrays;  // a^T W z = z^T W^T a
     std::swap(turned.left, turned.right);
-    EXPECT_NEAR(solve(turned, norm).norm / expected, 1, 2e-8) << to_string(norm);
+    EXPECT_NEAR(solution_of(turned, norm).norm / expected, 1, 2e-8) << to_string(norm);
   }
 }
 
@@ -93,7 +93,8 @@ TEST(Invariance, RotationForFrobeniusAndSchattenNorms) {
   turned.left = arrays.left * P.transpose();
   turned.right = arrays.right * Q.transpose();
   for (const char* name : {"2", "nuclear", "spectral", "schatten:1.5", "schatten:4"}) {
-    const MarginSolution before = solve(arrays, parse_norm(name)), after = solve(turned, parse_norm(name));
+    const MarginSolution before = solution_of(arrays, parse_norm(name)),
+                         after = solution_of(turned, parse_norm(name));
     EXPECT_NEAR(after.norm / before.norm, 1, 2e-8) << name;
     if (std::string(name) == "2") {
       EXPECT_LT((P.transpose() * after.W * Q - before.W).norm(), 1e-9);
@@ -105,7 +106,7 @@ TEST(KnownSolution, IsFoundInEveryNorm) {
   for (const Norm& norm : test::all_norms())
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       const test::KnownSolution known = test::known_solution(norm, {.seed = seed});
-      const MarginSolution svm = solve(known.arrays, norm);
+      const MarginSolution svm = solution_of(known.arrays, norm);
       EXPECT_NEAR(svm.norm / known.norm, 1, 1e-8) << to_string(norm) << " seed " << seed;
     }
 }
@@ -115,7 +116,7 @@ TEST(Continuity, OfTheObjectiveInP) {
   const double d2 = 36;
   for (const bool schatten : {false, true}) {
     const auto value = [&](double p) {
-      return solve(arrays, schatten ? Norm::schatten(p) : Norm::l(p)).norm;
+      return solution_of(arrays, schatten ? Norm::schatten(p) : Norm::l(p)).norm;
     };
     const double size = schatten ? 6 : d2;  // ||W||_p <= ||W||_1 <= size^{1 - 1/p} ||W||_p
     const double one = value(1), two = value(2), top = value(std::numeric_limits<double>::infinity());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 namespace attmirror::test {
@@ -25,6 +26,27 @@ inline Certificate judge(const MarginConstraints& constraints, const ScaledConst
   const Vector lambda = scaled.unscale_multipliers(answer.lambda);
   const double worst = certify(constraints, norm, W, lambda).worst_margin;
   return certify(constraints, norm, worst > 0 && worst < 1 ? Matrix(W / worst) : W, lambda);
+}
+
+// An answer in the scale of the problem, W divided by its worst margin, as the caller of a solver does.
+struct Solved {
+  SolverAnswer answer;
+  Matrix W;
+  Vector lambda;
+  Certificate certificate;
+};
+
+inline Solved in_units_of(const MarginConstraints& problem, const Norm& norm, const ScaledConstraints& scaled,
+                          const SolverAnswer& answer) {
+  Solved result{
+      answer, scaled.unscale_weights(answer.W.view()), scaled.unscale_multipliers(answer.lambda), {}};
+  const Certificate raw = certify(problem, norm, result.W, result.lambda);
+  bool scalable = true;
+  for (std::ptrdiff_t k = 0; k < problem.count(); ++k)
+    scalable = scalable && !(problem.is_equality(k) && problem.bounds()[static_cast<std::size_t>(k)] != 0);
+  if (scalable && raw.worst_margin > 0 && std::isfinite(raw.worst_margin)) result.W /= raw.worst_margin;
+  result.certificate = certify(problem, norm, result.W, result.lambda);
+  return result;
 }
 
 }  // namespace attmirror::test

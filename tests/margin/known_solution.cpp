@@ -1,6 +1,6 @@
 #include "margin/known_solution.hpp"
 
-#include <attmirror/base/random.hpp>
+#include "base/random.hpp"
 
 #include <algorithm>
 #include <cmath>

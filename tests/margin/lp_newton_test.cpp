@@ -20,55 +20,34 @@ using test::random_matrix;
 constexpr double all_p[] = {1.001, 1.01, 1.05, 1.1, 1.5, 1.75, 1.99, 2.01, 2.5, 3, std::numbers::pi,
                             5,     10,   50};
 
-SolverLimits limits(double tolerance = 1e-10, int iterations = 2000) {
+SolverLimits newton_limits(double tolerance = 1e-10, int iterations = 2000) {
   SolverLimits result = test::generous_limits(tolerance);
   result.iterations_left = iterations;
   return result;
 }
 
-struct Solved {
-  SolverAnswer answer;
-  Matrix W;
-  Vector lambda;
-  Certificate certificate;
-};
-
-// The answer in the scale of the problem, W divided by its worst margin, as the caller of a solver does.
-Solved solve(const MarginConstraints& problem, double p, const SolverStart& start = {}) {
+test::Solved solve_by_newton(const MarginConstraints& problem, double p, const SolverStart& start = {}) {
   const ScaledConstraints scaled(problem);
-  Solved result;
-  result.answer = solve_lp(scaled, Norm::l(p), limits(), start);
-  result.W = scaled.unscale_weights(result.answer.W.view());
-  result.lambda = scaled.unscale_multipliers(result.answer.lambda);
-  const Certificate first = certify(problem, Norm::l(p), result.W, result.lambda);
-  bool scalable = true;
-  for (std::ptrdiff_t k = 0; k < problem.count(); ++k)
-    scalable = scalable && !(problem.is_equality(k) && problem.bounds()[static_cast<std::size_t>(k)] != 0);
-  if (scalable && first.worst_margin > 0 && std::isfinite(first.worst_margin)) result.W /= first.worst_margin;
-  result.certificate = certify(problem, Norm::l(p), result.W, result.lambda);
-  return result;
+  return test::in_units_of(problem, Norm::l(p), scaled, solve_lp(scaled, Norm::l(p), newton_limits(), start));
 }
 
-void expect_certified(const Solved& solved, const std::string& what) {
+void expect_certified(const test::Solved& solved, const std::string& what) {
   EXPECT_EQ(solved.answer.outcome, Outcome::solved) << what;
   EXPECT_TRUE(solved.certificate.feasible()) << what << ": violation " << solved.certificate.worst_violation;
   EXPECT_LE(solved.certificate.gap, 1e-10) << what;
   EXPECT_GE(solved.certificate.gap, -1e-13) << what;
 }
 
-std::string name(const char* what, double p) { return std::string(what) + ", p = " + std::to_string(p); }
-
-MarginConstraints attention(const Dataset& data, const std::vector<std::int64_t>& tokens) {
-  return constraints(data, AttentionSvm{.tokens = Selection{tokens}});
-}
+std::string case_name(const char* what, double p) { return std::string(what) + ", p = " + std::to_string(p); }
 
 TEST(LpNewton, FindsTheReferenceSolutions) {
   const test::GoldenRuns golden(test::fixture("golden_local.npz"));
   for (const auto& [p, tag] : test::golden_geometries) {
     if (p == 2) continue;
     for (std::ptrdiff_t seed = 0; seed < golden.seeds(); ++seed) {
-      const Solved solved = solve(attention(golden.data(seed), golden.selected(tag, seed)), p);
-      expect_certified(solved, name(tag, p));
+      const test::Solved solved =
+          solve_by_newton(test::attention_rows(golden.data(seed), golden.selected(tag, seed)), p);
+      expect_certified(solved, case_name(tag, p));
       const double expected = norm(golden.solution(tag, seed), Norm::l(p));
       EXPECT_NEAR(solved.certificate.norm, expected, 1e-9 * expected) << tag << " seed " << seed;
     }
@@ -78,11 +57,11 @@ TEST(LpNewton, FindsTheReferenceSolutions) {
 TEST(LpNewton, CertifiesEveryPOnThePapersData) {
   const test::GoldenRuns golden(test::fixture("golden_local.npz"));
   for (std::ptrdiff_t seed = 0; seed < golden.seeds(); ++seed) {
-    const MarginConstraints problem = attention(golden.data(seed), golden.selected("p3", seed));
+    const MarginConstraints problem = test::attention_rows(golden.data(seed), golden.selected("p3", seed));
     double before = INFINITY;
     for (const double p : all_p) {
-      const Solved solved = solve(problem, p);
-      expect_certified(solved, name("seed ", p));
+      const test::Solved solved = solve_by_newton(problem, p);
+      expect_certified(solved, case_name("seed ", p));
       // ||W||_p falls with p for every W, hence for the smallest.
       EXPECT_LE(solved.certificate.norm, before * (1 + 1e-9));
       before = solved.certificate.norm;
@@ -101,8 +80,9 @@ TEST(LpNewton, CertifiesShapes) {
     const MarginConstraints problem(random_constraints(s.groups, s.each, s.rows, s.cols,
                                                        static_cast<std::uint64_t>(s.rows * 31 + s.cols)));
     for (const double p : all_p)
-      expect_certified(solve(problem, p), name("", p) + ", " + std::to_string(s.groups * s.each) + " on " +
-                                              std::to_string(s.rows) + " x " + std::to_string(s.cols));
+      expect_certified(solve_by_newton(problem, p),
+                       case_name("", p) + ", " + std::to_string(s.groups * s.each) + " on " +
+                           std::to_string(s.rows) + " x " + std::to_string(s.cols));
   }
 }
 
@@ -111,7 +91,7 @@ TEST(LpNewton, AgreesWithTheClosedForm) {
   const ConstraintArrays arrays = random_constraints(1, 1, 6, 1, 5);
   for (const double p : all_p) {
     const double q = p / (p - 1);
-    const Solved solved = solve(MarginConstraints(arrays), p);
+    const test::Solved solved = solve_by_newton(MarginConstraints(arrays), p);
     const double z = arrays.right(0, 0);
     const double expected = 1 / norm(Matrix(arrays.left.row(0) * z), Norm::l(q));
     EXPECT_NEAR(solved.certificate.norm, expected, 1e-12 * expected) << p;
@@ -127,8 +107,8 @@ TEST(LpNewton, KeepsEqualities) {
       arrays.bounds[k] = bound;
     }
     for (const double p : all_p) {
-      const Solved solved = solve(MarginConstraints(arrays), p);
-      expect_certified(solved, name("equalities", p) + ", bound " + std::to_string(bound));
+      const test::Solved solved = solve_by_newton(MarginConstraints(arrays), p);
+      expect_certified(solved, case_name("equalities", p) + ", bound " + std::to_string(bound));
     }
   }
 }
@@ -136,10 +116,11 @@ TEST(LpNewton, KeepsEqualities) {
 TEST(LpNewton, AcceptsBoundsOfZero) {
   ConstraintArrays arrays = random_constraints(5, 4, 6, 5, 22);
   for (const std::size_t k : {0u, 1u, 2u, 3u, 10u, 19u}) arrays.bounds[k] = 0;
-  for (const double p : all_p) expect_certified(solve(MarginConstraints(arrays), p), name("zero bounds", p));
+  for (const double p : all_p)
+    expect_certified(solve_by_newton(MarginConstraints(arrays), p), case_name("zero bounds", p));
   std::fill(arrays.bounds.begin(), arrays.bounds.end(), 0.0);
   for (const double p : {1.1, 3.0}) {
-    const Solved solved = solve(MarginConstraints(arrays), p);
+    const test::Solved solved = solve_by_newton(MarginConstraints(arrays), p);
     EXPECT_EQ(solved.answer.outcome, Outcome::solved);
     EXPECT_EQ(solved.W.cwiseAbs().maxCoeff(), 0.0);
   }
@@ -153,7 +134,8 @@ TEST(LpNewton, AcceptsDuplicates) {
     arrays.left.row(6 * g + 4) = 2 * arrays.left.row(6 * g + 1);
     arrays.bounds[static_cast<std::size_t>(6 * g + 4)] = 2;
   }
-  for (const double p : all_p) expect_certified(solve(MarginConstraints(arrays), p), name("duplicates", p));
+  for (const double p : all_p)
+    expect_certified(solve_by_newton(MarginConstraints(arrays), p), case_name("duplicates", p));
 }
 
 TEST(LpNewton, IsIndifferentToScale) {
@@ -164,8 +146,9 @@ TEST(LpNewton, IsIndifferentToScale) {
     arrays.left.row(3) *= 1e6;
     arrays.bounds[3] *= 1e6;
     for (const double p : {1.1, 3.0, 10.0}) {
-      const Solved a = solve(MarginConstraints(plain), p), b = solve(MarginConstraints(arrays), p);
-      expect_certified(b, name("scaled", p));
+      const test::Solved a = solve_by_newton(MarginConstraints(plain), p),
+                         b = solve_by_newton(MarginConstraints(arrays), p);
+      expect_certified(b, case_name("scaled", p));
       EXPECT_NEAR(b.certificate.norm * size, a.certificate.norm, 1e-9 * a.certificate.norm);
     }
   }
@@ -176,18 +159,19 @@ TEST(LpNewton, StartsFromAnything) {
   const MarginConstraints problem(random_constraints(6, 7, 10, 10, 27));
   const ScaledConstraints scaled(problem);
   for (const double p : {1.05, 1.2, 3.0, 12.0}) {
-    const Solved cold = solve(problem, p);
-    const SolverAnswer near = solve_lp(scaled, Norm::l(p * 1.02), limits(), {});
-    const Solved warm = solve(problem, p, {.W = near.W, .lambda = near.lambda});
-    expect_certified(warm, name("warm", p));
+    const test::Solved cold = solve_by_newton(problem, p);
+    const SolverAnswer near = solve_lp(scaled, Norm::l(p * 1.02), newton_limits(), {});
+    const test::Solved warm = solve_by_newton(problem, p, {.W = near.W, .lambda = near.lambda});
+    expect_certified(warm, case_name("warm", p));
     EXPECT_LT(warm.answer.iterations, cold.answer.iterations) << p;
-    const Solved again = solve(problem, p, {.W = cold.answer.W, .lambda = cold.answer.lambda});
+    const test::Solved again =
+        solve_by_newton(problem, p, {.W = cold.answer.W, .lambda = cold.answer.lambda});
     EXPECT_EQ(again.answer.iterations, 0) << p;
     SolverStart wrong{.W = PaddedMatrix(random_matrix(10, 10, 3)), .lambda = AlignedVector(42, 1.0)};
-    expect_certified(solve(problem, p, wrong), name("wrong start", p));
+    expect_certified(solve_by_newton(problem, p, wrong), case_name("wrong start", p));
     wrong.lambda.assign(42, NAN);
     wrong.W.view().data[0] = INFINITY;
-    expect_certified(solve(problem, p, wrong), name("start that is not finite", p));
+    expect_certified(solve_by_newton(problem, p, wrong), case_name("start that is not finite", p));
   }
 }
 
@@ -196,7 +180,7 @@ TEST(LpNewton, ReportsInfeasibleProblems) {
   arrays.left.row(5) = -arrays.left.row(4);
   for (const double p : {1.1, 3.0}) {
     const MarginConstraints problem(arrays);
-    const Solved solved = solve(problem, p);
+    const test::Solved solved = solve_by_newton(problem, p);
     EXPECT_EQ(solved.answer.outcome, Outcome::infeasible);
     EXPECT_TRUE(certify(problem, Norm::l(p), Matrix(), solved.lambda).proves_norm_above(1e10)) << p;
   }
@@ -206,12 +190,12 @@ TEST(LpNewton, StopsWhenTold) {
   const ScaledConstraints scaled{MarginConstraints(random_constraints(6, 7, 10, 10, 31))};
   for (const double p : {1.01, 50.0}) {
     for (const int most : {0, 1, 3, 6}) {
-      const SolverAnswer answer = solve_lp(scaled, Norm::l(p), limits(1e-10, most), {});
+      const SolverAnswer answer = solve_lp(scaled, Norm::l(p), newton_limits(1e-10, most), {});
       EXPECT_EQ(answer.outcome, Outcome::out_of_iterations) << most;
       EXPECT_LE(answer.iterations, most + 2);
       EXPECT_TRUE(answer.W.view().eigen().allFinite());
     }
-    SolverLimits late = limits();
+    SolverLimits late = newton_limits();
     late.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
     EXPECT_EQ(solve_lp(scaled, Norm::l(p), late, {}).outcome, Outcome::out_of_time);
   }

@@ -17,17 +17,17 @@ namespace {
 using test::random_matrix;
 using Outcome = QpResult::Outcome;
 
-struct Solved {
+struct SolvedQp {
   QpResult result;
   Vector x;
 };
 
-Solved solve(const Matrix& M, const Vector& b, const std::vector<unsigned char>& is_free = {},
-             const Vector& start = {}, int most = 100) {
+SolvedQp solve_qp(const Matrix& M, const Vector& b, const std::vector<unsigned char>& is_free = {},
+                  const Vector& start = {}, int most = 100) {
   PaddedMatrix lower{M};
   for (std::ptrdiff_t k = 0; k < M.rows(); ++k)  // only the lower triangle may be read
     for (std::ptrdiff_t l = k + 1; l < M.cols(); ++l) lower.view().eigen()(k, l) = NAN;
-  Solved solved{{}, start.size() > 0 ? start : Vector::Zero(b.size())};
+  SolvedQp solved{{}, start.size() > 0 ? start : Vector::Zero(b.size())};
   NonnegativeQp qp(b.size());
   solved.result = qp.solve(lower.view(), {b.data(), static_cast<std::size_t>(b.size())}, is_free,
                            {solved.x.data(), static_cast<std::size_t>(b.size())}, most);
@@ -63,12 +63,12 @@ TEST(NonnegativeQp, SolvesRegularProblems) {
     const Matrix M = half * half.transpose();
     Vector b = random_matrix(size, 1, 4);
     b[0] = 1;
-    const Solved s = solve(M, b);
+    const SolvedQp s = solve_qp(M, b);
     EXPECT_EQ(s.result.outcome, Outcome::solved) << size;
     EXPECT_LT(kkt_error(M, b, s.x), 1e-14) << size;
     EXPECT_LE(s.result.factorizations, 12) << size;
     // Started at the solution one factorization confirms it.
-    const Solved again = solve(M, b, {}, s.x);
+    const SolvedQp again = solve_qp(M, b, {}, s.x);
     EXPECT_EQ(again.result.outcome, Outcome::solved);
     EXPECT_EQ(again.result.factorizations, 1) << size;
     EXPECT_LE((again.x - s.x).norm(), 1e-12 * s.x.norm());
@@ -77,7 +77,7 @@ TEST(NonnegativeQp, SolvesRegularProblems) {
 
 TEST(NonnegativeQp, ZeroIsTheAnswerWhereNothingPulls) {
   const Matrix half = random_matrix(6, 8, 1);
-  const Solved s = solve(half * half.transpose(), Vector::Constant(6, -1.0));
+  const SolvedQp s = solve_qp(half * half.transpose(), Vector::Constant(6, -1.0));
   EXPECT_EQ(s.result.outcome, Outcome::solved);
   EXPECT_EQ(s.x, Vector::Zero(6));
 }
@@ -86,13 +86,13 @@ TEST(NonnegativeQp, FreeIndicesSolveTheLinearSystem) {
   const Matrix half = random_matrix(20, 25, 5);
   const Matrix M = half * half.transpose();
   const Vector b = random_matrix(20, 1, 6);
-  const Solved all = solve(M, b, std::vector<unsigned char>(20, 1));
+  const SolvedQp all = solve_qp(M, b, std::vector<unsigned char>(20, 1));
   EXPECT_EQ(all.result.outcome, Outcome::solved);
   EXPECT_EQ(all.result.factorizations, 1);
   EXPECT_LT((all.x - M.llt().solve(b)).norm(), 1e-11 * all.x.norm());
   std::vector<unsigned char> some(20, 0);
   for (std::size_t k = 0; k < 20; k += 3) some[k] = 1;
-  const Solved mixed = solve(M, b, some);
+  const SolvedQp mixed = solve_qp(M, b, some);
   EXPECT_EQ(mixed.result.outcome, Outcome::solved);
   EXPECT_LT(kkt_error(M, b, mixed.x, some), 1e-14);
   EXPECT_LT(mixed.x.minCoeff(), 0);
@@ -104,7 +104,8 @@ TEST(NonnegativeQp, DuplicatedRowsDoNotMatter) {
   twice << half, half, half;
   Vector b = random_matrix(15, 1, 8).cwiseAbs(), thrice(45);
   thrice << b, b, b;
-  const Solved s = solve(twice * twice.transpose(), thrice), single = solve(half * half.transpose(), b);
+  const SolvedQp s = solve_qp(twice * twice.transpose(), thrice),
+                 single = solve_qp(half * half.transpose(), b);
   EXPECT_EQ(s.result.outcome, Outcome::solved);
   EXPECT_LT(kkt_error(twice * twice.transpose(), thrice, s.x), 1e-14);
   EXPECT_LT((twice.transpose() * s.x - half.transpose() * single.x).norm(), 1e-12);
@@ -114,23 +115,23 @@ TEST(NonnegativeQp, UnboundednessIsProved) {
   // A vector that a positive combination of the others cancels.
   Matrix half = random_matrix(8, 10, 9);
   half.row(7) = -half.row(2) - 0.5 * half.row(4);
-  const Solved s = solve(half * half.transpose(), Vector::Ones(8));
+  const SolvedQp s = solve_qp(half * half.transpose(), Vector::Ones(8));
   EXPECT_EQ(s.result.outcome, Outcome::unbounded);
   expect_proof(half * half.transpose(), Vector::Ones(8), s.x);
   // Many vectors in few dimensions.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     half = random_matrix(40, 4, seed);
-    const Solved few = solve(half * half.transpose(), Vector::Ones(40));
+    const SolvedQp few = solve_qp(half * half.transpose(), Vector::Ones(40));
     EXPECT_EQ(few.result.outcome, Outcome::unbounded) << seed;
     expect_proof(half * half.transpose(), Vector::Ones(40), few.x);
   }
   // Free indices whose equations contradict each other: x_0 = 1 and x_0 = 2; and a zero row with a bound.
   const Matrix ones = Matrix::Ones(2, 2);
   const std::vector<unsigned char> free = {1, 1};
-  const Solved equal = solve(ones, Vector{{1.0, 2.0}}, free);
+  const SolvedQp equal = solve_qp(ones, Vector{{1.0, 2.0}}, free);
   EXPECT_EQ(equal.result.outcome, Outcome::unbounded);
   expect_proof(ones, Vector{{1.0, 2.0}}, equal.x, free);
-  EXPECT_EQ(solve(Matrix::Zero(1, 1), Vector::Ones(1)).result.outcome, Outcome::unbounded);
+  EXPECT_EQ(solve_qp(Matrix::Zero(1, 1), Vector::Ones(1)).result.outcome, Outcome::unbounded);
 }
 
 // Any rank, with duplicates, free indices and any start: a solution or a proof.
@@ -148,7 +149,7 @@ TEST(NonnegativeQp, AlwaysAnswers) {
     std::vector<unsigned char> is_free(static_cast<std::size_t>(size));
     for (auto& f : is_free) f = *rc::gen::inRange(0, 5) == 0;
     const Matrix M = half * half.transpose();
-    const Solved s = solve(M, b, is_free, random_matrix(size, 1, seed + 3ULL));
+    const SolvedQp s = solve_qp(M, b, is_free, random_matrix(size, 1, seed + 3ULL));
     RC_ASSERT(s.result.outcome != Outcome::stalled);
     if (consistent) RC_ASSERT(s.result.outcome == Outcome::solved);
     if (s.result.outcome == Outcome::solved) {
@@ -163,13 +164,13 @@ TEST(NonnegativeQp, AlwaysAnswers) {
 TEST(NonnegativeQp, LimitsAndNonsenseEnd) {
   const Matrix half = random_matrix(30, 40, 11);
   const Matrix M = half * half.transpose();
-  EXPECT_EQ(solve(M, random_matrix(30, 1, 12), {}, {}, 0).result.outcome, Outcome::stalled);
+  EXPECT_EQ(solve_qp(M, random_matrix(30, 1, 12), {}, {}, 0).result.outcome, Outcome::stalled);
   Matrix broken = M;
   broken(7, 3) = NAN;
-  const Solved s = solve(broken, Vector::Ones(30));
+  const SolvedQp s = solve_qp(broken, Vector::Ones(30));
   EXPECT_EQ(s.result.outcome, Outcome::stalled);
   EXPECT_TRUE(s.x.allFinite());
-  EXPECT_EQ(solve(M, Vector::Constant(30, INFINITY)).result.outcome, Outcome::stalled);
+  EXPECT_EQ(solve_qp(M, Vector::Constant(30, INFINITY)).result.outcome, Outcome::stalled);
 }
 
 // The factor that it leaves behind is that of the passive rows, from either method.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "margin/scaled_constraints.hpp"
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -3,10 +3,12 @@
 
 #include "support/random_data.hpp"
 #include <attmirror/margin/constraints.hpp>
+#include <attmirror/margin/problems.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace attmirror::test {
 
@@ -23,6 +25,11 @@ inline ConstraintArrays random_constraints(std::ptrdiff_t groups, std::ptrdiff_t
   arrays.group_sizes.assign(static_cast<std::size_t>(groups), each);
   arrays.bounds.assign(static_cast<std::size_t>(groups * each), 1.0);
   return arrays;
+}
+
+// Selected tokens against the others of their sequences.
+inline MarginConstraints attention_rows(const Dataset& data, std::vector<std::int64_t> tokens) {
+  return constraints(data, AttentionSvm{.tokens = Selection{std::move(tokens)}});
 }
 
 // The matrix A_k = a_k z_g^T.

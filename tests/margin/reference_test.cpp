@@ -1,6 +1,6 @@
-// The answers of max_margin() beside those of other solvers: HiGHS, CVXOPT, Clarabel and Newton's method with 50 digits.
-// tests/fixtures/margin/make_references.py says how each was found and proved; a reference is a bracket
-// lower <= optimum <= upper.
+// The answers of max_margin() beside those of other solvers: HiGHS, CVXOPT, Clarabel and Newton's method with 50
+// digits. tests/fixtures/margin/make_references.py says how each was found and proved; a reference is a bracket lower
+// <= optimum <= upper.
 #include "support/golden.hpp"
 #include <attmirror/data/generators.hpp>
 #include <attmirror/margin/max_margin.hpp>
@@ -105,7 +105,7 @@ constexpr double slack = 2 * feasibility_tolerance;
 // An answer of norm N with gap g says: the optimum lies in [(1 - g) N, N]. Both brackets must overlap, and N must be as
 // near to the optimum as its gap promises.
 void expect_agreement(const MarginSolution& svm, double tolerance, double lower, double upper) {
-  EXPECT_EQ(svm.status, Status::certified) << svm.brief();
+  EXPECT_EQ(svm.status, MarginStatus::certified) << svm.brief();
   EXPECT_GE(svm.norm, lower * (1 - slack)) << "better than what is proved to be the best";
   EXPECT_LE(svm.dual, upper * (1 + slack)) << "a lower bound above what was reached";
   EXPECT_LE(svm.norm * (1 - tolerance), upper * (1 + slack));

@@ -1,6 +1,7 @@
 #include "margin/known_solution.hpp"
 #include "support/golden.hpp"
 #include "support/random_data.hpp"
+#include "support/special_numbers.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/margin/problems.hpp>
 #include <attmirror/margin/support.hpp>
@@ -13,9 +14,8 @@
 namespace attmirror {
 namespace {
 
+using test::infinity;
 using test::known_solution;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(Support, IsWhatHoldsWithEquality) {
   for (const Norm& norm : test::all_norms())

@@ -1,6 +1,7 @@
 // svm.npz: what is written comes back, and what does not fit is refused in a sentence.
 #include "support/files.hpp"
 #include "support/random_data.hpp"
+#include "support/same_bits.hpp"
 #include <attmirror/data/npz.hpp>
 #include <attmirror/margin/svm_file.hpp>
 
@@ -15,7 +16,7 @@ Dataset small_set() { return generate(SphereData{.samples = 3, .tokens = 4, .dim
 MarginSolution made_up(const Dataset& data, const MarginProblem& problem) {
   const MarginConstraints all = constraints(data, problem);
   MarginSolution solution;
-  solution.status = Status::certified;
+  solution.status = MarginStatus::certified;
   solution.kind = Norm::l(1.75);
   solution.W = random_matrix(all.rows(), all.cols(), 5);
   solution.lambda = random_matrix(all.count(), 1, 6).cwiseAbs();
@@ -40,8 +41,8 @@ TEST(SvmFile, RoundTripsEveryKindOfWeights) {
     const SavedSolution saved = load_solution(folder / "svm.npz", data);
     EXPECT_EQ(saved.problem, problem_name(problem));
     EXPECT_EQ(saved.kind, Norm::l(1.75));
-    EXPECT_EQ(saved.status, Status::certified);
-    EXPECT_EQ(saved.weights(problem), solution.W) << problem_name(problem);
+    EXPECT_EQ(saved.status, MarginStatus::certified);
+    EXPECT_TRUE(test::same_bits(saved.weights(problem), solution.W)) << problem_name(problem);
     EXPECT_EQ(saved.lambda, solution.lambda);
     EXPECT_EQ(saved.alpha, alpha);
     EXPECT_EQ(saved.data_fingerprint, data.fingerprint());
@@ -87,11 +88,11 @@ TEST(SvmFile, KeepsAProofWithoutWeights) {
   const Dataset data = small_set();
   const MarginProblem problem = AttentionSvm{Selection{{1, 0, 3}}};
   MarginSolution solution = made_up(data, problem);
-  solution.status = Status::infeasible;
+  solution.status = MarginStatus::infeasible;
   solution.W.setConstant(std::numeric_limits<double>::quiet_NaN());
   save_solution(folder / "svm.npz", data, problem, solution);
   const SavedSolution saved = load_solution(folder / "svm.npz", data);
-  EXPECT_EQ(saved.status, Status::infeasible);
+  EXPECT_EQ(saved.status, MarginStatus::infeasible);
   EXPECT_EQ(saved.W.size(), 0);
   EXPECT_EQ(saved.lambda, solution.lambda);
 }
@@ -102,17 +103,17 @@ TEST(SvmFile, HoldsBothHalvesOfAGeneralProblem) {
   const GeneralFiniteSvm problem{{{{0, 2}, {1}, {0, 1, 3}}},
                                  {Vector::Zero(4), Vector::Ones(4), Vector::LinSpaced(4, 0, 1)}};
   GeneralSolution solution{made_up(data, GeneralDirectionSvm{problem.kept}), made_up(data, problem), 7.5};
-  EXPECT_EQ(solution.status(), Status::certified);
-  solution.finite.status = Status::stopped;
-  EXPECT_EQ(solution.status(), Status::stopped);
-  solution.direction.status = Status::infeasible;
-  EXPECT_EQ(solution.status(), Status::infeasible);
+  EXPECT_EQ(solution.status(), MarginStatus::certified);
+  solution.finite.status = MarginStatus::stopped;
+  EXPECT_EQ(solution.status(), MarginStatus::stopped);
+  solution.direction.status = MarginStatus::infeasible;
+  EXPECT_EQ(solution.status(), MarginStatus::infeasible);
   save_solution(folder / "svm.npz", data, problem, solution);
   const SavedSolution saved = load_solution(folder / "svm.npz", data);
   EXPECT_EQ(saved.problem, "general");
-  EXPECT_EQ(saved.W, solution.direction.W);
-  EXPECT_EQ(saved.W_fin, solution.finite.W);
-  EXPECT_EQ(saved.weights(problem), solution.finite.W);
+  EXPECT_TRUE(test::same_bits(saved.W, solution.direction.W));
+  EXPECT_TRUE(test::same_bits(saved.W_fin, solution.finite.W));
+  EXPECT_TRUE(test::same_bits(saved.weights(problem), solution.finite.W));
   EXPECT_EQ(saved.lambda_fin, solution.finite.lambda);
   EXPECT_EQ(saved.constraints_fin.size(), 3u);
   EXPECT_EQ(load_npz(folder / "svm.npz").at("R").to_doubles(), std::vector{7.5});

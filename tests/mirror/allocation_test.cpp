@@ -1,10 +1,10 @@
-// Geometry at work allocates nothing: decompositions, directions and steps use memory of their objects. Sanitizers have a
-// malloc of their own, so this file is empty under them.
+// Geometry at work allocates nothing: decompositions, directions and steps use memory of their objects. Sanitizers
+// have a malloc of their own, so this file is empty under them.
+#include "mirror/hyperbolic_entropy_map.hpp"
 #include "mirror/matrices.hpp"
+#include "mirror/schatten_map.hpp"
+#include "mirror/steepest.hpp"
 #include "support/count_allocations.hpp"
-#include <attmirror/mirror/hyperbolic_entropy_map.hpp>
-#include <attmirror/mirror/schatten_map.hpp>
-#include <attmirror/mirror/steepest.hpp>
 
 #include <limits>
 #include <memory>

@@ -1,7 +1,8 @@
-// The formulas of the GPU's kernels where there is no GPU: the headers that the kernels are made of, compiled for the CPU.
-// tests/mirror/emulation stands in for the GPU's approximations, with as much error as those may have; everything else is
-// arithmetic that both machines round alike. So what is measured here holds for GPUs, except that the pow() of doubles is
-// the CPU's. What is left to tests on a GPU are the kernels around the formulas (tests/device).
+// The formulas of the GPU's kernels where there is no GPU: the headers that the kernels are made of, compiled
+// for the CPU. tests/mirror/emulation stands in for the GPU's approximations, with as much error as those may
+// have; everything else is arithmetic that both machines round alike. So what is measured here holds for GPUs,
+// except that the pow() of doubles is the CPU's. What is left to tests on a GPU are the kernels around the
+// formulas (tests/device).
 #include "mirror/cuda/step_constants.cuh"
 #include "mirror/cuda/step_element.cuh"
 #include "mirror/make_step_plan.hpp"
@@ -35,9 +36,9 @@ StepPlan plan_of(double p, double decay, StepRule rule = StepRule::mirror) {
 
 // Cases whose d is of the size that the rate times `shrink` brings to that of the images. A d of 0 never comes to the
 // formulas; and with a shrink above 1, which is that of a norm, no d is longer than the norm, which leaves few of them.
-std::vector<StepCase> cases_of(StepPlan plan, double shrink = 1, Element element = Element::float32) {
+std::vector<StepCase> cases_of(StepPlan plan, double shrink = 1, StepElement element = StepElement::float32) {
   plan.rate *= shrink;
-  const int per_kind = shrink > 1 ? 500 : element == Element::float64 ? 20 : 60;
+  const int per_kind = shrink > 1 ? 500 : element == StepElement::float64 ? 20 : 60;
   std::vector<StepCase> cases = test::step_cases(
       plan, element, {.per_kind = per_kind, .seed = static_cast<std::uint64_t>(100 * plan.map.value)});
   std::erase_if(cases,
@@ -112,8 +113,8 @@ void expect_mirror_steps(double p, double decay, double shrink) {
       worst.see(error.image_ulps, c, got, error.expected);
     }
   });
-  // The bound lets the weight err by 1 ulp of its own. The last power errs by up to 1.05, which is (p - 1)/20 ulps of the
-  // image, more or less: nothing but where p is large.
+  // The bound lets the weight err by 1 ulp of its own. The last power errs by up to 1.05, which is (p - 1)/20 ulps of
+  // the image, more or less: nothing but where p is large.
   const double bound = p > 10 ? 2 + 0.05 * (p - 1) : 2;
   EXPECT_LE(worst.error(), bound) << "p = " << p << ", decay " << decay << ", shrink " << shrink << ", "
                                   << worst.where();
@@ -132,14 +133,14 @@ void expect_masters(double p, double decay, double shrink) {
   cuda::with_power(plan, [&](auto power) {
     for (const StepCase& c : cases_of(plan, shrink)) {
       const float y = cuda::master_of_weight<decltype(power)::value>(static_cast<float>(c.w), k);
-      const test::RoundingError filled = test::fill_error(c.w, y, plan, Element::float32);
+      const test::RoundingError filled = test::fill_error(c.w, y, plan, StepElement::float32);
       fill.see(filled.ulps, c, y, filled.expected);
       if (std::isinf(y)) continue;
       const float next = cuda::mirror_master(y, cuda::lifted(static_cast<float>(c.d), k), k);
-      const test::StateError stepped = test::master_error(y, c.d, next, plan, shrink, Element::float32);
+      const test::StateError stepped = test::master_error(y, c.d, next, plan, shrink, StepElement::float32);
       step.see(stepped.ulps_of_largest, {y, c.d, c.kind}, next, stepped.expected);
       const float w = cuda::weight_of_master<decltype(power)::value>(next, k);
-      const test::RoundingError back = test::weight_error(next, w, plan, Element::float32);
+      const test::RoundingError back = test::weight_error(next, w, plan, StepElement::float32);
       weight.see(back.ulps, {next, c.d, c.kind}, w, back.expected);
     }
   });
@@ -166,7 +167,8 @@ void expect_steepest_steps(double p, double decay, double shrink) {
     for (const StepCase& c : cases_of(plan, shrink)) {
       const double length = std::abs(c.d) * shrink;
       if (length > 1) continue;
-      // Above p = 2 even what is 2^-120 of a norm > 2^60 makes a step to speak of; but after the lift it has lost digits.
+      // Above p = 2 even what is 2^-120 of a norm > 2^60 makes a step to speak of; but after the lift it has
+      // lost digits.
       if (p > 2 && k.lift < 1 && length < 0x1p-120) continue;
       const float d = cuda::lifted(static_cast<float>(c.d), k);
       const float got =
@@ -261,14 +263,14 @@ TEST(CudaFormulas, StepsOfDoublesAreWithinTheirBounds) {
       Worst mirror, master;
       cuda::with_power(plan, [&](auto power) {
         constexpr cuda::Power P = decltype(power)::value;
-        for (const StepCase& c : cases_of(plan, 1, Element::float64)) {
+        for (const StepCase& c : cases_of(plan, 1, StepElement::float64)) {
           const double got = cuda::mirror_weight<P>(c.w, c.d, k);
-          const test::MirrorError error = test::mirror_error(c.w, c.d, got, plan, 1, Element::float64);
+          const test::MirrorError error = test::mirror_error(c.w, c.d, got, plan, 1, StepElement::float64);
           mirror.see(error.image_ulps, c, got, error.expected);
           const double y = cuda::master_of_weight<P>(c.w, k);
           if (std::isinf(y)) continue;
           const double next = cuda::mirror_master(y, c.d, k);
-          const test::StateError stepped = test::master_error(y, c.d, next, plan, 1, Element::float64);
+          const test::StateError stepped = test::master_error(y, c.d, next, plan, 1, StepElement::float64);
           master.see(stepped.ulps_of_largest, {y, c.d, c.kind}, next, stepped.expected);
         }
       });

@@ -4,6 +4,7 @@
 #include "mirror/make_step_plan.hpp"
 #include "mirror/step_reference.hpp"
 #include "support/element_array.hpp"
+#include "support/special_numbers.hpp"
 #include "support/step_cases.hpp"
 #include <attmirror/mirror/fused_step.hpp>
 
@@ -19,41 +20,40 @@
 namespace attmirror {
 namespace {
 
+using test::all_elements;
 using test::BigFloat;
 using test::BigFormat;
 using test::StepCase;
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-const std::vector<double> all_p{1.001, 1.01, 1.1, 1.3, 1.5, 1.75, 2, 2.5, 3, 4, 10, 50};
-const std::vector<Element> all_elements{Element::float32, Element::bfloat16, Element::float16,
-                                        Element::float64};
+const std::vector<double> exact_exponents{1.001, 1.01, 1.1, 1.3, 1.5, 1.75, 2, 2.5, 3, 4, 10, 50};
 
-BigFormat format_of(Element element) {
+BigFormat format_of(StepElement element) {
   switch (element) {
-    case Element::float32:
+    case StepElement::float32:
       return {24, -149, 127};
-    case Element::bfloat16:
+    case StepElement::bfloat16:
       return {8, -133, 127};
-    case Element::float16:
+    case StepElement::float16:
       return {11, -24, 15};
-    case Element::float64:
+    case StepElement::float64:
       break;
   }
   return {53, -1074, 1023};
 }
-BigFormat state_of(Element element) {
-  return element == Element::float64 ? format_of(element) : format_of(Element::float32);
+BigFormat state_of(StepElement element) {
+  return element == StepElement::float64 ? format_of(element) : format_of(StepElement::float32);
 }
 
 using Array = test::ElementArray;
+using test::infinity;
+using test::nan;
 using test::state_element;
 
 // What steps are compared on: the arrays before and after.
 struct Trial {
-  Trial(Element type, const std::vector<StepCase>& cases)
+  Trial(StepElement type, const std::vector<StepCase>& cases)
       : Trial(type, column(cases, &StepCase::w), column(cases, &StepCase::d)) {}
-  Trial(Element type, const std::vector<double>& w, const std::vector<double>& g)
+  Trial(StepElement type, const std::vector<double>& w, const std::vector<double>& g)
       : element(type),
         weights(type, w),
         gradient(type, g),
@@ -82,7 +82,7 @@ struct Trial {
     fill_masters(element, {&t, 1}, options);
   }
 
-  Element element;
+  StepElement element;
   Array weights, gradient, master, momentum;
 };
 
@@ -109,14 +109,14 @@ struct Tally {
   StepCase worst_case;
 };
 
-std::string name(double p, Element element) {
+std::string name(double p, StepElement element) {
   return "p = " + std::to_string(p) + ", " + std::string(to_string(element));
 }
 
 TEST(ExactStep, IsCorrectlyRounded) {
-  for (const Element element : all_elements)
-    for (const double p : all_p) {
-      const StepOptions options = exact_options(p, element == Element::bfloat16 ? 0.1 : 1e-3);
+  for (const StepElement element : all_elements)
+    for (const double p : exact_exponents) {
+      const StepOptions options = exact_options(p, element == StepElement::bfloat16 ? 0.1 : 1e-3);
       const kernels::StepPlan plan = make_step_plan(options);
       const auto cases = test::step_cases(plan, element, {.per_kind = 60});
       Trial trial(element, cases);
@@ -134,7 +134,7 @@ TEST(ExactStep, SurvivesMassiveCancellation) {
   std::mt19937_64 engine(3);
   std::uniform_real_distribution<double> uniform(0.5, 2);
   double closest = 1;
-  for (const double p : all_p) {
+  for (const double p : exact_exponents) {
     Tally tally;
     for (int repeat = 0; repeat < 12; ++repeat) {
       StepOptions options = exact_options(p, 1);
@@ -150,12 +150,12 @@ TEST(ExactStep, SurvivesMassiveCancellation) {
         if (rest < best_rest) best_rest = rest, best.d = d, options.rate = rate;
       }
       closest = std::min(closest, test::to_double(best_rest));
-      Trial trial(Element::float64, {best});
+      Trial trial(StepElement::float64, {best});
       trial.step(options);
       tally.add(trial.weights[0], test::big_mirror_step(best.w, best.d, make_step_plan(options)),
-                format_of(Element::float64), best);
+                format_of(StepElement::float64), best);
     }
-    tally.expect(name(p, Element::float64));
+    tally.expect(name(p, StepElement::float64));
   }
   EXPECT_LT(closest, 0x1p-60);
 }
@@ -168,7 +168,7 @@ TEST(ExactStep, ExactCancellationIsZero) {
   for (const Even& c : {Even{1.5, 9, 3}, Even{1.5, 0x1.9p-400, 0x1.4p-200}, Even{2.5, 6.25, 15.625},
                         Even{1.75, 81, 27}, Even{1.75, 0x1p-1072, 0x1p-804}, Even{3, 0x1.8p-500, 0x1.2p-999},
                         Even{50, 1, 1}, Even{1.001, 1, 1}, Even{1.1, 1024, 2}, Even{4, 1e5, 1e15}}) {
-    Trial trial(Element::float64, {c.w, -c.w}, {c.y, -c.y});
+    Trial trial(StepElement::float64, {c.w, -c.w}, {c.y, -c.y});
     trial.step(exact_options(c.p, 1));
     EXPECT_EQ(trial.weights[0], 0) << c.p << " " << c.w;
     EXPECT_EQ(trial.weights[1], 0) << c.p << " " << c.w;
@@ -176,9 +176,9 @@ TEST(ExactStep, ExactCancellationIsZero) {
 }
 
 TEST(ExactStep, ZeroGradientLeavesEveryBit) {
-  for (const Element element : all_elements)
-    for (const double p : all_p) {
-      const std::vector<double> w{0.0, -0.0, 1e-7, -0.3, 65504, 6e-8, inf, -inf, nan};
+  for (const StepElement element : all_elements)
+    for (const double p : exact_exponents) {
+      const std::vector<double> w{0.0, -0.0, 1e-7, -0.3, 65504, 6e-8, infinity, -infinity, nan};
       std::vector<double> zeros(w.size(), 0.0);
       zeros[3] = -0.0;
       Trial trial(element, w, zeros);
@@ -195,9 +195,10 @@ TEST(ExactStep, ZeroGradientLeavesEveryBit) {
 
 TEST(ExactStep, InfinitiesAndNaN) {
   for (const double p : {1.1, 2.0, 3.0}) {
-    const std::vector<double> w{inf, inf, -inf, 1, 1, 1, nan}, d{1, inf, 1, inf, -inf, nan, 1};
-    const std::vector<double> wanted{inf, nan, -inf, -inf, inf, nan, nan};
-    for (const Element element : all_elements)
+    const std::vector<double> w{infinity, infinity, -infinity, 1, 1, 1, nan},
+        d{1, infinity, 1, infinity, -infinity, nan, 1};
+    const std::vector<double> wanted{infinity, nan, -infinity, -infinity, infinity, nan, nan};
+    for (const StepElement element : all_elements)
       for (const Trial::Use use : {Trial::Use::plain, Trial::Use::with_master}) {
         Trial trial(element, w, d);
         trial.fill(exact_options(p, 0.1));
@@ -213,7 +214,7 @@ TEST(ExactStep, InfinitiesAndNaN) {
 // Exponents beyond all range still give the limit of the formula: a weight above 1 stays, one below 1 goes to -sign(d).
 TEST(ExactStep, ExtremeP) {
   for (const double p : {1e4, 1e12, 1e300}) {
-    Trial trial(Element::float64, {2, -3, 0.5, 0, 1e300}, {1, 1, 1, -1, 1});
+    Trial trial(StepElement::float64, {2, -3, 0.5, 0, 1e300}, {1, 1, 1, -1, 1});
     trial.step(exact_options(p, 1));
     EXPECT_EQ(trial.weights[0], 2);
     EXPECT_EQ(trial.weights[1], -3);
@@ -223,16 +224,18 @@ TEST(ExactStep, ExtremeP) {
   }
   const double p = 1 + 0x1p-50;
   const StepOptions options = exact_options(p, 0x1p-51);
-  Trial trial(Element::float64, {2, 1, -0.5}, {1, -1, 0.25});
+  Trial trial(StepElement::float64, {2, 1, -0.5}, {1, -1, 0.25});
   trial.step(options);
   const kernels::StepPlan plan = make_step_plan(options);
-  EXPECT_EQ(trial.weights[0], round_to(test::big_mirror_step(2, 1.0, plan), format_of(Element::float64)));
-  EXPECT_EQ(trial.weights[1], round_to(test::big_mirror_step(1, -1.0, plan), format_of(Element::float64)));
-  EXPECT_EQ(trial.weights[2], round_to(test::big_mirror_step(-.5, .25, plan), format_of(Element::float64)));
+  EXPECT_EQ(trial.weights[0], round_to(test::big_mirror_step(2, 1.0, plan), format_of(StepElement::float64)));
+  EXPECT_EQ(trial.weights[1],
+            round_to(test::big_mirror_step(1, -1.0, plan), format_of(StepElement::float64)));
+  EXPECT_EQ(trial.weights[2],
+            round_to(test::big_mirror_step(-.5, .25, plan), format_of(StepElement::float64)));
 }
 
 TEST(ExactStep, MastersMomentumDecayAndScale) {
-  for (const Element element : all_elements)
+  for (const StepElement element : all_elements)
     for (const double p : {1.1, 1.75, 2.0, 3.0, 10.0})
       for (const bool nesterov : {false, true}) {
         StepOptions options = exact_options(p, 0.01);
@@ -282,8 +285,8 @@ TEST(ExactStep, MastersMomentumDecayAndScale) {
 
 // The norm is a double, right to a few ulps; nothing of that shows in formats of up to 32 bits.
 TEST(ExactStep, Normalized) {
-  for (const Element element : all_elements)
-    for (const double p : all_p) {
+  for (const StepElement element : all_elements)
+    for (const double p : exact_exponents) {
       StepOptions options = exact_options(p, 0.01);
       options.normalized = true;
       const kernels::StepPlan plan = make_step_plan(options);
@@ -306,12 +309,12 @@ TEST(ExactStep, Normalized) {
         const bool cancels = std::abs(trial.weights[i]) < std::abs(before[i]) / 4;
         if (!cancels) worst = std::max(worst, ulps);
       }
-      EXPECT_LE(worst, element == Element::float64 ? 4 + 4 / (p - 1) : 0.51) << name(p, element);
+      EXPECT_LE(worst, element == StepElement::float64 ? 4 + 4 / (p - 1) : 0.51) << name(p, element);
     }
 }
 
 TEST(ExactStep, SteepestAndSign) {
-  for (const Element element : all_elements)
+  for (const StepElement element : all_elements)
     for (const double p : {1.1, 1.5, 2.0, 3.0, 50.0}) {
       StepOptions options = exact_options(p, 0.01);
       options.weight_decay = 0.5;
@@ -342,9 +345,10 @@ TEST(ExactStep, SteepestAndSign) {
                   : BigFloat(plan.keep) * BigFloat(cases[i].w) -
                         BigFloat(plan.rate) * BigFloat(static_cast<double>((d > 0) - (d < 0)));
           // The norm is a double, and known here to a few of its ulps only.
-          EXPECT_LE(ulps_between(trial.weights[i], wanted, format), element == Element::float64 ? 30 : 0.51)
+          EXPECT_LE(ulps_between(trial.weights[i], wanted, format),
+                    element == StepElement::float64 ? 30 : 0.51)
               << name(p, element) << " " << cases[i].w << " " << d;
-          EXPECT_LE(ulps_between(kept.master[i], wanted, state), element == Element::float64 ? 30 : 0.51);
+          EXPECT_LE(ulps_between(kept.master[i], wanted, state), element == StepElement::float64 ? 30 : 0.51);
           EXPECT_EQ(kept.weights[i], round_to(kept.master[i], format));
         }
       }

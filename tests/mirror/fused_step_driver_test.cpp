@@ -1,6 +1,7 @@
 // What a fused step promises around its arithmetic: threads, alignment, sizes, norms, checks, formats, messages.
 #include "base/half_floats.hpp"
 #include "support/element_array.hpp"
+#include "support/special_numbers.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/mirror/fused_step.hpp>
@@ -17,13 +18,11 @@
 namespace attmirror {
 namespace {
 
+using test::all_elements;
 using test::ElementArray;
+using test::infinity;
+using test::nan;
 using test::state_element;
-
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-const std::vector<Element> all_elements{Element::float32, Element::bfloat16, Element::float16,
-                                        Element::float64};
 
 std::vector<double> gaussian(std::size_t size, double scale, std::uint64_t seed) {
   std::mt19937_64 engine(seed);
@@ -38,7 +37,7 @@ struct Network {
   std::vector<ElementArray> weights, gradients, masters, momenta;
   std::vector<StepTensor> tensors;
 
-  Network(Element element, const std::vector<std::size_t>& sizes, std::size_t offset = 0) {
+  Network(StepElement element, const std::vector<std::size_t>& sizes, std::size_t offset = 0) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       weights.emplace_back(element, gaussian(sizes[i], 0.1, 2 * i), offset);
       gradients.emplace_back(element, gaussian(sizes[i], 0.01, 2 * i + 1), offset);
@@ -74,7 +73,7 @@ TEST(FusedStepDriver, SameBitsForAnyNumberOfThreads) {
   std::vector<std::size_t> sizes{0, 1, 40'003, 32768, 7, 32771};
   for (std::size_t i = 0; i < 300; ++i) sizes.push_back(i % 37);  // and hundreds of small ones
   ThreadPool two(2), five(5);
-  for (const Element element : all_elements)
+  for (const StepElement element : all_elements)
     for (const StepOptions& options : several_options()) {
       Network alone(element, sizes), with_two(element, sizes), with_five(element, sizes);
       for (int step = 0; step < 2; ++step) {
@@ -89,7 +88,7 @@ TEST(FusedStepDriver, SameBitsForAnyNumberOfThreads) {
 TEST(FusedStepDriver, AlignmentAndSizeDoNotMatter) {
   std::vector<std::size_t> sizes;
   for (std::size_t size = 0; size <= 150; ++size) sizes.push_back(size);
-  for (const Element element : all_elements)
+  for (const StepElement element : all_elements)
     for (const StepOptions& options : several_options()) {
       Network aligned(element, sizes);
       fused_step(element, aligned.tensors, options);
@@ -103,23 +102,23 @@ TEST(FusedStepDriver, AlignmentAndSizeDoNotMatter) {
   // Where no norm is taken, a number's result does not depend on its place.
   for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0, 10.0}) {
     const std::vector<double> w = gaussian(500, 0.1, 1), g = gaussian(500, 1, 2);
-    ElementArray all(Element::float32, w), gradient(Element::float32, g);
+    ElementArray all(StepElement::float32, w), gradient(StepElement::float32, g);
     StepTensor tensor{all.data(), gradient.data(), nullptr, nullptr, all.size()};
     const StepOptions options{.p = p, .rate = 0.01};
-    fused_step(Element::float32, {&tensor, 1}, options);
+    fused_step(StepElement::float32, {&tensor, 1}, options);
     for (std::size_t i = 0; i < w.size(); ++i) {
       float one = static_cast<float>(w[i]);
       const float slope = static_cast<float>(g[i]);
       tensor = {&one, &slope, nullptr, nullptr, 1};
-      fused_step(Element::float32, {&tensor, 1}, options);
+      fused_step(StepElement::float32, {&tensor, 1}, options);
       EXPECT_EQ(one, all[i]) << p;
     }
   }
 }
 
 TEST(FusedStepDriver, SkippedStepsLeaveNoTrace) {
-  for (const Element element : all_elements)
-    for (const double bad : {inf, -inf, nan})
+  for (const StepElement element : all_elements)
+    for (const double bad : {infinity, -infinity, nan})
       for (StepOptions options : several_options()) {
         options.skip_nonfinite = true;
         const std::vector<std::size_t> sizes{10, 40'001, 0, 1000};
@@ -137,22 +136,22 @@ TEST(FusedStepDriver, SkippedStepsLeaveNoTrace) {
 }
 
 TEST(FusedStepDriver, NonfiniteGradientsShow) {
-  for (const Element element : all_elements)
+  for (const StepElement element : all_elements)
     for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0, 10.0}) {
-      ElementArray w(element, {1, 1, 1, -1, 0}), g(element, {nan, inf, -inf, inf, inf});
+      ElementArray w(element, {1, 1, 1, -1, 0}), g(element, {nan, infinity, -infinity, infinity, infinity});
       const StepTensor tensor{w.data(), g.data(), nullptr, nullptr, 5};
       EXPECT_FALSE(fused_step(element, {&tensor, 1}, {.p = p, .rate = 0.1}).skipped);
       EXPECT_TRUE(std::isnan(w[0])) << to_string(element) << " p " << p;
-      EXPECT_EQ(w[1], -inf) << to_string(element) << " p " << p;
-      EXPECT_EQ(w[2], inf) << to_string(element) << " p " << p;
-      EXPECT_EQ(w[3], -inf) << to_string(element) << " p " << p;
-      EXPECT_EQ(w[4], -inf) << to_string(element) << " p " << p;
+      EXPECT_EQ(w[1], -infinity) << to_string(element) << " p " << p;
+      EXPECT_EQ(w[2], infinity) << to_string(element) << " p " << p;
+      EXPECT_EQ(w[3], -infinity) << to_string(element) << " p " << p;
+      EXPECT_EQ(w[4], -infinity) << to_string(element) << " p " << p;
     }
 }
 
 // ||d||_q as the step has it: p = 2 and w = 0 leave -rate d/||d||.
 TEST(FusedStepDriver, NormsAreRightForTinyAndHugeNumbers) {
-  for (const Element element : {Element::float32, Element::float64})
+  for (const StepElement element : {StepElement::float32, StepElement::float64})
     for (const double scale : {1e-42, 1e-30, 1.0, 1e30, 1e37})
       for (const double p : {1.01, 1.1, 1.5, 1.75, 2.0, 3.0, 10.0}) {
         const std::vector<double> d = gaussian(33'001, scale, 5);
@@ -165,7 +164,7 @@ TEST(FusedStepDriver, NormsAreRightForTinyAndHugeNumbers) {
         const long double norm = largest * std::pow(sum, 1 / static_cast<long double>(q));
         const StepTensor tensor{w.data(), g.data(), nullptr, nullptr, g.size()};
         fused_step(element, {&tensor, 1}, {.p = p, .rate = 0.5, .normalized = true});
-        const double tolerance = element == Element::float64 ? 1e-13 : 0x1p-23;
+        const double tolerance = element == StepElement::float64 ? 1e-13 : 0x1p-23;
         for (std::size_t i = 0; i < d.size(); i += 97) {
           if (g[i] == 0) continue;
           // In the image, and where that is an ordinary float.
@@ -181,7 +180,7 @@ TEST(FusedStepDriver, NormsAreRightForTinyAndHugeNumbers) {
 }
 
 TEST(FusedStepDriver, ZeroGradientsHaveNoNorm) {
-  for (const Element element : all_elements) {
+  for (const StepElement element : all_elements) {
     ElementArray w(element, gaussian(100, 1, 1)), g(element, std::vector<double>(100));
     const ElementArray before = w;
     const StepTensor tensor{w.data(), g.data(), nullptr, nullptr, 100};
@@ -200,12 +199,12 @@ TEST(FusedStepDriver, DoublesFollowTheFormula) {
     for (const bool normalized : {false, true}) {
       const std::vector<double> start = gaussian(301, 0.5, 8);
       std::vector<long double> reference(start.begin(), start.end());
-      ElementArray w(Element::float64, start);
+      ElementArray w(StepElement::float64, start);
       for (int step = 0; step < 100; ++step) {
         const std::vector<double> slopes = gaussian(301, 0.1, 100 + static_cast<std::uint64_t>(step));
-        ElementArray g(Element::float64, slopes);
+        ElementArray g(StepElement::float64, slopes);
         const StepTensor tensor{w.data(), g.data(), nullptr, nullptr, w.size()};
-        fused_step(Element::float64, {&tensor, 1}, {.p = p, .rate = 0.01, .normalized = normalized});
+        fused_step(StepElement::float64, {&tensor, 1}, {.p = p, .rate = 0.01, .normalized = normalized});
 
         const long double s = p == 1.1 ? 0.1L : static_cast<long double>(p) - 1, q = 1 + 1 / s;
         long double norm = 0;
@@ -228,14 +227,14 @@ TEST(FusedStepDriver, DoublesFollowTheFormula) {
 
 // Every number of 16 bits comes through a step that does not move it, and masters round to the nearest, ties to even.
 TEST(FusedStepDriver, SixteenBitFormatsAreReadAndRoundedLikeTheirScalars) {
-  for (const Element element : {Element::bfloat16, Element::float16}) {
-    std::vector<std::uint16_t> bits(65536), slopes(65536, element == Element::bfloat16 ? 0x3f80 : 0x3c00);
+  for (const StepElement element : {StepElement::bfloat16, StepElement::float16}) {
+    std::vector<std::uint16_t> bits(65536), slopes(65536, element == StepElement::bfloat16 ? 0x3f80 : 0x3c00);
     std::vector<float> master(65536);
     const auto widened = [&](std::uint16_t b) {
-      return element == Element::bfloat16 ? to_float(BFloat16{b}) : to_float(Half{b});
+      return element == StepElement::bfloat16 ? to_float(BFloat16{b}) : to_float(Half{b});
     };
     const auto narrowed = [&](float x) {
-      return element == Element::bfloat16 ? to_bfloat16(x).bits : to_half(x).bits;
+      return element == StepElement::bfloat16 ? to_bfloat16(x).bits : to_half(x).bits;
     };
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
     StepTensor tensor{bits.data(), slopes.data(), nullptr, nullptr, 65536};
@@ -270,7 +269,7 @@ TEST(FusedStepDriver, SixteenBitFormatsAreReadAndRoundedLikeTheirScalars) {
   }
 }
 
-std::string message_of(Element element, const StepTensor& tensor, const StepOptions& options) {
+std::string message_of(StepElement element, const StepTensor& tensor, const StepOptions& options) {
   const std::vector<StepTensor> tensors{StepTensor{}, tensor};
   try {
     fused_step(element, tensors, options);
@@ -284,14 +283,14 @@ TEST(FusedStepDriver, ErrorsNameWhatIsWrong) {
   float w = 1, g = 1;
   const StepTensor good{&w, &g, nullptr, nullptr, 1};
   const auto options_message = [&](const StepOptions& options) {
-    return message_of(Element::float32, good, options);
+    return message_of(StepElement::float32, good, options);
   };
   const auto has = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
   EXPECT_PRED2(has, options_message({.p = 1}), "p is 1: expected a finite number greater than 1");
   EXPECT_PRED2(has, options_message({.p = nan}), "p is nan");
-  EXPECT_PRED2(has, options_message({.p = inf}), "p is inf");
+  EXPECT_PRED2(has, options_message({.p = infinity}), "p is inf");
   EXPECT_PRED2(has, options_message({.rate = -1}), "rate is -1");
   EXPECT_PRED2(has, options_message({.rate = nan}), "rate is nan");
   EXPECT_PRED2(has, options_message({.momentum = 1}), "momentum is 1");
@@ -300,11 +299,11 @@ TEST(FusedStepDriver, ErrorsNameWhatIsWrong) {
   EXPECT_PRED2(has, options_message({.rule = StepRule::sign, .normalized = true}), "the rule is sign");
   EXPECT_PRED2(has, options_message({.gradient_scale = 0}), "gradient_scale is 0");
   EXPECT_PRED2(has, options_message({.momentum = 0.9}), "tensors[1].momentum is null");
-  EXPECT_PRED2(has, message_of(Element::float32, {nullptr, &g, nullptr, nullptr, 1}, {}),
+  EXPECT_PRED2(has, message_of(StepElement::float32, {nullptr, &g, nullptr, nullptr, 1}, {}),
                "tensors[1].weights is null");
-  EXPECT_PRED2(has, message_of(Element::float32, {&w, nullptr, nullptr, nullptr, 1}, {}),
+  EXPECT_PRED2(has, message_of(StepElement::float32, {&w, nullptr, nullptr, nullptr, 1}, {}),
                "tensors[1].gradient is null");
-  EXPECT_PRED2(has, message_of(Element::float32, {&w, &g, nullptr, nullptr, -3}, {}),
+  EXPECT_PRED2(has, message_of(StepElement::float32, {&w, &g, nullptr, nullptr, -3}, {}),
                "tensors[1].size is -3");
   EXPECT_EQ(w, 1) << "nothing is written before the checks";
   EXPECT_EQ(options_message({.rate = 0.5}), "no error");

@@ -16,12 +16,11 @@
 namespace attmirror {
 namespace {
 
+using test::all_elements;
 using test::ElementArray;
 using test::StepCase;
 
-const std::vector<double> all_p{1.01, 1.1, 1.3, 1.5, 1.75, 2, 2.5, 3, 4, 10, 50};
-const std::vector<Element> all_elements{Element::float32, Element::bfloat16, Element::float16,
-                                        Element::float64};
+const std::vector<double> kernel_exponents{1.01, 1.1, 1.3, 1.5, 1.75, 2, 2.5, 3, 4, 10, 50};
 
 struct Numbers {
   std::vector<double> w, d;
@@ -37,7 +36,7 @@ Numbers numbers(const std::vector<StepCase>& cases) {
   return result;
 }
 
-std::string describe(Element element, const StepOptions& options) {
+std::string describe(StepElement element, const StepOptions& options) {
   return fmt::format("{} {} p = {} rate {} decay {}", to_string(element), to_string(options.rule), options.p,
                      options.rate, options.weight_decay);
 }
@@ -59,8 +58,8 @@ StepTensor tensor_of(ElementArray& weights, ElementArray& gradient) {
 }
 
 TEST(FusedStep, MirrorStepsAreWithinTwoUlpInTheImage) {
-  for (const Element element : all_elements)
-    for (const double p : all_p)
+  for (const StepElement element : all_elements)
+    for (const double p : kernel_exponents)
       for (const double decay : {0.0, 0.1}) {
         const StepOptions options{.p = p, .rate = p < 2 ? 0.37 : 1e-3, .weight_decay = decay};
         SCOPED_TRACE(describe(element, options));
@@ -86,13 +85,13 @@ TEST(FusedStep, MirrorStepsAreWithinTwoUlpInTheImage) {
             worst.see(error.image_ulps, cases, i, w[i], error.expected);
           }
         }
-        EXPECT_LE(worst.error, element == Element::float64 ? 10 : 2) << worst.where;
+        EXPECT_LE(worst.error, element == StepElement::float64 ? 10 : 2) << worst.where;
       }
 }
 
 TEST(FusedStep, MastersAndTheirWeightsAreWithinTheirBounds) {
-  for (const Element element : all_elements)
-    for (const double p : all_p)
+  for (const StepElement element : all_elements)
+    for (const double p : kernel_exponents)
       for (const double decay : {0.0, 0.1}) {
         const StepOptions options{.p = p, .rate = 1e-3, .weight_decay = decay};
         SCOPED_TRACE(describe(element, options));
@@ -105,7 +104,7 @@ TEST(FusedStep, MastersAndTheirWeightsAreWithinTheirBounds) {
         fill_masters(element, {&tensor, 1}, options);
         const ElementArray w_before = w, y_before = y;
         // Powers in doubles come with 10 roundings at p = 1.1; of floats, those above 16 with more than one.
-        const double slack = element == Element::float64 ? 10 : plan.inverse.value > 16 ? 1.5 : 1.1;
+        const double slack = element == StepElement::float64 ? 10 : plan.inverse.value > 16 ? 1.5 : 1.1;
         Worst filled, master, weight;
         for (std::size_t i = 0; i < cases.w.size(); ++i) {
           const test::RoundingError error = test::fill_error(w[i], y[i], plan, element);
@@ -145,8 +144,8 @@ double norm_of(const ElementArray& d, double q) {
 }
 
 TEST(FusedStep, SteepestStepsAreWithinTheirBounds) {
-  for (const Element element : all_elements)
-    for (const double p : all_p)
+  for (const StepElement element : all_elements)
+    for (const double p : kernel_exponents)
       for (const double decay : {0.0, 0.1}) {
         const StepOptions options{.rule = StepRule::steepest, .p = p, .rate = 0.03, .weight_decay = decay};
         SCOPED_TRACE(describe(element, options));
@@ -169,13 +168,13 @@ TEST(FusedStep, SteepestStepsAreWithinTheirBounds) {
           worst.see(error.ulps_of_largest, cases, i, w[i], error.expected);
         }
         // The error of the norm, about 2^-25, comes 1/(p-1) times.
-        const double of_norm = element == Element::float64 ? 12 : 1;
+        const double of_norm = element == StepElement::float64 ? 12 : 1;
         EXPECT_LE(worst.error, 2 + of_norm * std::max(1.0, plan.inverse.value)) << worst.where;
       }
 }
 
 TEST(FusedStep, SignStepsAreWithinTwoUlp) {
-  for (const Element element : all_elements)
+  for (const StepElement element : all_elements)
     for (const double decay : {0.0, 0.1}) {
       const StepOptions options{.rule = StepRule::sign, .rate = 0.0123, .weight_decay = decay};
       SCOPED_TRACE(describe(element, options));
@@ -205,7 +204,7 @@ TEST(FusedStep, SignStepsAreWithinTwoUlp) {
 }
 
 TEST(FusedStep, MomentumAndScaleMakeTheDirection) {
-  for (const Element element : all_elements)
+  for (const StepElement element : all_elements)
     for (const double p : {1.1, 1.75, 2.0, 3.0, 10.0})
       for (const bool nesterov : {false, true}) {
         const StepOptions options{
@@ -224,14 +223,14 @@ TEST(FusedStep, MomentumAndScaleMakeTheDirection) {
         StepTensor tensor = tensor_of(w, g);
         tensor.momentum = m.data();
         fused_step(element, {&tensor, 1}, options);
-        const double ulp = element == Element::float64 ? 0x1p-52 : 0x1p-23;
+        const double ulp = element == StepElement::float64 ? 0x1p-52 : 0x1p-23;
         for (std::size_t i = 0; i < weights.size(); ++i) {
           const double d = g[i] / 48, sum = 0.9 * m_before[i] + d;
           EXPECT_NEAR(m[i], sum, 2 * ulp * (std::abs(m_before[i]) + std::abs(d)));
           // From the momentum as it is stored.
           const double along = nesterov ? d + 0.9 * m[i] : m[i];
           const test::MirrorError error = test::mirror_error(before[i], along, w[i], plan, 1, element);
-          EXPECT_LE(error.image_ulps, nesterov || element == Element::float64 ? 8 : 2)
+          EXPECT_LE(error.image_ulps, nesterov || element == StepElement::float64 ? 8 : 2)
               << weights[i] << " " << along << " became " << w[i] << ", expected " << error.expected;
         }
       }

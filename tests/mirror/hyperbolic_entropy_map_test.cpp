@@ -1,7 +1,9 @@
 // The hyperbolic entropy: the identities of a mirror map, for beta and weights of every size.
+#include "mirror/hyperbolic_entropy_map.hpp"
+
 #include "mirror/matrices.hpp"
 #include "support/files.hpp"
-#include <attmirror/mirror/hyperbolic_entropy_map.hpp>
+#include "support/special_numbers.hpp"
 #include <attmirror/mirror/norm.hpp>
 
 #include <algorithm>
@@ -19,12 +21,7 @@ namespace {
 using test::dot;
 using test::expect_bad_input;
 using test::padding_is_zero;
-
-PaddedMatrix row(const std::vector<double>& values) {
-  PaddedMatrix result(1, static_cast<std::ptrdiff_t>(values.size()));
-  std::ranges::copy(values, result.view().data);
-  return result;
-}
+using test::row;
 
 // A number between 10^-decades and 10^decades in size, of either sign, or zero.
 double any_number(double decades) {
@@ -157,15 +154,14 @@ TEST_P(HyperbolicEntropyMapOf, StepIsMapSubtractInverse) {
 }
 
 TEST_P(HyperbolicEntropyMapOf, ZerosInfinitiesAndNan) {
-  const double inf = std::numeric_limits<double>::infinity();
   for (const bool forward : {true, false}) {
-    PaddedMatrix w = row({0.0, -0.0, inf, -inf, std::nan("")});
+    PaddedMatrix w = row({0.0, -0.0, test::infinity, -test::infinity, std::nan("")});
     forward ? map.map(w.view(), w.view()) : map.inverse(w.view(), w.view());
     const double* y = w.view().data;
     EXPECT_TRUE(y[0] == 0 && !std::signbit(y[0]));
     EXPECT_TRUE(y[1] == 0 && std::signbit(y[1]));
-    EXPECT_EQ(y[2], inf);
-    EXPECT_EQ(y[3], -inf);
+    EXPECT_EQ(y[2], test::infinity);
+    EXPECT_EQ(y[3], -test::infinity);
     EXPECT_TRUE(std::isnan(y[4]));
   }
   EXPECT_EQ(map.potential(row({0.0, -0.0}).view()), 0);

@@ -1,6 +1,8 @@
 // The l_p geometry: its identities hold for every p, on ordinary, tiny and huge numbers, on the fast and on
 // the general path.
+#include "mirror/matrices.hpp"
 #include "support/files.hpp"
+#include "support/special_numbers.hpp"
 #include <attmirror/mirror/lp_map.hpp>
 
 #include <algorithm>
@@ -15,20 +17,12 @@
 namespace attmirror {
 namespace {
 
+using test::dot;
 using test::expect_bad_input;
+using test::row;
 
-const std::vector<double> all_p{1.01, 1.1, 1.25, 4.0 / 3.0, 1.5, 1.75, 2, 2.5, 3, 4, 7, 50};
+const std::vector<double> map_exponents{1.01, 1.1, 1.25, 4.0 / 3.0, 1.5, 1.75, 2, 2.5, 3, 4, 7, 50};
 const std::vector<double> fast_p{1.1, 4.0 / 3.0, 1.5, 1.75, 2, 3, 4};
-
-PaddedMatrix row(const std::vector<double>& values) {
-  PaddedMatrix result(1, static_cast<std::ptrdiff_t>(values.size()));
-  std::ranges::copy(values, result.view().data);
-  return result;
-}
-
-double dot(const PaddedMatrix& a, const PaddedMatrix& b) {
-  return a.view().eigen().cwiseProduct(b.view().eigen()).sum();
-}
 
 // Finite entries over many orders of magnitude, zeros included.
 std::vector<double> entries(double decades) {
@@ -55,7 +49,7 @@ class LpMapOf : public ::testing::TestWithParam<Case> {
 
 std::vector<Case> cases() {
   std::vector<Case> result;
-  for (const double p : all_p)
+  for (const double p : map_exponents)
     for (const PowerPath path : {PowerPath::fast, PowerPath::general}) result.push_back({p, path});
   return result;
 }
@@ -119,16 +113,16 @@ TEST_P(LpMapOf, MapUndoesInverse) {
 }
 
 TEST_P(LpMapOf, KeepsDenormalsZerosAndInfinities) {
-  const double tiny = std::numeric_limits<double>::denorm_min(),
-               inf = std::numeric_limits<double>::infinity();
-  PaddedMatrix w = row({0.0, -0.0, inf, -inf, tiny, -tiny, std::numeric_limits<double>::quiet_NaN()});
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  PaddedMatrix w = row(
+      {0.0, -0.0, test::infinity, -test::infinity, tiny, -tiny, std::numeric_limits<double>::quiet_NaN()});
   map.map(w.view(), w.view());
   const double* y = w.view().data;
   EXPECT_EQ(y[0], 0.0);
   EXPECT_FALSE(std::signbit(y[0]));
   EXPECT_TRUE(y[1] == 0.0 && std::signbit(y[1]));
-  EXPECT_EQ(y[2], inf);
-  EXPECT_EQ(y[3], -inf);
+  EXPECT_EQ(y[2], test::infinity);
+  EXPECT_EQ(y[3], -test::infinity);
   const double expected = std::pow(tiny, GetParam().p - 1);
   EXPECT_NEAR(y[4], expected, 1e-12 * expected);
   EXPECT_EQ(y[5], -y[4]);

@@ -1,7 +1,8 @@
 #include "mirror/matrices.hpp"
 
-#include <attmirror/base/random.hpp>
+#include "base/random.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <Eigen/SVD>
@@ -35,6 +36,12 @@ std::vector<Matrix> sample_matrices() {
   Matrix single = Matrix::Zero(5, 6);
   single(3, 2) = -2;
   result.push_back(single);
+  return result;
+}
+
+PaddedMatrix row(const std::vector<double>& values) {
+  PaddedMatrix result(1, static_cast<std::ptrdiff_t>(values.size()));
+  std::ranges::copy(values, result.view().data);
   return result;
 }
 

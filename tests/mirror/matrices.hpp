@@ -2,7 +2,7 @@
 // decompositions are slow to compile.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +16,7 @@ Matrix low_rank_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t 
 // Square, tall, wide, single rows and columns, padded and not; full rank, low rank, one entry, ties.
 std::vector<Matrix> sample_matrices();
 
+PaddedMatrix row(const std::vector<double>& values);
 double dot(const PaddedMatrix& a, const PaddedMatrix& b);
 bool padding_is_zero(ConstMatrixView w);
 

@@ -1,6 +1,7 @@
 // Norms against the plain formulas, their duality, and the words for them.
 #include "mirror/matrices.hpp"
 #include "support/files.hpp"
+#include "support/special_numbers.hpp"
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/norm.hpp>
 
@@ -16,11 +17,11 @@ namespace attmirror {
 namespace {
 
 using test::expect_bad_input;
-constexpr double inf = std::numeric_limits<double>::infinity();
+using test::infinity;
 
-const std::vector<double> exponents{1, 1.0001, 1.1, 1.75, 2, 3, 7.5, 50, 1e6, inf};
+const std::vector<double> exponents{1, 1.0001, 1.1, 1.75, 2, 3, 7.5, 50, 1e6, infinity};
 
-std::vector<Norm> all_norms() {
+std::vector<Norm> sampled_norms() {
   std::vector<Norm> result;
   for (const double p : exponents) {
     result.push_back(Norm::l(p));
@@ -46,7 +47,7 @@ double plain_norm(const Matrix& w, const Norm& which) {
 }
 
 TEST(Norm, AgreesWithThePlainFormula) {
-  for (const Norm& which : all_norms())
+  for (const Norm& which : sampled_norms())
     for (const Matrix& w : test::sample_matrices()) {
       const double expected = plain_norm(w, which);
       EXPECT_NEAR(norm(w, which), expected, 2e-14 * expected)
@@ -55,7 +56,7 @@ TEST(Norm, AgreesWithThePlainFormula) {
 }
 
 TEST(Norm, NeitherOverflowsNorUnderflows) {
-  for (const Norm& which : all_norms())
+  for (const Norm& which : sampled_norms())
     for (const Matrix& w : {test::normal_matrix(5, 7, 1), test::low_rank_matrix(6, 6, 3, 2)}) {
       const double plain = norm(w, which);
       for (const int exponent : {-1000, -600, 600, 1000}) {
@@ -70,13 +71,13 @@ TEST(Norm, NeitherOverflowsNorUnderflows) {
 }
 
 TEST(Norm, OfZeroNothingAndWhatIsNotFinite) {
-  for (const Norm& which : all_norms()) {
+  for (const Norm& which : sampled_norms()) {
     EXPECT_EQ(norm(Matrix::Zero(3, 4), which), 0.0);
     EXPECT_EQ(norm(Matrix(0, 4), which), 0.0);
     EXPECT_EQ(norm(Matrix(3, 0), which), 0.0);
     Matrix w = Matrix::Ones(3, 5);
-    w(1, 4) = -inf;
-    EXPECT_EQ(norm(w, which), inf) << to_string(which);
+    w(1, 4) = -infinity;
+    EXPECT_EQ(norm(w, which), infinity) << to_string(which);
     w(2, 2) = std::nan("");
     EXPECT_TRUE(std::isnan(norm(w, which))) << to_string(which);
     EXPECT_NEAR(norm(Matrix::Constant(1, 1, -1e308), which) / 1e308, 1, 1e-15) << to_string(which);
@@ -88,20 +89,20 @@ TEST(Norm, HoldersInequality) {
     const auto rows = *rc::gen::inRange(1, 9), cols = *rc::gen::inRange(1, 9);
     const Matrix a = test::normal_matrix(rows, cols, *rc::gen::arbitrary<std::uint64_t>()),
                  b = test::normal_matrix(rows, cols, *rc::gen::arbitrary<std::uint64_t>());
-    for (const Norm& which : all_norms())
+    for (const Norm& which : sampled_norms())
       RC_ASSERT(std::abs(a.cwiseProduct(b).sum()) <= norm(a, which) * norm(b, which.dual()) * (1 + 1e-13));
   }));
 }
 
 TEST(Norm, DualOfTheDual) {
-  EXPECT_EQ(Norm::l(1).dual(), Norm::l(inf));
-  EXPECT_EQ(Norm::l(inf).dual(), Norm::l(1));
+  EXPECT_EQ(Norm::l(1).dual(), Norm::l(infinity));
+  EXPECT_EQ(Norm::l(infinity).dual(), Norm::l(1));
   EXPECT_EQ(Norm::frobenius().dual(), Norm::frobenius());
   EXPECT_EQ(Norm::nuclear().dual(), Norm::spectral());
   EXPECT_EQ(Norm::spectral().dual(), Norm::nuclear());
   EXPECT_EQ(Norm::l(1.1).dual(), Norm::l(11));
   EXPECT_EQ(Norm::schatten(3).dual(), Norm::schatten(1.5));
-  for (const Norm& which : all_norms()) {
+  for (const Norm& which : sampled_norms()) {
     EXPECT_EQ(which.dual().is_entrywise(), which.is_entrywise());
     if (std::isinf(which.p())) continue;
     EXPECT_NEAR(which.dual().dual().p() / which.p(), 1, 1e-9) << to_string(which);
@@ -119,7 +120,7 @@ TEST(Norm, WordsAreReadBack) {
   const std::vector<std::pair<std::string, Norm>> words{{"1.75", Norm::l(1.75)},
                                                         {"2", Norm::l(2)},
                                                         {"1", Norm::l(1)},
-                                                        {"inf", Norm::l(inf)},
+                                                        {"inf", Norm::l(infinity)},
                                                         {"nuclear", Norm::nuclear()},
                                                         {"spectral", Norm::spectral()},
                                                         {"schatten:1.5", Norm::schatten(1.5)}};
@@ -143,7 +144,7 @@ TEST(Norm, RefusesOtherWordsAndExponents) {
   for (const std::string word : {"", " 2", "2 ", "two", "0.5", "-1", "nan", "-inf", "1.5x", "schatten:", "l2",
                                  "schatten:0.9", "schatten:nan", "schatten: 3", "Nuclear", "1,5"})
     expect_bad_input({"norm is \"" + word + "\"", "schatten:P"}, [&] { parse_norm(word); });
-  for (const double p : {0.999, 0.0, -1.0, -inf}) {
+  for (const double p : {0.999, 0.0, -1.0, -infinity}) {
     expect_bad_input({"p is", "from 1 to infinity"}, [&] { Norm::l(p); });
     expect_bad_input({"p is", "from 1 to infinity"}, [&] { Norm::schatten(p); });
   }
@@ -153,7 +154,7 @@ TEST(Norm, RefusesOtherWordsAndExponents) {
 TEST(Norm, LpNormServesTheEnds) {
   const Matrix w = (Matrix(1, 3) << 1, -4, 2).finished();
   EXPECT_EQ(lp_norm(w, 1), 7);
-  EXPECT_EQ(lp_norm(w, inf), 4);
+  EXPECT_EQ(lp_norm(w, infinity), 4);
   EXPECT_NEAR(lp_norm(w, 2), std::sqrt(21.0), 1e-15);
   expect_bad_input({"p is 0.5"}, [&] { lp_norm(w, 0.5); });
 }

@@ -1,9 +1,10 @@
 // The Schatten-p geometry: the identities of a mirror map, on matrices of every shape, rank and size.
+#include "mirror/schatten_map.hpp"
+
 #include "mirror/matrices.hpp"
+#include "mirror/steepest.hpp"
 #include "support/files.hpp"
 #include <attmirror/mirror/norm.hpp>
-#include <attmirror/mirror/schatten_map.hpp>
-#include <attmirror/mirror/steepest.hpp>
 
 #include <cmath>
 #include <string>

@@ -1,8 +1,9 @@
 // Singular values and polar factors of matrices of every shape, rank and size.
+#include "mirror/spectral.hpp"
+
 #include "mirror/matrices.hpp"
+#include "mirror/newton_schulz.hpp"
 #include "support/files.hpp"
-#include <attmirror/mirror/newton_schulz.hpp>
-#include <attmirror/mirror/spectral.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,9 @@
 // Steepest directions attain the dual norm within the unit ball, for every norm.
+#include "mirror/steepest.hpp"
+
 #include "mirror/matrices.hpp"
 #include "support/files.hpp"
-#include <attmirror/mirror/steepest.hpp>
+#include "support/special_numbers.hpp"
 
 #include <cmath>
 #include <limits>
@@ -15,12 +17,12 @@ namespace {
 
 using test::dot;
 using test::expect_bad_input;
+using test::infinity;
 using test::padding_is_zero;
-constexpr double inf = std::numeric_limits<double>::infinity();
 
-std::vector<Norm> all_norms() {
+std::vector<Norm> steepest_norms() {
   std::vector<Norm> result;
-  for (const double p : {1.0, 1.0001, 1.1, 1.5, 1.75, 2.0, 3.0, 7.5, 50.0, inf}) {
+  for (const double p : {1.0, 1.0001, 1.1, 1.5, 1.75, 2.0, 3.0, 7.5, 50.0, infinity}) {
     result.push_back(Norm::l(p));
     result.push_back(Norm::schatten(p));
   }
@@ -40,7 +42,7 @@ Found find(const Norm& which, const Matrix& g, Orthogonalization how = Orthogona
 }
 
 TEST(SteepestDirection, AttainsTheDualNormWithinTheUnitBall) {
-  for (const Norm& which : all_norms())
+  for (const Norm& which : steepest_norms())
     for (const Matrix& g : test::sample_matrices()) {
       const Found found = find(which, g);
       SCOPED_TRACE(testing::Message() << to_string(which) << ", " << g.rows() << " x " << g.cols());
@@ -55,7 +57,7 @@ TEST(SteepestDirection, NothingInTheBallDoesBetter) {
     const auto rows = *rc::gen::inRange(1, 9), cols = *rc::gen::inRange(1, 9);
     const Matrix g = test::normal_matrix(rows, cols, *rc::gen::arbitrary<std::uint64_t>()),
                  e = test::normal_matrix(rows, cols, *rc::gen::arbitrary<std::uint64_t>());
-    for (const Norm& which : all_norms()) {
+    for (const Norm& which : steepest_norms()) {
       const Found found = find(which, g);
       RC_ASSERT(found.dual >= g.cwiseProduct(e).sum() / norm(e, which) * (1 - 1e-13));
     }
@@ -64,7 +66,7 @@ TEST(SteepestDirection, NothingInTheBallDoesBetter) {
 
 TEST(SteepestDirection, DoesNotDependOnTheScale) {
   const Matrix g = test::low_rank_matrix(6, 5, 3, 1);
-  for (const Norm& which : all_norms()) {
+  for (const Norm& which : steepest_norms()) {
     const Found plain = find(which, g);
     for (const int exponent : {-1000, -500, 500, 1000}) {
       const Found scaled = find(which, g * std::ldexp(1.0, exponent));
@@ -86,9 +88,9 @@ TEST(SteepestDirection, KnownDirections) {
   expected << 0, -1, 0, 0, 0, 0;  // the first of the two 5s
   EXPECT_EQ(Matrix(find(Norm::l(1), g).d.view().eigen()), expected);
   expected << 1, -1, 0, 1, 0, 1;
-  EXPECT_EQ(Matrix(find(Norm::l(inf), g).d.view().eigen()), expected);
+  EXPECT_EQ(Matrix(find(Norm::l(infinity), g).d.view().eigen()), expected);
   EXPECT_EQ(find(Norm::l(1), g).dual, 5);
-  EXPECT_EQ(find(Norm::l(inf), g).dual, 13);
+  EXPECT_EQ(find(Norm::l(infinity), g).dual, 13);
   EXPECT_LE((find(Norm::frobenius(), g).d.view().eigen() - g / g.norm()).norm(), 1e-15);
   const Matrix diagonal = Eigen::Vector3d(3, 0, -4).asDiagonal();
   EXPECT_LE(
@@ -105,7 +107,7 @@ TEST(SteepestDirection, KnownDirections) {
 
 TEST(SteepestDirection, MayOverwriteTheGradient) {
   for (const auto how : {Orthogonalization::exact, Orthogonalization::newton_schulz})
-    for (const Norm& which : all_norms())
+    for (const Norm& which : steepest_norms())
       for (const double scale : {1.0, 1e200}) {
         const Matrix g = test::normal_matrix(4, 6, 9) * scale;
         const Found apart = find(which, g, how);
@@ -128,15 +130,15 @@ TEST(SteepestDirection, NewtonSchulzIsNearTheSpectralDirection) {
 
 TEST(SteepestDirection, ZeroAndNotFinite) {
   for (const auto how : {Orthogonalization::exact, Orthogonalization::newton_schulz})
-    for (const Norm& which : all_norms()) {
+    for (const Norm& which : steepest_norms()) {
       const Found zero = find(which, Matrix::Zero(3, 5), how);
       EXPECT_EQ(zero.dual, 0);
       EXPECT_TRUE(zero.d.view().eigen().isZero(0));
-      for (const double bad : {std::nan(""), inf, -inf}) {
+      for (const double bad : {std::nan(""), infinity, -infinity}) {
         Matrix g = Matrix::Ones(3, 5);
         g(1, 4) = bad;
         const Found found = find(which, g, how);
-        EXPECT_TRUE(std::isnan(bad) ? std::isnan(found.dual) : found.dual == inf);
+        EXPECT_TRUE(std::isnan(bad) ? std::isnan(found.dual) : found.dual == infinity);
         EXPECT_TRUE(found.d.view().eigen().array().isNaN().all());
       }
     }

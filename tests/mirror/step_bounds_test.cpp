@@ -4,6 +4,7 @@
 
 #include "mirror/make_step_plan.hpp"
 #include "mirror/step_reference.hpp"
+#include "support/special_numbers.hpp"
 #include "support/step_cases.hpp"
 
 #include <cmath>
@@ -19,11 +20,11 @@ namespace {
 
 using test::BigFloat;
 using test::BigFormat;
+using test::infinity;
+using test::nan;
 using test::StepCase;
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-const std::vector<double> all_p{1.01, 1.1, 1.3, 1.5, 1.75, 2, 2.5, 3, 10, 50};
+const std::vector<double> judged_exponents{1.01, 1.1, 1.3, 1.5, 1.75, 2, 2.5, 3, 10, 50};
 
 BigFormat big(const exact::Format& format) { return {format.digits, format.least, format.largest}; }
 
@@ -32,7 +33,7 @@ kernels::StepPlan plan_of(double p, double rate = 1e-3, StepRule rule = StepRule
 }
 
 // The distance of y* from the images of [w_new - ulp, w_new + ulp], in ulps of max(|y|, |rate d|).
-double image_ulps(const StepCase& c, double w_new, const kernels::StepPlan& plan, Element element) {
+double image_ulps(const StepCase& c, double w_new, const kernels::StepPlan& plan, StepElement element) {
   const BigFormat format = big(test::weight_format(element)), state = big(test::state_format(element));
   const BigFloat y = test::signed_power(c.w, plan.map), step = BigFloat(plan.rate) * BigFloat(c.d);
   const BigFloat target = BigFloat(plan.keep_image) * y - step;
@@ -47,15 +48,16 @@ double image_ulps(const StepCase& c, double w_new, const kernels::StepPlan& plan
 }
 
 // w moved by some of its own ulps, in its format.
-double moved(double w, int ulps, Element element) {
+double moved(double w, int ulps, StepElement element) {
   const BigFormat format = big(test::weight_format(element));
   return round_to(BigFloat(w) + BigFloat(ulps) * test::exp2_of(test::big_ulp_exponent(w, format)), format);
 }
 
 TEST(StepBounds, DistancesAreThoseOfTheFormulas) {
   int far = 0;
-  for (const Element element : {Element::float32, Element::bfloat16, Element::float16, Element::float64})
-    for (const double p : all_p) {
+  for (const StepElement element :
+       {StepElement::float32, StepElement::bfloat16, StepElement::float16, StepElement::float64})
+    for (const double p : judged_exponents) {
       const kernels::StepPlan plan = plan_of(p);
       int i = 0;
       for (const StepCase& c : test::step_cases(plan, element, {.per_kind = 5})) {
@@ -67,11 +69,11 @@ TEST(StepBounds, DistancesAreThoseOfTheFormulas) {
         const test::MirrorError error = test::mirror_error(c.w, c.d, got, plan, 1, element);
         EXPECT_EQ(error.expected, rounded);
         const double wanted = image_ulps(c, got, plan, element);
-        if (wanted < inf) {
+        if (wanted < infinity) {
           EXPECT_NEAR(error.image_ulps, wanted, 1e-9 * wanted + 1e-12)
               << p << " " << c.kind << " " << c.w << " " << c.d;
         } else {
-          EXPECT_EQ(error.image_ulps, inf);
+          EXPECT_EQ(error.image_ulps, infinity);
         }
         EXPECT_GE(error.relative_ulps, error.image_ulps);
         if (wanted > 2) ++far;
@@ -81,8 +83,9 @@ TEST(StepBounds, DistancesAreThoseOfTheFormulas) {
 }
 
 TEST(StepBounds, AcceptsWhatIsCorrectlyRounded) {
-  for (const Element element : {Element::float32, Element::bfloat16, Element::float16, Element::float64})
-    for (const double p : all_p) {
+  for (const StepElement element :
+       {StepElement::float32, StepElement::bfloat16, StepElement::float16, StepElement::float64})
+    for (const double p : judged_exponents) {
       const kernels::StepPlan plan = plan_of(p);
       for (const StepCase& c : test::step_cases(plan, element, {.per_kind = 5})) {
         const BigFormat format = big(test::weight_format(element));
@@ -98,8 +101,8 @@ TEST(StepBounds, AcceptsWhatIsCorrectlyRounded) {
 // The weight of z = y* + k ulps of the image, moved outwards by 2 of its own ulps, is off by at least k in the image;
 // rounded to nearest instead it is off by at most k.
 TEST(StepBounds, RejectsThreeUlpsOfTheImage) {
-  for (const Element element : {Element::float32, Element::float64})
-    for (const double p : all_p) {
+  for (const StepElement element : {StepElement::float32, StepElement::float64})
+    for (const double p : judged_exponents) {
       const kernels::StepPlan plan = plan_of(p);
       const BigFormat format = big(test::weight_format(element));
       std::map<std::string, int> tried;
@@ -122,27 +125,27 @@ TEST(StepBounds, RejectsThreeUlpsOfTheImage) {
 
 TEST(StepBounds, NotFinite) {
   const kernels::StepPlan plan = plan_of(1.1, 1);
-  EXPECT_EQ(test::mirror_error(1, 1, nan, plan).image_ulps, inf);
-  EXPECT_EQ(test::mirror_error(nan, 1, 1, plan).image_ulps, inf);
+  EXPECT_EQ(test::mirror_error(1, 1, nan, plan).image_ulps, infinity);
+  EXPECT_EQ(test::mirror_error(nan, 1, 1, plan).image_ulps, infinity);
   EXPECT_EQ(test::mirror_error(nan, 1, nan, plan).image_ulps, 0);
-  EXPECT_EQ(test::mirror_error(inf, 1, inf, plan).image_ulps, 0);
-  EXPECT_EQ(test::mirror_error(1, inf, -inf, plan).image_ulps, 0);
-  EXPECT_EQ(test::mirror_error(1, inf, inf, plan).image_ulps, inf);
+  EXPECT_EQ(test::mirror_error(infinity, 1, infinity, plan).image_ulps, 0);
+  EXPECT_EQ(test::mirror_error(1, infinity, -infinity, plan).image_ulps, 0);
+  EXPECT_EQ(test::mirror_error(1, infinity, infinity, plan).image_ulps, infinity);
   // |w'| = 1e5^10: beyond floats, and only an infinity of the right sign will do.
-  EXPECT_EQ(test::mirror_error(1, -1e5, inf, plan).image_ulps, 0);
-  EXPECT_GT(test::mirror_error(1, -1e5, -inf, plan).image_ulps, 1e6);
+  EXPECT_EQ(test::mirror_error(1, -1e5, infinity, plan).image_ulps, 0);
+  EXPECT_GT(test::mirror_error(1, -1e5, -infinity, plan).image_ulps, 1e6);
   EXPECT_GT(test::mirror_error(1, -1e5, 3.4e38, plan).image_ulps, 1e6);
   // An ordinary result is not infinite.
-  EXPECT_GT(test::mirror_error(1, 1e-3, inf, plan).image_ulps, 1e6);
-  EXPECT_EQ(test::steepest_error(1, 1, nan, plan).ulps_of_largest, inf);
-  EXPECT_GT(test::steepest_error(1, 1, inf, plan).ulps_of_largest, 1e6);
-  EXPECT_EQ(test::master_error(1, inf, -inf, plan).ulps_of_largest, 0);
-  EXPECT_EQ(test::weight_error(nan, 1, plan, Element::bfloat16).ulps, inf);
+  EXPECT_GT(test::mirror_error(1, 1e-3, infinity, plan).image_ulps, 1e6);
+  EXPECT_EQ(test::steepest_error(1, 1, nan, plan).ulps_of_largest, infinity);
+  EXPECT_GT(test::steepest_error(1, 1, infinity, plan).ulps_of_largest, 1e6);
+  EXPECT_EQ(test::master_error(1, infinity, -infinity, plan).ulps_of_largest, 0);
+  EXPECT_EQ(test::weight_error(nan, 1, plan, StepElement::bfloat16).ulps, infinity);
 }
 
 TEST(StepBounds, MastersAndTheirWeights) {
-  for (const Element element : {Element::bfloat16, Element::float16, Element::float64})
-    for (const double p : all_p) {
+  for (const StepElement element : {StepElement::bfloat16, StepElement::float16, StepElement::float64})
+    for (const double p : judged_exponents) {
       const kernels::StepPlan plan = plan_of(p);
       const BigFormat format = big(test::weight_format(element)), state = big(test::state_format(element));
       for (const StepCase& c : test::step_cases(plan, element, {.per_kind = 4})) {
@@ -172,8 +175,9 @@ TEST(StepBounds, MastersAndTheirWeights) {
 
 TEST(StepBounds, SteepestAndSign) {
   const double shrink = 0.3;
-  for (const Element element : {Element::float32, Element::bfloat16, Element::float16, Element::float64})
-    for (const double p : all_p)
+  for (const StepElement element :
+       {StepElement::float32, StepElement::bfloat16, StepElement::float16, StepElement::float64})
+    for (const double p : judged_exponents)
       for (const StepRule rule : {StepRule::steepest, StepRule::sign}) {
         const kernels::StepPlan plan = plan_of(p, 1e-3, rule);
         const BigFormat format = big(test::weight_format(element)), state = big(test::state_format(element));
@@ -204,7 +208,8 @@ TEST(StepBounds, SteepestAndSign) {
 
 // Each kind of case is there for a reason; a kind that no longer does what its name says would go unnoticed.
 TEST(StepCases, AreWhatTheirKindsSay) {
-  for (const Element element : {Element::float32, Element::bfloat16, Element::float16, Element::float64})
+  for (const StepElement element :
+       {StepElement::float32, StepElement::bfloat16, StepElement::float16, StepElement::float64})
     for (const double p : {1.1, 1.5, 2.0, 3.0, 10.0}) {
       const kernels::StepPlan plan = make_step_plan({.p = p, .rate = 0.01});
       const BigFormat format = big(test::weight_format(element));

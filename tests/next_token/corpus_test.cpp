@@ -1,8 +1,9 @@
 // Every file of the fuzzing corpora as sentences, whole, cut short and with single bytes changed, for machines without
 // libFuzzer: sentences or an Error come out, nothing else, and what is written reads back.
+#include "base/atomic_file.hpp"
 #include "fuzz/check_parser.hpp"
 #include "fuzz/sentence_words.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "support/paths.hpp"
 
 #include <filesystem>
 
@@ -20,8 +21,7 @@ TEST(SentenceCorpus, GivesSentencesOrAnError) {
     ++accepted;
     return words;
   };
-  for (const auto& entry :
-       fs::recursive_directory_iterator(fs::path(ATTMIRROR_FIXTURES) / "../fuzz/corpus")) {
+  for (const auto& entry : fs::recursive_directory_iterator(test::source_folder() / "tests/fuzz/corpus")) {
     if (!entry.is_regular_file()) continue;
     SCOPED_TRACE(entry.path().string());
     own_files += entry.path().extension() == ".txt" ? 1 : 0;

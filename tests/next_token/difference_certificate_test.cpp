@@ -2,6 +2,7 @@
 
 #include "next_token/difference_parts.hpp"
 #include "next_token/target_data.hpp"
+#include "support/special_numbers.hpp"
 
 #include <cmath>
 #include <limits>
@@ -13,7 +14,7 @@
 namespace attmirror {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using test::infinity;
 
 // The same problem as dense constraints of one column.
 MarginConstraints dense(const std::vector<Difference>& differences, std::ptrdiff_t unknowns) {
@@ -127,7 +128,7 @@ TEST(DifferenceParts, AnIncompleteComparisonIsNotGivenTheClosedForm) {
   const DifferencePart part{{0, 1, 2, 3}, {{0, 2}, {0, 3}, {1, 2}}, {0, 1, 2}};
   const PartAnswer answer = solve_part(part, Norm::frobenius(), {});
   EXPECT_FALSE(answer.closed_form);
-  EXPECT_EQ(answer.status, Status::certified);
+  EXPECT_EQ(answer.status, MarginStatus::certified);
   // All three are tight: the smallest scores of a path 1 - 2 - 0 - 3.
   EXPECT_NEAR(answer.scores[0], 0.5, 1e-10);
   EXPECT_NEAR(answer.scores[3], -0.5, 1e-10);

@@ -1,5 +1,5 @@
+#include "data/npy.hpp"
 #include "support/files.hpp"
-#include <attmirror/data/npy.hpp>
 #include <attmirror/next_token/embedding.hpp>
 
 #include <cmath>
@@ -45,8 +45,8 @@ TEST(Embedding, OrthonormalRowsAreOrthonormal) {
   }));
 }
 
-// Rotations drawn uniformly: an entry has mean 0 and variance 1/d, and so has the trace, whose variance is 1. Without the
-// correction of signs the diagonal would be negative more often than not.
+// Rotations drawn uniformly: an entry has mean 0 and variance 1/d, and so has the trace, whose variance is 1. Without
+// the correction of signs the diagonal would be negative more often than not.
 TEST(Embedding, OrthonormalRowsAreUniform) {
   constexpr int draws = 2'000, dim = 4;
   double sum_trace = 0, sum_trace_squares = 0;

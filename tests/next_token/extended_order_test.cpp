@@ -1,6 +1,6 @@
 #include "next_token/target_data.hpp"
 #include "support/files.hpp"
-#include <attmirror/next_token/extended_order.hpp>
+#include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/targets.hpp>
 
 #include <cmath>

@@ -26,7 +26,7 @@ double error_of_gradient(const NextTokenModel& model, const Parameters& at, Next
   Parameters given = gradient.blocks.parameters();
   for (std::ptrdiff_t b = 0; b < gradient.blocks.count(); ++b) {
     const Block name = gradient.blocks.shape(b).name;
-    const auto matrix = [&](Parameters& p) -> Matrix& { return name == Block::W_ov ? p.W_ov : p.W_kq; };
+    const auto matrix = [&](Parameters& p) -> Matrix& { return make_matrix(p, name); };
     const Matrix& own = matrix(given);
     Parameters point = at;
     double error = 0, largest = 0;
@@ -54,7 +54,8 @@ TEST(Gradient, IsTheDerivativeOfTheLoss) {
           const Problem problem = test::random_problem({.embedding = kind, .dim = dim, .soft = soft});
           const NextTokenModel model = problem.model(stage);
           Parameters at = test::random_parameters(model, size);
-          if (size == 0 && stage == Stage::attention) at.W_ov = test::random_parameters(model, 1).W_ov;
+          if (size == 0 && stage == Stage::attention)
+            at.matrices["W_ov"] = test::random_parameters(model, 1).matrix("W_ov");
           if (size == 0 && stage == Stage::joint) continue;  // without W_ov no gradient reaches W_kq
           for (const NextTokenPath path : paths)
             EXPECT_LT(error_of_gradient(model, at, path), 1e-8)

@@ -96,7 +96,7 @@ TEST(GraphSvm, TheDirectionHoldsComponentsTogetherAndApart) {
     for (const double p : {1.5, 2.0, 3.0}) {
       const Embedding embedding = embedding_of(5, kind);
       const MarginSolution solution = graph_direction(embedding, data.orders, data.graph, Norm::l(p));
-      EXPECT_EQ(solution.status, Status::certified) << solution.report();
+      EXPECT_EQ(solution.status, MarginStatus::certified) << solution.report();
       const Certificate again = certify(graph_constraints(embedding, data.orders, data.graph), Norm::l(p),
                                         solution.W, solution.lambda);
       EXPECT_TRUE(again.certifies(1e-10)) << again.gap << " " << again.worst_violation;
@@ -121,8 +121,8 @@ TEST(GraphSvm, WithoutCyclesItIsTheTarget) {
   EXPECT_EQ(part.W.norm(), 0);
 }
 
-// Plain gradient descent on the loss of Li et al.: within components it converges to the finite part, and the rest grows
-// in the direction of the Graph-SVM.
+// Plain gradient descent on the loss of Li et al.: within components it converges to the finite part, and the rest
+// grows in the direction of the Graph-SVM.
 TEST(GraphSvm, GradientDescentGoesAsFinitePartPlusDirection) {
   const CyclicData data(6, {{{0, 1, 5}, 0, 2},
                             {{0, 1, 5}, 1, 1},

@@ -1,3 +1,4 @@
+#include "next_token/target_data.hpp"
 #include "support/files.hpp"
 #include <attmirror/next_token/partial_order.hpp>
 
@@ -17,12 +18,6 @@ using test::expect_bad_input;
 using Tokens = std::vector<Token>;
 using Pairs = std::set<std::pair<Token, Token>>;
 
-Sentences sentences_of(std::ptrdiff_t size, const std::vector<std::pair<Tokens, Token>>& rows) {
-  Sentences sentences(size);
-  for (const auto& [tokens, label] : rows) sentences.add(tokens, label);
-  return sentences;
-}
-
 Pairs pairs_of(const PartialOrders& orders, Token query) {
   Pairs pairs;
   for (const Preference& preference : orders.preferences(query))
@@ -33,7 +28,7 @@ Pairs pairs_of(const PartialOrders& orders, Token query) {
 TEST(PartialOrders, TheSuccessorsTokenBeatsTheOthers) {
   // n(x) = x + 1; two sentences of query 4, one of query 0, which is its own best token.
   const Collocations next = Collocations::hard(Tokens{1, 2, 3, 4, 5, 0});
-  const Sentences sentences = sentences_of(6, {{{2, 0, 0, 4}, 3}, {{1, 2, 4}, 2}, {{3, 5, 0}, 1}});
+  const Sentences sentences = test::sentences_of(6, {{{2, 0, 0, 4}, 3}, {{1, 2, 4}, 2}, {{3, 5, 0}, 1}});
   const PartialOrders orders(sentences, next);
   EXPECT_EQ(pairs_of(orders, 4), (Pairs{{2, 0}, {2, 4}, {1, 2}, {1, 4}}));
   EXPECT_EQ(pairs_of(orders, 0), (Pairs{{0, 3}, {0, 5}}));
@@ -52,21 +47,22 @@ TEST(PartialOrders, TheSuccessorsTokenBeatsTheOthers) {
 
 TEST(PartialOrders, TokensWithTheSameSuccessorAreNotCompared) {
   const Collocations map = Collocations::hard(Tokens{3, 3, 0, 1});
-  const PartialOrders orders(sentences_of(4, {{{0, 1, 2}, 3}}), map);
+  const PartialOrders orders(test::sentences_of(4, {{{0, 1, 2}, 3}}), map);
   EXPECT_EQ(pairs_of(orders, 2), (Pairs{{0, 2}, {1, 2}}));
 }
 
 TEST(PartialOrders, SoftCollocationsExplainByAnyOfTheirSuccessors) {
   Collocations soft = Collocations::identity(4);
   soft.add(0, 3);
-  const PartialOrders orders(sentences_of(4, {{{0, 1, 2}, 3}, {{0, 1, 2}, 0}, {{3, 0, 1}, 3}}), soft);
+  const PartialOrders orders(test::sentences_of(4, {{{0, 1, 2}, 3}, {{0, 1, 2}, 0}, {{3, 0, 1}, 3}}), soft);
   EXPECT_EQ(pairs_of(orders, 2), (Pairs{{0, 1}, {0, 2}}));
   EXPECT_EQ(pairs_of(orders, 1), (Pairs{{0, 1}, {3, 1}})) << "3 and 0 both explain the label";
 }
 
 TEST(PartialOrders, LabelsThatNoTokenExplainsAreKeptAside) {
-  const PartialOrders orders(sentences_of(4, {{{0, 1}, 1}, {{1, 0}, 3}, {{1, 2, 0}, 2}, {{0, 1, 2}, 3}}),
-                             Collocations::identity(4));
+  const PartialOrders orders(
+      test::sentences_of(4, {{{0, 1}, 1}, {{1, 0}, 3}, {{1, 2, 0}, 2}, {{0, 1, 2}, 3}}),
+      Collocations::identity(4));
   ASSERT_EQ(orders.unexplained().size(), 2u);
   EXPECT_EQ(orders.unexplained()[0].sentence, 1);
   EXPECT_EQ(orders.unexplained()[1].sentence, 3);
@@ -76,7 +72,7 @@ TEST(PartialOrders, LabelsThatNoTokenExplainsAreKeptAside) {
 }
 
 TEST(PartialOrders, AComparisonNamesItsFirstSentence) {
-  const PartialOrders orders(sentences_of(3, {{{2, 1}, 1}, {{0, 1}, 0}, {{0, 2, 1}, 0}, {{0, 1}, 0}}),
+  const PartialOrders orders(test::sentences_of(3, {{{2, 1}, 1}, {{0, 1}, 0}, {{0, 2, 1}, 0}, {{0, 1}, 0}}),
                              Collocations::identity(3));
   ASSERT_EQ(orders.preferences(1).size(), 3u);
   EXPECT_EQ(orders.preferences(1)[0], (Preference{0, 1}));
@@ -87,7 +83,8 @@ TEST(PartialOrders, AComparisonNamesItsFirstSentence) {
 
 TEST(PartialOrders, TwoLabelsOfOneSentenceAreACycleOfTwo) {
   const Vocabulary words({"the", "dog", "cat"});
-  const PartialOrders orders(sentences_of(3, {{{1, 2, 0}, 1}, {{1, 2, 0}, 2}}), Collocations::identity(3));
+  const PartialOrders orders(test::sentences_of(3, {{{1, 2, 0}, 1}, {{1, 2, 0}, 2}}),
+                             Collocations::identity(3));
   const auto cycle = orders.find_cycle();
   ASSERT_TRUE(cycle);
   EXPECT_EQ(cycle->query, 0);
@@ -100,14 +97,14 @@ TEST(PartialOrders, TwoLabelsOfOneSentenceAreACycleOfTwo) {
 
 TEST(PartialOrders, ACycleIsShortestAndOfTheLowestQuery) {
   // Under 7: 0 > 1 > 2 > 3 > 0 with the short cut 2 > 0; under 8: a pair. 7 is last everywhere and beaten by all.
-  const PartialOrders orders(sentences_of(10, {{{5, 6, 8}, 5},
-                                               {{6, 5, 8}, 6},
-                                               {{0, 1, 7}, 0},
-                                               {{1, 2, 7}, 1},
-                                               {{2, 3, 7}, 2},
-                                               {{3, 0, 7}, 3},
-                                               {{2, 0, 7}, 2},
-                                               {{9, 0, 7}, 9}}),
+  const PartialOrders orders(test::sentences_of(10, {{{5, 6, 8}, 5},
+                                                     {{6, 5, 8}, 6},
+                                                     {{0, 1, 7}, 0},
+                                                     {{1, 2, 7}, 1},
+                                                     {{2, 3, 7}, 2},
+                                                     {{3, 0, 7}, 3},
+                                                     {{2, 0, 7}, 2},
+                                                     {{9, 0, 7}, 9}}),
                              Collocations::identity(10));
   const auto cycle = orders.find_cycle();
   ASSERT_TRUE(cycle);

@@ -19,8 +19,8 @@ TEST(Predict, NamesTheMostProbableToken) {
     double right = 0;
     for (std::ptrdiff_t i = 0; i < problem.sentences.count(); ++i) {
       const test::RealMatrix X = test::rows_of(problem.embedding, problem.sentences.tokens(i));
-      const test::RealVector s = test::reference_attention(X, at.W_kq.cast<test::Real>());
-      const test::RealVector o = at.W_ov.cast<test::Real>() * (X.transpose() * s);
+      const test::RealVector s = test::reference_attention(X, test::real_block(at, "W_kq"));
+      const test::RealVector o = test::real_block(at, "W_ov") * (X.transpose() * s);
       std::ptrdiff_t best = 0;
       o.maxCoeff(&best);
       EXPECT_EQ(tokens[static_cast<std::size_t>(i)], best);
@@ -43,10 +43,10 @@ TEST(Predict, OfEqualsTheFirst) {
   sentences.add(std::vector<Token>{1}, 0, 3);
   const Embedding embedding = make_embedding(3, {});
   Parameters at;
-  at.W_ov = at.W_kq = Matrix::Zero(3, 3);
+  at.matrices["W_ov"] = at.matrices["W_kq"] = Matrix::Zero(3, 3);
   EXPECT_EQ(predict(sentences, embedding, at), (std::vector<Token>{0, 0}));
   EXPECT_EQ(accuracy(sentences, embedding, at), 0.75);
-  at.W_ov(1, 2) = at.W_ov(2, 2) = 1;
+  at.matrices["W_ov"](1, 2) = at.matrices["W_ov"](2, 2) = 1;
   EXPECT_EQ(predict(sentences, embedding, at), (std::vector<Token>{1, 0}));
 }
 
@@ -54,7 +54,7 @@ TEST(Predict, RefusesWhatDoesNotFit) {
   const Problem problem = test::random_problem({.vocabulary = 7});
   const Parameters at = problem.model(Stage::joint).zero_parameters();
   Parameters stage_one = at;
-  stage_one.W_kq.resize(0, 0);
+  stage_one.matrices.erase("W_kq");
   expect_bad_input({"W_kq", "(0, 0)", "(7, 7)"},
                    [&] { predict(problem.sentences, problem.embedding, stage_one); });
   expect_bad_input({"7", "6"}, [&] { predict(problem.sentences, make_embedding(6, {}), at); });

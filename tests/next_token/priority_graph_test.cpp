@@ -1,4 +1,4 @@
-#include <attmirror/next_token/priority_graph.hpp>
+#include <attmirror/next_token/graph_svm.hpp>
 
 #include <utility>
 #include <vector>

@@ -2,7 +2,7 @@
 // engines are checked against.
 #pragma once
 
-#include <attmirror/base/random.hpp>
+#include "base/random.hpp"
 #include <attmirror/next_token/model.hpp>
 
 #include <algorithm>
@@ -41,8 +41,13 @@ inline RealMatrix rows_of(const Embedding& embedding, std::span<const Token> tok
   return X;
 }
 
+// Empty where the parameters lack it.
+inline RealMatrix real_block(const Parameters& at, const Block& name) {
+  return visit_block(at, name, [](const auto& values) { return RealMatrix(values.template cast<Real>()); });
+}
+
 inline Real reference_loss(const NextTokenModel& model, const Parameters& at) {
-  const RealMatrix W_ov = at.W_ov.cast<Real>(), W_kq = at.W_kq.cast<Real>();
+  const RealMatrix W_ov = real_block(at, "W_ov"), W_kq = real_block(at, "W_kq");
   Real loss = 0;
   if (model.stage() != Stage::attention) {
     const Collocations& collocations = model.collocations();
@@ -139,8 +144,10 @@ inline Parameters random_parameters(const NextTokenModel& model, double size, un
   std::mt19937 random(seed);
   std::normal_distribution<double> normal(0, size);
   Parameters at = model.zero_parameters();
-  for (Matrix* block : {&at.W_ov, &at.W_kq})
-    *block = Matrix::NullaryExpr(block->rows(), block->cols(), [&] { return normal(random); });
+  for (const Block& name : {NextTokenBlock::W_ov, NextTokenBlock::W_kq})
+    if (const auto found = at.matrices.find(name); found != at.matrices.end())
+      found->second =
+          Matrix::NullaryExpr(found->second.rows(), found->second.cols(), [&] { return normal(random); });
   return at;
 }
 

@@ -1,5 +1,5 @@
+#include "base/atomic_file.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/realizable.hpp>
 #include <attmirror/next_token/sentence_text.hpp>

@@ -1,6 +1,6 @@
 // P4's Algorithm 1 through the training loop: what its propositions say, any optimizer, resume to the bit.
 #include "support/files.hpp"
-#include <attmirror/next_token/extended_order.hpp>
+#include "support/same_bits.hpp"
 #include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/realizable.hpp>
 #include <attmirror/next_token/targets.hpp>
@@ -36,7 +36,7 @@ double metric(const Record& record, const std::string& name) {
   return 0;
 }
 
-const Record& at_step(const attmirror::Run& run, std::int64_t step) {
+const Record& at_step(const DescentRun& run, std::int64_t step) {
   for (const Record& record : run.records)
     if (record.step == step) return record;
   ADD_FAILURE() << "no record of step " << step;
@@ -48,13 +48,13 @@ TEST(TwoStage, OneHotCollocationsAreAlignedFromTheFirstStep) {
   const Language language(EmbeddingKind::one_hot);
   const MarginSolution target =
       collocation_target(language.embedding, language.data.collocations, Norm::frobenius());
-  EXPECT_EQ(target.status, Status::certified);
+  EXPECT_EQ(target.status, MarginStatus::certified);
   EXPECT_NEAR(target.norm, std::sqrt(19.0), 1e-12);
   const StageOptions stage = paper_stage(Stage::collocation, 20, 3'000);
   const double lr = std::get<GradientDescent>(stage.optimizer).lr;
   EXPECT_DOUBLE_EQ(lr, 0.2 / std::sqrt(20.0));
   const NextTokenModel model(language.view(), Stage::collocation);
-  const attmirror::Run run =
+  const DescentRun run =
       descend(NextTokenObjective(model, {.W_ov = target.W}), stage.optimizer, stage.descent);
   EXPECT_EQ(run.status, RunStatus::completed);
   for (const Record& record : run.records) {
@@ -66,13 +66,13 @@ TEST(TwoStage, OneHotCollocationsAreAlignedFromTheFirstStep) {
   EXPECT_NEAR(std::log(run.loss), std::log(8.2e-13), 0.02);
 }
 
-// The second stage turns to W_kq* like 1/t while its norm grows linearly and its loss falls to the floor that the frozen
-// W_ov leaves.
+// The second stage turns to W_kq* like 1/t while its norm grows linearly and its loss falls to the floor that the
+// frozen W_ov leaves.
 TEST(TwoStage, AttentionTurnsToItsTarget) {
   for (const EmbeddingKind kind : {EmbeddingKind::one_hot, EmbeddingKind::gaussian}) {
     const Language language(kind);
     const MarginSolution target = attention_target(language.embedding, language.orders, Norm::frobenius());
-    ASSERT_EQ(target.status, Status::certified);
+    ASSERT_EQ(target.status, MarginStatus::certified);
     const TwoStageRun run = train_two_stage(language.view(), paper_stage(Stage::collocation, 20, 3'000),
                                             paper_stage(Stage::attention, 20, 10'000), {.W_kq = target.W});
     const double lr = 0.05 / std::sqrt(20.0);
@@ -92,7 +92,7 @@ TEST(TwoStage, AttentionTurnsToItsTarget) {
     EXPECT_LT(run.attention.loss, run.collocation.loss * 100) << "the floor of the frozen W_ov";
     EXPECT_NEAR(accuracy(language.data.sentences, language.embedding, run.last()), 1, 0);
     if (kind == EmbeddingKind::one_hot) {
-      const Matrix scores = attention_scores(language.embedding, run.last().W_kq);
+      const Matrix scores = attention_scores(language.embedding, run.last().matrix("W_kq"));
       EXPECT_TRUE(extended_order(scores, language.orders).holds);
       const Sentences unseen = unseen_sentences(language.data, UnseenKind::non_comparable, 300, 5);
       EXPECT_EQ(accuracy(unseen, language.embedding, run.last()), 1) << "by the extended order";
@@ -110,7 +110,9 @@ std::vector<Optimizer> many_optimizers() {
           coordinate_descent(.05),
           spectral_descent(.02),
           muon(.02, .9, Orthogonalization::exact),
-          Adam{.lr = .01}};
+          Adam{.lr = .01},
+          Lion{.lr = .01},
+          AdaGrad{}};
 }
 
 TEST(TwoStage, EveryOptimizerTrainsBothStages) {
@@ -121,9 +123,21 @@ TEST(TwoStage, EveryOptimizerTrainsBothStages) {
     EXPECT_EQ(run.attention.status, RunStatus::completed) << to_string(optimizer);
     EXPECT_LT(run.collocation.loss, run.collocation.records.front().loss * .7) << to_string(optimizer);
     EXPECT_LT(run.attention.loss, run.attention.records.front().loss) << to_string(optimizer);
-    const attmirror::Run joint = train_joint(language.view(), stage);
+    const DescentRun joint = train_joint(language.view(), stage);
     EXPECT_LT(joint.loss, joint.records.front().loss * .9) << to_string(optimizer);
   }
+}
+
+TEST(TwoStage, AStopOfTheFirstStageLeavesTheSecondUnbegun) {
+  const Language language(EmbeddingKind::gaussian, {.vocabulary = 8, .sentences = 24});
+  StageOptions stage = paper_stage(Stage::collocation, 8, 1'000);
+  stage.callbacks.stop = StopRequest::make();
+  stage.callbacks.stop.request();
+  const TwoStageRun run = train_two_stage(language.view(), stage, stage);
+  EXPECT_EQ(run.collocation.status, RunStatus::interrupted);
+  EXPECT_EQ(run.collocation.steps, 0);
+  EXPECT_TRUE(run.attention.records.empty());
+  EXPECT_EQ(train_joint(language.view(), stage).status, RunStatus::interrupted);
 }
 
 TEST(TwoStage, TheSameBitsForAnyThreadsAndAfterAnyStop) {
@@ -131,17 +145,21 @@ TEST(TwoStage, TheSameBitsForAnyThreadsAndAfterAnyStop) {
   const NextTokenModel model(language.view(), Stage::joint);
   const NextTokenObjective objective(model);
   const Optimizer optimizer = MirrorDescent{.p = 1.5, .lr = .02, .normalized = true};
-  const attmirror::Run whole = descend(objective, optimizer, {.steps = 60});
-  const attmirror::Run threads = descend(objective, optimizer, {.steps = 60, .threads = 3});
-  EXPECT_EQ(whole.final_parameters.W_ov, threads.final_parameters.W_ov);
-  EXPECT_EQ(whole.final_parameters.W_kq, threads.final_parameters.W_kq);
+  const DescentRun whole = descend(objective, optimizer, {.steps = 60});
+  const DescentRun threads = descend(objective, optimizer, {.steps = 60, .threads = 3});
+  EXPECT_TRUE(
+      test::same_bits(whole.final_parameters.matrix("W_ov"), threads.final_parameters.matrix("W_ov")));
+  EXPECT_TRUE(
+      test::same_bits(whole.final_parameters.matrix("W_kq"), threads.final_parameters.matrix("W_kq")));
 
   Descent first(objective, optimizer, {.steps = 25});
   first.run();
   Descent second(objective, optimizer, {.steps = 60}, first.checkpoint());
-  const attmirror::Run resumed = second.run();
-  EXPECT_EQ(whole.final_parameters.W_kq, resumed.final_parameters.W_kq);
-  EXPECT_EQ(whole.final_parameters.W_ov, resumed.final_parameters.W_ov);
+  const DescentRun resumed = second.run();
+  EXPECT_TRUE(
+      test::same_bits(whole.final_parameters.matrix("W_kq"), resumed.final_parameters.matrix("W_kq")));
+  EXPECT_TRUE(
+      test::same_bits(whole.final_parameters.matrix("W_ov"), resumed.final_parameters.matrix("W_ov")));
   ASSERT_EQ(whole.records.size(), resumed.records.size());
   for (std::size_t r = 0; r < whole.records.size(); ++r) {
     EXPECT_EQ(whole.records[r].loss, resumed.records[r].loss);
@@ -157,11 +175,11 @@ TEST(TwoStage, ThePlainEngineWalksTheSamePath) {
   const Language language(EmbeddingKind::gaussian, {.vocabulary = 10, .sentences = 40});
   const NextTokenModel model(language.view(), Stage::joint);
   const Optimizer optimizer = GradientDescent{.lr = .05, .normalized = true};
-  const attmirror::Run fast = descend(NextTokenObjective(model), optimizer, {.steps = 200});
-  const attmirror::Run plain =
+  const DescentRun fast = descend(NextTokenObjective(model), optimizer, {.steps = 200});
+  const DescentRun plain =
       descend(NextTokenObjective(model, {.path = NextTokenPath::plain}), optimizer, {.steps = 200});
-  EXPECT_LT((fast.final_parameters.W_kq - plain.final_parameters.W_kq).norm(), 1e-10);
-  EXPECT_LT((fast.final_parameters.W_ov - plain.final_parameters.W_ov).norm(), 1e-10);
+  EXPECT_LT((fast.final_parameters.matrix("W_kq") - plain.final_parameters.matrix("W_kq")).norm(), 1e-10);
+  EXPECT_LT((fast.final_parameters.matrix("W_ov") - plain.final_parameters.matrix("W_ov")).norm(), 1e-10);
 }
 
 TEST(TwoStage, RefusesWhatDoesNotFit) {
@@ -174,15 +192,18 @@ TEST(TwoStage, RefusesWhatDoesNotFit) {
     descend(NextTokenObjective(model), optimizer, options);
   };
   expect_bad_input({"W_ov is frozen and 0"}, [&] { start({}); });
-  expect_bad_input({"W_ov has shape (5, 6): expected (6, 6)"}, [&] { start({.W_ov = Matrix::Ones(5, 6)}); });
-  expect_bad_input({"an initial K is given", "W_kq"},
-                   [&] { start({.K = Matrix::Ones(6, 6), .W_ov = Matrix::Ones(6, 6)}); });
+  expect_bad_input({"W_ov has shape (5, 6): expected (6, 6)"}, [&] {
+    start({.matrices = {{"W_ov", Matrix::Ones(5, 6)}}});
+  });
+  expect_bad_input({"an initial K is given", "W_kq"}, [&] {
+    start({.K = Matrix::Ones(6, 6), .matrices = {{"W_ov", Matrix::Ones(6, 6)}}});
+  });
   expect_bad_input({"the target of W_kq has shape (6, 5): expected (6, 6)"},
                    [&] { NextTokenObjective(model, {.W_kq = Matrix::Ones(6, 5)}); });
   const Sentences others(7);
   expect_bad_input({"vocabulary of 7: expected 6"}, [&] { NextTokenObjective(model, {.unseen = &others}); });
-  Parameters bad{.W_ov = Matrix::Ones(6, 6)};
-  bad.W_ov(2, 3) = std::nan("");
+  Parameters bad{.matrices = {{"W_ov", Matrix::Ones(6, 6)}}};
+  bad.matrices["W_ov"](2, 3) = std::nan("");
   expect_bad_input({"W_ov[2,3] is nan"}, [&] { start(bad); });
 }
 

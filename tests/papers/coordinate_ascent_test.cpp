@@ -18,7 +18,7 @@ TEST(CoordinateAscent, MissesWhatIsLarge) {
     const AttentionSvm problem{optimal_tokens(data)};
     const MarginSolution svm = max_margin(data, problem, Norm::frobenius());
     const bool arrives = coordinate_ascent_arrives(constraints(data, problem), 1e-6, 2000);
-    if (svm.status == Status::infeasible) {
+    if (svm.status == MarginStatus::infeasible) {
       EXPECT_FALSE(arrives) << seed;
     } else if (arrives) {
       ++easy;

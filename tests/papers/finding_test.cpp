@@ -69,7 +69,7 @@ TEST(Finding, TableSaysHowTheVerdictWasReached) {
   f.reading = 0.005;
   f.imitated = 0.187;
   f.note = "tokens of another run";
-  f.source = Source::figure;
+  f.source = ReferenceSource::figure;
   const Table table = findings_table("t", {f});
   table.validate();
   const std::vector<std::string> expected{"x",

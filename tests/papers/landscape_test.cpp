@@ -1,6 +1,7 @@
 // All selections of small problems, by class, and which of them training ends on.
 #include "papers/result_of.hpp"
 #include "support/random_data.hpp"
+#include "support/same_bits.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/papers/landscape.hpp>
@@ -18,10 +19,10 @@ TEST(Landscape, ClassesFollowFromTheDefinitions) {
       SCOPED_TRACE(to_string(entry.tokens));
       EXPECT_EQ(&landscape.at(entry.tokens), &entry);
       if (entry.kind == SelectionClass::infeasible) {
-        EXPECT_EQ(entry.solution.status, Status::infeasible);
+        EXPECT_EQ(entry.solution.status, MarginStatus::infeasible);
         continue;
       }
-      ASSERT_EQ(entry.solution.status, Status::certified);
+      ASSERT_EQ(entry.solution.status, MarginStatus::certified);
       bool local = true;
       for (std::ptrdiff_t i = 0; i < 2; ++i) {
         const std::ptrdiff_t chosen = entry.tokens.tokens[static_cast<std::size_t>(i)];
@@ -51,8 +52,8 @@ TEST(Landscape, DependsOnTheNormAndNotOnThreads) {
   EXPECT_EQ(frobenius.count(SelectionClass::local), 7);
   EXPECT_EQ(frobenius.count(SelectionClass::global), 1);
   for (std::size_t k = 0; k < 64; ++k)
-    if (frobenius.entries[k].solution.status == Status::certified) {
-      EXPECT_EQ(frobenius.entries[k].solution.W, two.entries[k].solution.W);
+    if (frobenius.entries[k].solution.status == MarginStatus::certified) {
+      EXPECT_TRUE(test::same_bits(frobenius.entries[k].solution.W, two.entries[k].solution.W));
     }
   const Landscape other = enumerate_landscape(data, {.norm = Norm::l(1.2)});
   bool differs = false;
@@ -74,7 +75,9 @@ TEST(Landscape, CountsMaskedSelectionsAndRefusesTooMany) {
 
 TEST(Landscape, StopsWhenAsked) {
   const Dataset data = generate(SphereData{.samples = 3, .tokens = 4, .dim = 3, .seed = 36});
-  const Landscape landscape = enumerate_landscape(data, {.on_progress = [](double) { return false; }});
+  const StopRequest stop = StopRequest::make();
+  const Landscape landscape =
+      enumerate_landscape(data, {.on_progress = [&](double) { stop.request(); }, .stop = stop});
   EXPECT_TRUE(landscape.interrupted);
   EXPECT_TRUE(landscape.entries.empty());
 }

@@ -1,4 +1,6 @@
-// The rates of plain mirror descent: the quick version has the numbers of the full one where they do not depend on seeds.
+// The rates of plain mirror descent: the quick version has the numbers of the full one where they do not depend
+// on seeds.
+#include "papers/result_of.hpp"
 #include <attmirror/papers/experiment.hpp>
 
 #include <algorithm>
@@ -9,23 +11,18 @@
 namespace attmirror {
 namespace {
 
-const ExperimentResult& quick() {
-  static const ExperimentResult result =
-      find_experiment("p1-rates").run({.extent = Extent::quick, .threads = 2});
-  return result;
-}
-
 const Finding& finding(const std::string& quantity) {
-  const auto found = std::ranges::find(quick().findings, quantity, &Finding::quantity);
-  if (found == quick().findings.end()) throw std::runtime_error("no finding \"" + quantity + "\"");
+  const auto found = std::ranges::find(test::quick_result("p1-rates").findings, quantity, &Finding::quantity);
+  if (found == test::quick_result("p1-rates").findings.end())
+    throw std::runtime_error("no finding \"" + quantity + "\"");
   return *found;
 }
 
 TEST(P1Rates, AllFindingsAreReproducedOrNew) {
-  for (const Finding& f : quick().findings)
+  for (const Finding& f : test::quick_result("p1-rates").findings)
     EXPECT_TRUE(judge(f) == Verdict::reproduced || judge(f) == Verdict::unpublished)
         << f.quantity << ": " << f.ours;
-  EXPECT_GE(quick().findings.size(), 40u);
+  EXPECT_GE(test::quick_result("p1-rates").findings.size(), 40u);
 }
 
 TEST(P1Rates, NumbersOfIndependentCode) {
@@ -41,7 +38,8 @@ TEST(P1Rates, NumbersOfIndependentCode) {
   }
 }
 
-// The exponent of D against log k: twice p - 1 below 2, and 2 from there on; the slope of the norm is |W_mm| in the end.
+// The exponent of D against log k: twice p - 1 below 2, and 2 from there on; the slope of the norm is |W_mm| in
+// the end.
 TEST(P1Rates, LimitsOfExponentAndSlope) {
   EXPECT_NEAR(finding("p = 1.5: the same, k = 1e200 to 1e300").ours, 1, 0.1);
   EXPECT_NEAR(finding("p = 1.75: the same, k = 1e200 to 1e300").ours, 1.5, 0.1);
@@ -54,14 +52,14 @@ TEST(P1Rates, LimitsOfExponentAndSlope) {
 }
 
 TEST(P1Rates, FiguresAreComplete) {
-  ASSERT_EQ(quick().figures.size(), 3u);
-  for (const Figure& figure : quick().figures) {
+  ASSERT_EQ(test::quick_result("p1-rates").figures.size(), 3u);
+  for (const Figure& figure : test::quick_result("p1-rates").figures) {
     EXPECT_NO_THROW(figure.validate());
     for (const Series& series : figure.series) EXPECT_LE(series.x.size(), 300u);
   }
-  EXPECT_NO_THROW(quick().tables.at(0).table.validate());
+  EXPECT_NO_THROW(test::quick_result("p1-rates").tables.at(0).table.validate());
   // Each curve ends below the bound that started with it.
-  const Figure& rates = quick().figures.front();
+  const Figure& rates = test::quick_result("p1-rates").figures.front();
   for (std::size_t i = 0; i + 1 < rates.series.size(); i += 2)
     EXPECT_LT(rates.series[i].y.back(), rates.series[i + 1].y.back());
 }

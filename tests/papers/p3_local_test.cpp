@@ -1,5 +1,5 @@
-// P3 from random starts: W ends at the Frobenius solution, (K, Q) at the nuclear one, and the published plot of (K, Q) is
-// that of W.
+// P3 from random starts: W ends at the Frobenius solution, (K, Q) at the nuclear one, and the published plot of (K,
+// Q) is that of W.
 #include "papers/result_of.hpp"
 
 namespace attmirror {

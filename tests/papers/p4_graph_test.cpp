@@ -1,6 +1,6 @@
 #include "papers/graph_study.hpp"
 #include "papers/result_of.hpp"
-#include <attmirror/next_token/priority_graph.hpp>
+#include <attmirror/next_token/graph_svm.hpp>
 
 #include <cmath>
 

@@ -1,7 +1,8 @@
 // Slopes of known laws, and intervals that contain the truth as often as they claim.
+#include "papers/rate_fit.hpp"
+
+#include "base/random.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/random.hpp>
-#include <attmirror/papers/rate_fit.hpp>
 
 #include <cmath>
 

@@ -1,6 +1,8 @@
 // Ticks are round numbers within the range, and any range has some.
 #include "report/axis_scale.hpp"
 
+#include "support/special_numbers.hpp"
+
 #include <cmath>
 #include <limits>
 
@@ -10,8 +12,8 @@
 namespace attmirror {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using test::infinity;
+using test::nan;
 
 std::vector<std::string> labels(const AxisScale& scale, int wanted) {
   std::vector<std::string> words;

@@ -1,9 +1,9 @@
-// page_program FOLDER: writes the example page with Plotly (interactive.html, if it is built in) and without (static.html),
-// for the tests in a browser.
+// page_program FOLDER: writes the example page with Plotly (interactive.html, if it is built in) and without
+// (static.html), for the tests in a browser.
+#include "base/atomic_file.hpp"
 #include "report/embedded.hpp"
 #include "report/example_page.hpp"
 #include "report/page_html.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/report/svg.hpp>
 
 #include <cstdio>

@@ -1,11 +1,11 @@
 // The page: well formed whatever the text, complete, safe, and refused where it is not well formed itself.
+#include "base/atomic_file.hpp"
 #include "report/embedded.hpp"
 #include "report/example_page.hpp"
 #include "report/markup_checker.hpp"
 #include "report/page_html.hpp"
 #include "report/plotly.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>
@@ -24,7 +24,7 @@ using test::example_page;
 
 constexpr std::string_view fake_plotly = "window.Plotly = '</script><!--';";
 
-test::MarkupCheck parsed(const std::string& html) {
+test::MarkupCheck parsed_page(const std::string& html) {
   auto check = test::check_markup(html, test::Markup::html);
   EXPECT_EQ(check.error, "");
   return check;
@@ -40,7 +40,7 @@ TEST(Page, IsWellFormedWithAndWithoutPlotly) {
   const Page page = example_page();
   for (const std::string_view plotly : {std::string_view(), fake_plotly}) {
     const std::string html = page_html(page, plotly);
-    const auto check = parsed(html);
+    const auto check = parsed_page(html);
     EXPECT_EQ(occurrences(html, "<svg "), 5u);
     EXPECT_EQ(occurrences(html, "class=\"plotly\""), plotly.empty() ? 0u : 5u);
     EXPECT_EQ(occurrences(html, "built without Plotly"), plotly.empty() ? 1u : 0u);
@@ -158,7 +158,7 @@ TEST(Page, HugeTablesAreFine) {
     block.table.rows.push_back({std::to_string(i), "<row & " + std::to_string(i) + ">"});
   page.sections[0].blocks.push_back(block);
   const std::string html = page_html(page, "");
-  EXPECT_EQ(parsed(html).text.find("<row"), std::string::npos);
+  EXPECT_EQ(parsed_page(html).text.find("<row"), std::string::npos);
   EXPECT_EQ(occurrences(html, "<tr>"), 20001u);
 }
 

@@ -1,6 +1,8 @@
 // Colours can be seen and told apart.
 #include "report/palette.hpp"
 
+#include "support/special_numbers.hpp"
+
 #include <cmath>
 #include <limits>
 
@@ -34,8 +36,7 @@ TEST(Palette, HeatRunsOneWay) {
 }
 
 TEST(Palette, StepsOfNumbers) {
-  const double nan = std::numeric_limits<double>::quiet_NaN(),
-               infinity = std::numeric_limits<double>::infinity();
+  using test::infinity, test::nan;
   using Steps = std::vector<std::vector<int>>;
   EXPECT_EQ(heat_steps_of({.values = {{0, 1}, {0.5, nan}}}), (Steps{{0, 15}, {8, -1}}));
   EXPECT_EQ(heat_steps_of({.values = {{3, 3}, {infinity, nan}}}), (Steps{{4, 4}, {-1, -1}}));

@@ -3,6 +3,7 @@
 #include "report/markup_checker.hpp"
 #include "report/page_html.hpp"
 #include "support/files.hpp"
+#include "support/special_numbers.hpp"
 #include <attmirror/report/svg.hpp>
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 namespace attmirror {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using test::infinity;
+using test::nan;
 
 Figure figure(std::vector<Series> series) {
   Figure f;
@@ -27,7 +28,7 @@ Figure figure(std::vector<Series> series) {
   return f;
 }
 
-test::MarkupCheck parsed(const std::string& svg) {
+test::MarkupCheck parsed_svg(const std::string& svg) {
   const auto check = test::check_markup(svg, test::Markup::svg);
   EXPECT_EQ(check.error, "");
   return check;
@@ -48,7 +49,7 @@ TEST(Svg, HasTitleDescriptionAxesAndLegend) {
   f.x.label = "steps";
   f.y.label = "loss";
   const std::string svg = to_svg(f);
-  const auto check = parsed(svg);
+  const auto check = parsed_svg(svg);
   EXPECT_EQ(check.elements.front().name, "svg");
   EXPECT_NE(svg.find("<title id=\"svg_f_title\">A title</title>"), std::string::npos);
   EXPECT_NE(svg.find("<desc id=\"svg_f_desc\">What is drawn.</desc>"), std::string::npos);
@@ -61,21 +62,21 @@ TEST(Svg, HasTitleDescriptionAxesAndLegend) {
 
 TEST(Svg, GapsBreakTheLineAndLonePointsAreDots) {
   Figure f = figure({{.x = {1, 2, 3, 4, 5, 6, 7}, .y = {1, 2, nan, 4, infinity, 6, 7}}});
-  auto check = parsed(to_svg(f));
+  auto check = parsed_svg(to_svg(f));
   EXPECT_EQ(count(check, "path", "stroke-0"), 2);
   EXPECT_EQ(count(check, "circle", "fill-0"), 1);
   f.y.scale = Axis::Scale::log;
   f.series[0].y = {1, 2, 0, 4, -3, 6, 7};
-  check = parsed(to_svg(f));
+  check = parsed_svg(to_svg(f));
   EXPECT_EQ(count(check, "path", "stroke-0"), 2);
   EXPECT_EQ(count(check, "circle", "fill-0"), 1);
 }
 
 TEST(Svg, BandsAreAreasAndBarsOfPoints) {
   Figure f = figure({{.x = {1, 2, 3}, .y = {1, 2, 3}, .low = {0, 1, 2}, .high = {2, 3, nan}}});
-  EXPECT_EQ(count(parsed(to_svg(f)), "path", "fill-0"), 1);
+  EXPECT_EQ(count(parsed_svg(to_svg(f)), "path", "fill-0"), 1);
   f.series[0].mark = Series::Mark::points;
-  const auto check = parsed(to_svg(f));
+  const auto check = parsed_svg(to_svg(f));
   EXPECT_EQ(count(check, "path", "fill-0"), 0);
   EXPECT_EQ(count(check, "path", "stroke-0"), 2);  // bars: the third has no upper end
   EXPECT_EQ(count(check, "circle", "fill-0"), 3);
@@ -85,7 +86,7 @@ TEST(Svg, ColoursAreGivenOrTheNextFreeOne) {
   Figure f = figure({});
   for (const int color : {2, -1, -1, 0, -1, 9})
     f.series.push_back({.x = {1, 2}, .y = {1, 2}, .color = color});
-  const auto check = parsed(to_svg(f));
+  const auto check = parsed_svg(to_svg(f));
   const std::map<int, std::ptrdiff_t> expected{
       {0, 1}, {1, 2}, {2, 1}, {3, 1}, {4, 1}};  // 9 is colour 1 again
   for (const auto& [color, times] : expected)
@@ -96,7 +97,7 @@ TEST(Svg, EqualAxesHaveEqualUnits) {
   Figure f = figure({{.x = {0, 0, 10}, .y = {0, 1, 1}, .mark = Series::Mark::points}});
   f.equal_axes = true;
   std::vector<std::pair<double, double>> centres;
-  for (const auto& element : parsed(to_svg(f)).elements)
+  for (const auto& element : parsed_svg(to_svg(f)).elements)
     if (element.name == "circle") {
       std::map<std::string, std::string> a(element.attributes.begin(), element.attributes.end());
       centres.emplace_back(std::stod(a.at("cx")), std::stod(a.at("cy")));
@@ -112,7 +113,7 @@ TEST(Svg, HeatmapWritesItsNumbersAndFrames) {
                       .values = {{0.1234, 1e-7}, {nan, 2e8}},
                       .digits = 2,
                       .marked = {{0, 1}}};
-  const auto check = parsed(to_svg(f));
+  const auto check = parsed_svg(to_svg(f));
   for (const char* number : {"0.12", "1.0e-07", "2.00e+08"})
     EXPECT_NE(check.text.find(number), std::string::npos) << number;
   EXPECT_EQ(check.text.find("nan"), std::string::npos);
@@ -135,7 +136,7 @@ TEST(Svg, ExamplesAreWellFormedInBothForms) {
     if constexpr (std::is_same_v<std::decay_t<decltype(item)>, Figure>) {
       for (const auto colors : {SvgOptions::Colors::standalone, SvgOptions::Colors::page}) {
         const std::string svg = to_svg(item, {.colors = colors});
-        parsed(svg);
+        parsed_svg(svg);
         for (const char* bad : {"nan", "inf ", "alert(1)<"})
           EXPECT_EQ(svg.find(bad), std::string::npos) << bad;
         EXPECT_EQ(svg.find("<style>") != std::string::npos, colors == SvgOptions::Colors::standalone);

@@ -92,8 +92,8 @@ class Child {
   pid_t pid_;
 };
 
-// Runs `action` in a process of its own, where limits, mounts and users may be changed. What it returns comes back: empty if
-// all went well.
+// Runs `action` in a process of its own, where limits, mounts and users may be changed. What it returns comes back:
+// empty if all went well.
 inline std::string in_child(const std::function<std::string()>& action) {
   Pipe pipe;
   Child child([&] {

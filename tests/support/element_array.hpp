@@ -9,10 +9,13 @@
 
 namespace attmirror::test {
 
+inline const std::vector<StepElement> all_elements{StepElement::float32, StepElement::bfloat16,
+                                                   StepElement::float16, StepElement::float64};
+
 class ElementArray {
  public:
   // `offset` bytes after an aligned address, with a mark behind the last number.
-  ElementArray(Element element, const std::vector<double>& values, std::size_t offset = 0)
+  ElementArray(StepElement element, const std::vector<double>& values, std::size_t offset = 0)
       : element_(element), offset_(offset), size_(values.size()) {
     bytes_.resize(offset + size_ * size_of(element) + mark_bytes, mark);
     for (std::size_t i = 0; i < size_; ++i) set(i, values[i]);
@@ -40,13 +43,13 @@ class ElementArray {
 
   double operator[](std::size_t i) const {
     switch (element_) {
-      case Element::float32:
+      case StepElement::float32:
         return at<float>(i);
-      case Element::bfloat16:
+      case StepElement::bfloat16:
         return to_float(at<BFloat16>(i));
-      case Element::float16:
+      case StepElement::float16:
         return to_float(at<Half>(i));
-      case Element::float64:
+      case StepElement::float64:
         break;
     }
     return at<double>(i);
@@ -58,13 +61,13 @@ class ElementArray {
 
   void set(std::size_t i, double x) {
     switch (element_) {
-      case Element::float32:
+      case StepElement::float32:
         return put(i, static_cast<float>(x));
-      case Element::bfloat16:
+      case StepElement::bfloat16:
         return put(i, to_bfloat16(static_cast<float>(x)));
-      case Element::float16:
+      case StepElement::float16:
         return put(i, to_half(static_cast<float>(x)));
-      case Element::float64:
+      case StepElement::float64:
         return put(i, x);
     }
   }
@@ -79,13 +82,13 @@ class ElementArray {
     return x;
   }
 
-  Element element_;
+  StepElement element_;
   std::size_t offset_, size_;
   std::vector<unsigned char> bytes_;
 };
 
-inline Element state_element(Element element) {
-  return element == Element::float64 ? Element::float64 : Element::float32;
+inline StepElement state_element(StepElement element) {
+  return element == StepElement::float64 ? StepElement::float64 : StepElement::float32;
 }
 
 }  // namespace attmirror::test

@@ -70,6 +70,18 @@ void expect_error(ErrorKind kind, std::initializer_list<std::string_view> words,
   ADD_FAILURE() << "no Error was thrown";
 }
 
+// The message of the Error (bad input) that `action` throws, or "accepted".
+template <class Action>
+std::string refusal(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+    return error.what();
+  }
+  return "accepted";
+}
+
 template <class Action>
 void expect_bad_input(std::initializer_list<std::string_view> words, Action action) {
   expect_error(ErrorKind::bad_input, words, action);

@@ -1,7 +1,7 @@
-// The golden runs of the fixtures: P1's Setting A for seeds 1 to 3 and Setting C, made by a reference in
-// PyTorch.
+// The golden runs of the fixtures: P1's Setting A for seeds 1 to 3 and Setting C, made by a reference in PyTorch.
 #pragma once
 
+#include "support/paths.hpp"
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/npz.hpp>
 
@@ -18,10 +18,6 @@ struct GoldenGeometry {
   const char* tag;
 };
 inline constexpr GoldenGeometry golden_geometries[] = {{1.75, "p1_75"}, {2, "p2"}, {3, "p3"}};
-
-inline std::filesystem::path fixture(const std::string& name) {
-  return std::filesystem::path(ATTMIRROR_FIXTURES) / name;
-}
 
 // One slice of an array along its first axis.
 inline std::vector<double> slice(const Array& array, std::ptrdiff_t index) {

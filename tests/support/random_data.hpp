@@ -1,8 +1,8 @@
 // Small random data and parameters for tests, from counter-based numbers.
 #pragma once
 
+#include "base/random.hpp"
 #include <attmirror/attention/attention.hpp>
-#include <attmirror/base/random.hpp>
 #include <attmirror/data/generators.hpp>
 
 #include <cstdint>

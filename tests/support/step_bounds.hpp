@@ -11,7 +11,8 @@
 //   fill_error(w, y_new, plan, element).ulps                            a master as filled
 //   steepest_error(w, d, w_new, plan, shrink, element).ulps_of_largest <= 2   also for masters: w, w_new are those
 //   sign_error(w, d, w_new, plan, element).ulps_of_largest <= 2
-//   rounding_error(master, w_new, element).ulps <= 0.5                  a 16-bit weight beside a steepest or sign master
+//   rounding_error(master, w_new, element).ulps <= 0.5                  a 16-bit weight beside a steepest or sign
+//                                                                       master
 //
 // Errors are infinite where the result is NaN and should not be (or the other way round), so comparisons with <= do.
 //
@@ -30,21 +31,21 @@
 namespace attmirror::test {
 
 // The format of weights, and that in which steps are computed and masters and momenta stored.
-inline exact::Format weight_format(Element element) {
+inline exact::Format weight_format(StepElement element) {
   switch (element) {
-    case Element::bfloat16:
+    case StepElement::bfloat16:
       return exact::bfloat16_format();
-    case Element::float16:
+    case StepElement::float16:
       return exact::half_format();
-    case Element::float64:
+    case StepElement::float64:
       return exact::double_format();
-    case Element::float32:
+    case StepElement::float32:
       break;
   }
   return exact::float_format();
 }
-inline exact::Format state_format(Element element) {
-  return element == Element::float64 ? exact::double_format() : exact::float_format();
+inline exact::Format state_format(StepElement element) {
+  return element == StepElement::float64 ? exact::double_format() : exact::float_format();
 }
 
 // The exponent of an ulp of |x| in a format without an upper limit.
@@ -88,7 +89,7 @@ struct MirrorError {
 };
 
 inline MirrorError mirror_error(double w, double d, double w_new, const kernels::StepPlan& plan,
-                                double shrink = 1, Element element = Element::float32) {
+                                double shrink = 1, StepElement element = StepElement::float32) {
   using namespace exact;
   const Format format = weight_format(element), state = state_format(element);
   const Direction direction = exact::direction(d);
@@ -132,7 +133,8 @@ struct StateError {
   double expected = 0;         // correctly rounded
 };
 
-// Of a sum of the terms a and b, computed in `state` and stored in `format`, where that is shorter with an ulp of it free.
+// Of a sum of the terms a and b, computed in `state` and stored in `format`, where that is shorter with an ulp of
+// it free.
 inline StateError sum_error(double got, const exact::Number& wanted, const exact::Number& a,
                             const exact::Number& b, const exact::Format& format, const exact::Format& state) {
   using namespace exact;
@@ -154,7 +156,7 @@ inline StateError sum_error(double got, const exact::Number& wanted, const exact
 }
 
 inline StateError master_error(double y, double d, double y_new, const kernels::StepPlan& plan,
-                               double shrink = 1, Element element = Element::bfloat16) {
+                               double shrink = 1, StepElement element = StepElement::bfloat16) {
   using namespace exact;
   const Format state = state_format(element);
   const Direction direction = exact::direction(d);
@@ -171,7 +173,8 @@ struct RoundingError {
   double expected = 0;  // correctly rounded
 };
 
-inline RoundingError weight_error(double y, double w_new, const kernels::StepPlan& plan, Element element) {
+inline RoundingError weight_error(double y, double w_new, const kernels::StepPlan& plan,
+                                  StepElement element) {
   using namespace exact;
   const Format format = weight_format(element);
   const double expected = weight_of_master(y, plan, format);
@@ -179,7 +182,7 @@ inline RoundingError weight_error(double y, double w_new, const kernels::StepPla
   return {distance_in_ulps(w_new, signed_power(number(y), plan.inverse), format), expected};
 }
 
-inline RoundingError fill_error(double w, double y_new, const kernels::StepPlan& plan, Element element) {
+inline RoundingError fill_error(double w, double y_new, const kernels::StepPlan& plan, StepElement element) {
   using namespace exact;
   const Format state = state_format(element);
   const double expected = image(w, plan, state);
@@ -187,7 +190,7 @@ inline RoundingError fill_error(double w, double y_new, const kernels::StepPlan&
   return {distance_in_ulps(y_new, signed_power(number(w), plan.map), state), expected};
 }
 
-inline RoundingError rounding_error(double master, double w_new, Element element) {
+inline RoundingError rounding_error(double master, double w_new, StepElement element) {
   using namespace exact;
   const Format format = weight_format(element);
   if (!is_finite(master)) return {same_or_infinite(w_new, master), master};
@@ -197,7 +200,7 @@ inline RoundingError rounding_error(double master, double w_new, Element element
 // Steepest and sign steps add to w itself. The error counts the power of the direction, too; weights of 16 bits, for
 // which the step is computed in floats and then rounded, have an ulp of their own free.
 inline StateError steepest_error(double w, double d, double w_new, const kernels::StepPlan& plan,
-                                 double shrink = 1, Element element = Element::float32) {
+                                 double shrink = 1, StepElement element = StepElement::float32) {
   using namespace exact;
   const Format format = weight_format(element);
   const Direction direction = exact::direction(d);
@@ -211,7 +214,7 @@ inline StateError steepest_error(double w, double d, double w_new, const kernels
 }
 
 inline StateError sign_error(double w, double d, double w_new, const kernels::StepPlan& plan,
-                             Element element = Element::float32) {
+                             StepElement element = StepElement::float32) {
   using namespace exact;
   const Format format = weight_format(element);
   const Direction direction = exact::direction(d);

@@ -1,7 +1,8 @@
 // Pairs (w, d) on which a step is hard: what the tests of the kernels, on the CPU and on GPUs, run through. Seeded: the
 // same in each run. Needs neither GoogleTest nor MPFR.
 //
-//   for (const StepCase& c : step_cases(plan, Element::float32)) ... c.w, c.d, c.kind       plan = make_step_plan(options)
+//   const StepPlan plan = make_step_plan(options);
+//   for (const StepCase& c : step_cases(plan, StepElement::float32)) ... c.w, c.d, c.kind
 //
 // Of the plan, the exponents and the rate (which must not be 0) are used: d is what the rate multiplies.
 //
@@ -31,7 +32,7 @@ struct StepCaseOptions {
 
 class StepCaseMaker {
  public:
-  StepCaseMaker(const kernels::StepPlan& plan, Element element, const StepCaseOptions& options)
+  StepCaseMaker(const kernels::StepPlan& plan, StepElement element, const StepCaseOptions& options)
       : plan_(plan), format_(weight_format(element)), count_(options.per_kind), engine_(options.seed) {}
 
   std::vector<StepCase> make() {
@@ -138,7 +139,7 @@ class StepCaseMaker {
   std::vector<StepCase> cases_;
 };
 
-inline std::vector<StepCase> step_cases(const kernels::StepPlan& plan, Element element,
+inline std::vector<StepCase> step_cases(const kernels::StepPlan& plan, StepElement element,
                                         const StepCaseOptions& options = {}) {
   return StepCaseMaker(plan, element, options).make();
 }

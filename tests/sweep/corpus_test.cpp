@@ -1,7 +1,8 @@
 // Every file of the fuzzing corpora as a sweep, whole, cut short and with single bytes changed, for machines without
 // libFuzzer: runs or an Error come out, nothing else, and the same ones each time.
+#include "base/atomic_file.hpp"
 #include "fuzz/check_parser.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "support/paths.hpp"
 #include <attmirror/sweep/plan.hpp>
 
 #include <filesystem>
@@ -30,8 +31,7 @@ TEST(SweepCorpus, GivesRunsOrAnError) {
     return sweep;
   };
   const auto format = [](const Sweep& sweep) { return std::as_bytes(std::span(sweep.text)); };
-  for (const auto& entry :
-       fs::recursive_directory_iterator(fs::path(ATTMIRROR_FIXTURES) / "../fuzz/corpus")) {
+  for (const auto& entry : fs::recursive_directory_iterator(test::source_folder() / "tests/fuzz/corpus")) {
     if (!entry.is_regular_file()) continue;
     SCOPED_TRACE(entry.path().string());
     own_files += entry.path().extension() == ".toml" ? 1 : 0;

@@ -66,8 +66,8 @@ TEST(SweepDatabaseCrash, KilledAtAnyMomentItKeepsWholeBatchesAndAllThatWereAckno
     Child child([&] { write_batches(path, acknowledgements, 1'000'000); });
     acknowledgements.close_writing();
     std::int64_t acknowledged = kept - 1;
-    // Some are killed while they make or open the file, the others after their first batch: on a slow disk making it takes
-    // longer than our patience.
+    // Some are killed while they make or open the file, the others after their first batch: on a slow disk making it
+    // takes longer than our patience.
     if (round % 3 != 0) {
       ASSERT_TRUE(acknowledgements.get(&acknowledged, sizeof acknowledged));
     }

@@ -1,7 +1,7 @@
 // Files that were cut short or lost bits are refused with a sentence, or read as far as they make sense; never a crash.
+#include "base/atomic_file.hpp"
 #include "support/files.hpp"
 #include "sweep_rows.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/sweep/database.hpp>
 #include <attmirror/sweep/export.hpp>
 

@@ -1,6 +1,7 @@
+#include "base/atomic_file.hpp"
 #include "support/files.hpp"
+#include "support/same_bits.hpp"
 #include "sweep_rows.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/sweep/database.hpp>
 
 #include <algorithm>
@@ -51,9 +52,6 @@ TEST(SweepDatabase, RowsComeBack) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"r.db"});  // a reader leaves nothing behind, either
 }
 
-// Bits, not values: -0.0 and 0.0 are equal.
-std::uint64_t bits(const Cell& cell) { return std::bit_cast<std::uint64_t>(std::get<double>(cell)); }
-
 TEST(SweepDatabase, CellsKeepTheirBits) {
   const TemporaryFolder folder;
   using Limits = std::numeric_limits<double>;
@@ -99,12 +97,14 @@ TEST(SweepDatabase, CellsKeepTheirBits) {
   const auto back = SweepDatabase(folder / "r.db").rows(SweepDatabase::Arrays::load);
   ASSERT_EQ(back, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(bits(back[i].settings[1]), bits(rows[i].settings[1]));
+    EXPECT_TRUE(
+        test::same_bits(std::get<double>(back[i].settings[1]), std::get<double>(rows[i].settings[1])));
     if (i != 3) {
-      EXPECT_EQ(bits(back[i].metrics[0]), bits(rows[i].metrics[0]));
+      EXPECT_TRUE(
+          test::same_bits(std::get<double>(back[i].metrics[0]), std::get<double>(rows[i].metrics[0])));
     }
     for (std::size_t k = 0; k < numbers.size(); ++k)
-      EXPECT_EQ(bits(back[i].arrays[2].values[k]), bits(numbers[k]));
+      EXPECT_TRUE(test::same_bits(back[i].arrays[2].values[k], numbers[k]));
   }
 }
 

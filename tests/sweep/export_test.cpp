@@ -1,7 +1,7 @@
+#include "base/atomic_file.hpp"
+#include "data/npy.hpp"
 #include "support/files.hpp"
 #include "sweep_rows.hpp"
-#include <attmirror/base/atomic_file.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/sweep/export.hpp>
 
 #include <cmath>

@@ -11,8 +11,8 @@ namespace {
 
 using test::allocations;
 
-long allocations_of(std::vector<LaneTask> tasks, std::int64_t steps) {
-  for (LaneTask& task : tasks) {
+long allocations_of(std::vector<DescentTask> tasks, std::int64_t steps) {
+  for (DescentTask& task : tasks) {
     task.options.steps = steps;
     task.options.saturation = 0;
     task.options.record = RecordSchedule::none();
@@ -32,8 +32,8 @@ TEST(LaneAllocation, NonePerStep) {
     EXPECT_GT(few, 0);  // the count counts
     // A run that diverges in between ends with other allocations than one that does not.
     bool diverged = false;
-    for (const LaneTask& task : tasks.tasks) {
-      LaneTask longer = task;
+    for (const DescentTask& task : tasks.tasks) {
+      DescentTask longer = task;
       longer.options.steps = 60;
       longer.options.saturation = 0;
       diverged |= descend(*task.model, task.optimizer, longer.options).status == RunStatus::diverged;

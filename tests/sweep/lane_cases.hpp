@@ -1,7 +1,7 @@
 // Random trainings of all kinds that can run in lanes, drawn from a seed, and the comparison of two runs to the bit.
 #pragma once
 
-#include <attmirror/sweep/lanes.hpp>
+#include <attmirror/sweep/many.hpp>
 
 #include <bit>
 #include <cmath>
@@ -43,7 +43,7 @@ class Draw {
 struct LaneCase {
   std::deque<Dataset> data{};
   std::deque<Attention> models{};
-  std::vector<LaneTask> tasks{};
+  std::vector<DescentTask> tasks{};
 };
 
 // What all tasks of a group have in common.
@@ -84,7 +84,8 @@ inline LaneGroup draw_group(Draw& draw) {
   group.T = draw.whole(1, small ? 8 : 15);
   group.d = draw.whole(1, small ? 10 : 20);
   group.head_rows = draw.whole(1, 6);
-  group.loss = draw.one_of<Loss>({Logistic{}, Logistic{}, Logistic{}, Exponential{}, Linear{}});
+  group.loss =
+      draw.one_of<Loss>({Logistic{}, Logistic{}, Logistic{}, Exponential{}, LinearLoss{}, Sigmoid{}});
   switch (draw.whole(0, 3)) {
     case 0:
       group.parameterization = KQ{.rank = draw.whole(0, group.d)};
@@ -110,7 +111,7 @@ inline LaneGroup draw_group(Draw& draw) {
   }
   if (draw.once_in(4) && group.options.train != std::vector{Block::v})
     group.options.penalty = draw.one_of({2.2e-16, 1e-3, 0.1});
-  group.optimizer = draw_optimizer(draw, !std::holds_alternative<Linear>(group.loss));
+  group.optimizer = draw_optimizer(draw, !std::holds_alternative<LinearLoss>(group.loss));
   return group;
 }
 
@@ -133,7 +134,7 @@ inline void add_task(LaneCase& into, const LaneGroup& group, Draw& draw) {
   if (group.key_weights) parameterization = Prompt{.key_weights = draw.matrix(group.d, group.d, 1)};
   into.models.emplace_back(into.data.back(), parameterization, group.loss, group.options);
 
-  LaneTask task;
+  DescentTask task;
   task.model = &into.models.back();
   task.optimizer = group.optimizer;
   const double lr = draw.power_of_ten(-2, 0.5);
@@ -157,7 +158,7 @@ inline void add_task(LaneCase& into, const LaneGroup& group, Draw& draw) {
 // ----------------------------------------------------------------------------------------------------
 
 // NaNs are equal whatever bits the processor gave them.
-inline bool same_bits(double a, double b) {
+inline bool same_bits_or_nan(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (a != a && b != b);
 }
 
@@ -166,13 +167,13 @@ std::string difference(const char* name, const M& a, const M& b) {
   if (a.rows() != b.rows() || a.cols() != b.cols()) return fmt::format("{} has another shape", name);
   for (std::ptrdiff_t i = 0; i < a.rows(); ++i)
     for (std::ptrdiff_t j = 0; j < a.cols(); ++j)
-      if (!same_bits(a(i, j), b(i, j)))
+      if (!same_bits_or_nan(a(i, j), b(i, j)))
         return fmt::format("{}({}, {}) is {} and {}", name, i, j, a(i, j), b(i, j));
   return "";
 }
 
 inline std::string difference(const char* name, double a, double b) {
-  return same_bits(a, b) ? "" : fmt::format("{} is {} and {}", name, a, b);
+  return same_bits_or_nan(a, b) ? "" : fmt::format("{} is {} and {}", name, a, b);
 }
 
 inline std::string difference(const Parameters& a, const Parameters& b) {
@@ -184,7 +185,7 @@ inline std::string difference(const Parameters& a, const Parameters& b) {
 }
 
 // The first difference between two runs, or nothing. Only `seconds` may differ.
-inline std::string difference(const attmirror::Run& a, const attmirror::Run& b) {
+inline std::string difference(const DescentRun& a, const DescentRun& b) {
   if (a.status != b.status)
     return fmt::format("status is {} and {}", to_string(a.status), to_string(b.status));
   if (a.steps != b.steps) return fmt::format("steps are {} and {}", a.steps, b.steps);

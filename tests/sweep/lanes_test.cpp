@@ -13,13 +13,13 @@
 namespace attmirror {
 namespace {
 
-attmirror::Run alone(const LaneTask& task) { return descend(*task.model, task.optimizer, task.options); }
+DescentRun alone(const DescentTask& task) { return descend(*task.model, task.optimizer, task.options); }
 
 // Compares a group in lanes with descend() of each. Returns how the runs ended.
 std::map<RunStatus, int> expect_same_bits(const LaneCase& group, const LaneOptions& options,
                                           std::uint64_t seed) {
   std::map<RunStatus, int> ends;
-  const std::vector<attmirror::Run> runs = descend_in_lanes(group.tasks, options);
+  const std::vector<DescentRun> runs = descend_in_lanes(group.tasks, options);
   EXPECT_EQ(runs.size(), group.tasks.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     EXPECT_EQ(difference(runs[i], alone(group.tasks[i])), "")
@@ -77,11 +77,11 @@ TEST(Lanes, ARunDoesNotDependOnItsNeighboursOrTheWidth) {
     LaneGroup group = draw_group(draw);
     LaneCase first;
     add_task(first, group, draw);
-    const attmirror::Run reference = descend_in_lanes(first.tasks, {.width = 1}).front();
+    const DescentRun reference = descend_in_lanes(first.tasks, {.width = 1}).front();
     for (std::ptrdiff_t width = 1; width <= lane_width(); width *= 2) {
       LaneCase others;
       for (std::ptrdiff_t k = 1; k < width; ++k) add_task(others, group, draw);
-      std::vector<LaneTask> tasks = others.tasks;
+      std::vector<DescentTask> tasks = others.tasks;
       const auto place = static_cast<std::size_t>(draw.whole(0, width - 1));
       tasks.insert(tasks.begin() + static_cast<std::ptrdiff_t>(place), first.tasks.front());
       EXPECT_EQ(difference(descend_in_lanes(tasks, {.width = width})[place], reference), "")
@@ -100,7 +100,7 @@ TEST(Lanes, NeighboursThatDivergeAtOnceDisturbNobody) {
     huge.v = Vector();
     runs.tasks[0].options.init.given = huge;
     if (runs.tasks.size() > 2) std::get<MirrorDescent>(runs.tasks[2].optimizer).lr = 1e300;
-    const std::vector<attmirror::Run> results = descend_in_lanes(runs.tasks);
+    const std::vector<DescentRun> results = descend_in_lanes(runs.tasks);
     EXPECT_EQ(results[0].status, RunStatus::diverged);
     EXPECT_EQ(results[0].steps, 0);
     EXPECT_TRUE(results[0].selected.tokens.empty());
@@ -122,7 +122,7 @@ TEST(Lanes, EachLaneStopsAtItsOwnStep) {
       runs.tasks[k].options.saturation = 0.6;
     }
   }
-  const std::vector<attmirror::Run> results = descend_in_lanes(runs.tasks);
+  const std::vector<DescentRun> results = descend_in_lanes(runs.tasks);
   EXPECT_EQ(results[0].steps, 0);
   EXPECT_EQ(results[0].records.size(), 1u);
   EXPECT_EQ(results[1].status, RunStatus::saturated);
@@ -156,7 +156,7 @@ TEST(Lanes, TinyGradientsAreScaledAsInASingleRun) {
       LaneCase large = sphere_runs(
           lane_width(), MirrorDescent{.p = p, .lr = 0.5, .normalized = true, .jacobian = Jacobian::textbook},
           {.steps = 3, .init = {.kind = InitKind::normal, .std = 500}});
-      for (LaneTask& task : large.tasks) task.options.init.seed = seed++;
+      for (DescentTask& task : large.tasks) task.options.init.seed = seed++;
       expect_same_bits(large, {}, seed);
     }
 }
@@ -165,11 +165,12 @@ TEST(Lanes, AStopEndsAllRunsAsInterrupted) {
   LaneCase runs = sphere_runs(lane_width(), cubic, {.steps = 100'000'000});
   runs.tasks[0].options.steps = 10;
   std::int64_t steps = 0;
-  const std::vector<attmirror::Run> results =
-      descend_in_lanes(runs.tasks, {.on_pulse = [&](std::int64_t now) {
-                         steps = now;
-                         return Command::stop;
-                       }});
+  const StopRequest stop = StopRequest::make();
+  const auto ask = [&](std::int64_t now) {
+    steps = now;
+    stop.request();
+  };
+  const std::vector<DescentRun> results = descend_in_lanes(runs.tasks, {.on_pulse = ask, .stop = stop});
   EXPECT_EQ(results[0].status, RunStatus::completed);
   std::int64_t sum = 0;
   double seconds = 0;
@@ -179,7 +180,7 @@ TEST(Lanes, AStopEndsAllRunsAsInterrupted) {
       EXPECT_EQ(results[k].steps, results.back().steps);
       EXPECT_FALSE(results[k].selected.tokens.empty());
       // What was interrupted is a run of so many steps.
-      LaneTask same = runs.tasks[k];
+      DescentTask same = runs.tasks[k];
       same.options.steps = results[k].steps;
       EXPECT_EQ(difference(results[k].final_parameters, alone(same).final_parameters), "");
     }
@@ -191,13 +192,11 @@ TEST(Lanes, AStopEndsAllRunsAsInterrupted) {
   EXPECT_GT(seconds, 0.09);
 }
 
-TEST(Lanes, PulsesThatProceedChangeNothing) {
+TEST(Lanes, PulsesChangeNothing) {
   LaneCase runs = sphere_runs(2, cubic, {.steps = 200'000});
   std::vector<std::int64_t> pulses;
-  const auto results = descend_in_lanes(runs.tasks, {.on_pulse = [&](std::int64_t steps) {
-                                          pulses.push_back(steps);
-                                          return Command::proceed;
-                                        }});
+  const auto results =
+      descend_in_lanes(runs.tasks, {.on_pulse = [&](std::int64_t steps) { pulses.push_back(steps); }});
   EXPECT_TRUE(std::ranges::is_sorted(pulses));
   EXPECT_EQ(difference(results[1], descend_in_lanes(runs.tasks)[1]), "");
 }
@@ -237,7 +236,9 @@ TEST(Lanes, EachReasonAgainstALaneIsNamed) {
   EXPECT_EQ(reason(model, GradientDescent{.momentum = heavy}), "momentum");
   EXPECT_EQ(reason(model, SteepestDescent{}), "steepest descent");
   EXPECT_EQ(reason(model, Adam{}), "Adam");
-  EXPECT_EQ(reason(model, MirrorDescent{}, {.seconds = 1}), "a limit of time");
+  EXPECT_EQ(reason(model, Lion{}), "Lion");
+  EXPECT_EQ(reason(model, AdaGrad{}), "AdaGrad");
+  EXPECT_EQ(reason(model, MirrorDescent{}, {.max_seconds = 1}), "a limit of time");
   EXPECT_EQ(reason(model, MirrorDescent{}, {.storage = TokenStorage::float32}), "tokens stored as float32");
   EXPECT_EQ(reason(model, MirrorDescent{}, {.path = DataPath::stream}), "the data path stream");
   EXPECT_EQ(reason(Attention(data, W{}, std::make_shared<const OwnLoss>())), "a custom loss");
@@ -284,7 +285,8 @@ TEST(Lanes, GroupsDifferInAllThatDecidesTheOperations) {
   groups.push_back(group(Attention(data, Prompt{})));
   groups.push_back(group(Attention(data, Prompt{.key_weights = Matrix::Identity(10, 10)})));
   groups.push_back(group(Attention(data, W{}, Exponential{})));
-  groups.push_back(group(Attention(data, W{}, Linear{})));
+  groups.push_back(group(Attention(data, W{}, LinearLoss{})));
+  groups.push_back(group(Attention(data, W{}, Sigmoid{})));
   groups.push_back(group(Attention(data, W{}, Logistic{}, {.train = {Block::W, Block::v}})));
   groups.push_back(group(Attention(data, W{}, Logistic{}, {.head = QuadraticHead{.lambda = 0.5}})));
   groups.push_back(group(Attention(data, W{}, Logistic{}, {.head = QuadraticHead{.lambda = 0.25}})));
@@ -307,10 +309,10 @@ TEST(Lanes, GroupsDifferInAllThatDecidesTheOperations) {
 
 TEST(Lanes, WrongCallsAreRefused) {
   LaneCase runs = sphere_runs(lane_width() + 1, cubic, {.steps = 2});
-  const std::span<const LaneTask> all = runs.tasks;
+  const std::span<const DescentTask> all = runs.tasks;
   EXPECT_THROW(descend_in_lanes({}), Error);
   EXPECT_THROW(descend_in_lanes(all), Error);
-  const std::span<const LaneTask> two = all.first(2);
+  const std::span<const DescentTask> two = all.first(2);
   EXPECT_NO_THROW(descend_in_lanes(two));
   EXPECT_THROW(descend_in_lanes(two, {.width = 1}), Error);
   EXPECT_THROW(descend_in_lanes(two, {.width = 3}), Error);
@@ -319,7 +321,7 @@ TEST(Lanes, WrongCallsAreRefused) {
   if (lane_width() < 8) {
     EXPECT_THROW(descend_in_lanes(two, {.width = 8}), Error);
   }
-  const auto message = [](const std::vector<LaneTask>& tasks) -> std::string {
+  const auto message = [](const std::vector<DescentTask>& tasks) -> std::string {
     try {
       descend_in_lanes(tasks);
     } catch (const Error& error) {
@@ -327,7 +329,7 @@ TEST(Lanes, WrongCallsAreRefused) {
     }
     return "";
   };
-  std::vector<LaneTask> tasks(two.begin(), two.end());
+  std::vector<DescentTask> tasks(two.begin(), two.end());
   tasks[1].model = nullptr;
   EXPECT_EQ(message(tasks), "tasks[1].model is null");
   tasks[1] = all[1];
@@ -343,7 +345,7 @@ TEST(Lanes, WrongCallsAreRefused) {
   // What descend() refuses when the run starts, lanes refuse, too.
   const Attention keys(runs.data[0], KQ{});
   EXPECT_NE(message({{&keys, cubic, {}}}).find("K and Q both start at 0"), std::string::npos);
-  const Attention linear(runs.data[0], W{}, Linear{});
+  const Attention linear(runs.data[0], W{}, LinearLoss{});
   EXPECT_NE(
       message({{&linear, GradientDescent{.schedule = {.kind = ScheduleKind::polyak}}, {}}}).find("polyak"),
       std::string::npos);

@@ -1,10 +1,11 @@
-// The objects of a run: they are what its settings say, they do not depend on who asks, and the run can be repeated from
-// what the results say of it.
+// The objects of a run: they are what its settings say, they do not depend on who asks, and the run can be repeated
+// from what the results say of it.
 #include "base/json.hpp"
+#include "data/generator_kinds.hpp"
+#include "data/npy.hpp"
 #include "support/files.hpp"
+#include "sweep/parsed_sweep.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/generator_kinds.hpp>
-#include <attmirror/data/npy.hpp>
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/run_config.hpp>
 #include <attmirror/sweep/plan.hpp>
@@ -17,11 +18,7 @@
 namespace attmirror::test {
 namespace {
 
-SweepPlan parse(std::string_view text, const std::filesystem::path& folder = ".") {
-  return parse_sweep(text, "sweep.toml", folder);
-}
-
-attmirror::Run train(const PreparedRun& run) { return descend(*run.model, run.optimizer, run.descent); }
+DescentRun train(const PreparedRun& run) { return descend(*run.model, run.optimizer, run.descent); }
 
 void expect_same_weights(const Parameters& a, const Parameters& b, const std::string& what) {
   EXPECT_EQ(fingerprint(a), fingerprint(b)) << what;
@@ -120,7 +117,7 @@ saturation = 0.5
 )";
 
 TEST(PreparedRuns, HaveTheirSettings) {
-  const SweepPlan plan = parse(R"(
+  const SweepPlan plan = test::parsed_sweep(R"(
 [data]
 samples = 4
 tokens = 5
@@ -160,17 +157,18 @@ steps = [0, 7]
   EXPECT_EQ(run.descent.init.std, 0.25);
   EXPECT_EQ(run.descent.init.seed, 12u);
   EXPECT_EQ(run.descent.threads, 1);
-  EXPECT_EQ(parse("[record]\ncurves = [\"loss\", \"norm\"]\n").prepare(0).descent.keep, Keep::metrics);
-  EXPECT_EQ(parse("[record]\nkeep = [\"path\"]\n").prepare(0).descent.keep, Keep::parameters);
+  EXPECT_EQ(test::parsed_sweep("[record]\ncurves = [\"loss\", \"norm\"]\n").prepare(0).descent.keep,
+            Keep::metrics);
+  EXPECT_EQ(test::parsed_sweep("[record]\nkeep = [\"path\"]\n").prepare(0).descent.keep, Keep::parameters);
   expect_bad_input({"run is 2", "2 runs"}, [&] { plan.prepare(2); });
 }
 
 // What stands in the row is enough: config.json with the generator's settings makes the same run.
 TEST(PreparedRuns, AreRepeatedFromTheirConfiguration) {
-  const SweepPlan plan = parse(all_kinds);
+  const SweepPlan plan = test::parsed_sweep(all_kinds);
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const PreparedRun prepared = plan.prepare(i);
-    const attmirror::Run run = train(prepared);
+    const DescentRun run = train(prepared);
     EXPECT_NE(run.status, RunStatus::diverged) << i;
 
     const RunConfig config = parse_run_config(prepared.config, "config");
@@ -210,7 +208,7 @@ TEST(PreparedRuns, AreRepeatedFromTheirConfiguration) {
 }
 
 TEST(PreparedRuns, AreTheSameFromManyThreads) {
-  const SweepPlan plan = parse(
+  const SweepPlan plan = test::parsed_sweep(
       "[data]\nsamples = 3\ntokens = 4\ndim = 5\n[train]\nsteps = 5\ninit = \"normal:1\"\n"
       "[grid]\nseed = \"1:40\"\np = [1.75, 2, 3]\n");
   std::vector<std::uint64_t> expected;
@@ -233,7 +231,7 @@ TEST(PreparedRuns, AreTheSameFromManyThreads) {
 }
 
 TEST(PreparedRuns, ShareData) {
-  const SweepPlan plan = parse("[grid]\nseed = [1, 2]\nlr = [0.1, 0.2]\n[train]\nsteps = 1\n");
+  const SweepPlan plan = test::parsed_sweep("[grid]\nseed = [1, 2]\nlr = [0.1, 0.2]\n[train]\nsteps = 1\n");
   const PreparedRun a = plan.prepare(0), b = plan.prepare(1), c = plan.prepare(2);
   EXPECT_EQ(a.data, b.data);
   EXPECT_NE(a.data, c.data);
@@ -243,7 +241,7 @@ TEST(PreparedRuns, ShareData) {
 TEST(PreparedRuns, ReadAFileOnce) {
   const TemporaryFolder folder;
   save_dataset(folder / "data.npz", generate(find_generator("sphere"), {.dim = 4, .seed = 3}));
-  const SweepPlan plan = parse(
+  const SweepPlan plan = test::parsed_sweep(
       "[data]\nfile = \"data.npz\"\n[train]\ninit = \"normal:1\"\nsteps = 1\n"
       "[grid]\ninit_seed = \"1:1000\"\n",
       folder.path());
@@ -263,7 +261,7 @@ TEST(PreparedRuns, TakeArraysFromFiles) {
   save_npy(folder / "A.npy", Array({3, 3}, std::span(values)));
   save_npy(folder / "p0.npy", Array({3}, std::span(values).first(3)));
   save_npy(folder / "short.npy", Array({2}, std::span(values).first(2)));
-  const SweepPlan plan = parse(R"(
+  const SweepPlan plan = test::parsed_sweep(R"(
 [data]
 generator = "multi-input"
 [train]
@@ -273,7 +271,7 @@ steps = 3
 [grid]
 init = ["zero", "file:p0.npy", "file:short.npy"]
 )",
-                               folder.path());
+                                            folder.path());
   const PreparedRun zero = plan.prepare(0), given = plan.prepare(1);
   EXPECT_EQ(std::get<Prompt>(zero.model->parameterization()).key_weights(1, 1), 1);
   EXPECT_EQ(std::get<Prompt>(zero.model->parameterization()).key_weights(2, 2), 0);
@@ -287,34 +285,30 @@ TEST(PreparedRuns, AFileThatIsNoDatasetIsAnErrorOfThatRun) {
   const TemporaryFolder folder;
   const std::vector<double> values{1, 2};
   save_npy(folder / "data.npz", Array({2}, std::span(values)));
-  const SweepPlan plan = parse("[data]\nfile = \"data.npz\"\n", folder.path());
+  const SweepPlan plan = test::parsed_sweep("[data]\nfile = \"data.npz\"\n", folder.path());
   expect_bad_input({"run 0", "data.npz"}, [&] { plan.prepare(0); });
   expect_bad_input({"run 0", "data.npz"},
                    [&] { plan.prepare(0); });  // again, and not from a memory of the failure
 }
 
-TEST(Commands, NameEverySetting) {
-  const SweepPlan plan = parse("[data]\nseed = 7\n[train]\np = 1.5\nnormalized = true\nsteps = 10\n");
+TEST(Commands, NameWhatDiffersFromTheDefaults) {
+  const SweepPlan plan =
+      test::parsed_sweep("[data]\nseed = 7\n[train]\np = 1.5\nnormalized = true\nsteps = 10\n");
   EXPECT_EQ(commands_of(plan, 0),
             (std::vector<std::string>{
                 "attmirror generate --kind sphere --samples 6 --tokens 8 --dim 10 --seed 7 --min-tokens 0 "
                 "--queries 1 --query-from draw -o data.npz",
-                "attmirror train data.npz --optimizer md --geometry lp --p 1.5 --lr 0.1 --normalized "
-                "--momentum none "
-                "--schedule constant --eps exact --jacobian safe --powers fast --params W --loss logistic "
-                "--head linear "
-                "--mask none --penalty 0 --train W --init zero --steps 10 --saturation 0 --data-path auto "
-                "--storage float64"}));
+                "attmirror train data.npz --p 1.5 --lr 0.1 --normalized --steps 10"}));
   const TemporaryFolder folder;
   save_dataset(folder / "it's.npz", generate(find_generator("sphere"), {}));
-  const SweepPlan file =
-      parse("[data]\nfile = \"it's.npz\"\n[train]\noptimizer = \"steepest\"\nnorm = 1\nnormalized = false\n",
-            folder.path());
+  const SweepPlan file = test::parsed_sweep(
+      "[data]\nfile = \"it's.npz\"\n[train]\noptimizer = \"steepest\"\nnorm = 1\nnormalized = false\n",
+      folder.path());
   const std::vector<std::string> commands = commands_of(file, 0);
   ASSERT_EQ(commands.size(), 1u);
   EXPECT_TRUE(commands[0].starts_with("attmirror train '" + folder.path().string() +
                                       "/it'\\''s.npz' --optimizer steepest"));
-  EXPECT_TRUE(commands[0].ends_with(" --unnormalized"));
+  EXPECT_TRUE(commands[0].find(" --unnormalized ") != std::string::npos) << commands[0];
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // [record]: what is kept of each run.
+#include "sweep/record_plan.hpp"
+
 #include "support/files.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/sweep/plan.hpp>
@@ -49,6 +51,15 @@ keep = ["weights", "solutions", "path"]
   EXPECT_EQ(plan.saturated, 0);
   EXPECT_EQ(plan.rank_tolerance, 1e-6);
   EXPECT_TRUE(plan.keep_weights && plan.keep_solutions && plan.keep_path);
+}
+
+TEST(SweepRecord, OwnNormsAreThoseOfTheOptimizer) {
+  const RecordPlan plan = record("solutions = [\"own\", 3]");
+  EXPECT_EQ(norm_of(plan.solutions[0], sign_descent()), parse_norm("inf"));
+  EXPECT_EQ(norm_of(plan.solutions[1], sign_descent()), Norm::l(3));
+  EXPECT_EQ(norm_of(plan.solutions[1], AdaGrad{}), Norm::l(3));
+  expect_bad_input({"solution own", "adagrad", "expected a norm"},
+                   [&] { norm_of(plan.solutions[0], AdaGrad{}); });
 }
 
 TEST(SweepRecord, CurvesAndPathsAreLogSpacedUnlessToldOtherwise) {

@@ -39,8 +39,8 @@ TEST(SweepRefusals, LettersStandInQuotesOnly) {
                         "s", ".")
                 .description,
             "\u00e9\u00e9");
-  expect_refusals(
-      {{"[train]\nloss = \"a\\nb\"\n", "[train] loss: \"a\\x0ab\": expected logistic, exponential, linear"}});
+  expect_refusals({{"[train]\nloss = \"a\\nb\"\n",
+                    "[train] loss: \"a\\x0ab\": expected logistic, exponential, linear, sigmoid"}});
 }
 
 TEST(SweepRefusals, Tables) {
@@ -80,49 +80,53 @@ TEST(SweepRefusals, Names) {
 
 TEST(SweepRefusals, Values) {
   expect_refusals({
-      {"[grid]\np = [0.9]\n", "axis \"p\": 0.9 is not > 1"},
-      {"[grid]\np = [2, inf]\n", "axis \"p\": inf is not a finite number"},
-      {"[grid]\np = [nan]\n", "axis \"p\": nan is not > 1"},
-      {"[train]\np = 1\n", "[train] p: 1 is not > 1"},
-      {"[train]\nlr = 0\n", "[train] lr: 0 is not > 0"},
-      {"[train]\nlr = \"0.1\"\n", "[train] lr: \"0.1\" is no number"},
-      {"[train]\nlr = [0.1]\n", "[train] lr: a list is no number; what varies stands under [grid]"},
-      {"[train]\nsteps = 1.5\n", "[train] steps: 1.5 is no whole number"},
-      {"[train]\nsteps = 1e300\n", "[train] steps: 1e+300 is no whole number"},
-      {"[train]\nsteps = -1\n", "[train] steps: -1 is not >= 0"},
-      {"[train]\nsteps = true\n", "[train] steps: true is no whole number"},
-      {"[train]\nsteps = 1979-05-27\n", "[train] steps: a date is no whole number"},
-      {"[train]\nsteps = {a = 1}\n", "[train] steps: a table is no whole number"},
-      {"[train]\nnormalized = 1\n", "[train] normalized: 1 is neither true nor false"},
-      {"[train]\nsaturation = 2\n", "[train] saturation: 2 is not from 0 to 1"},
-      {"[train]\nbeta1 = 1\n", "[train] beta1: 1 is not from 0 to below 1"},
-      {"[train]\nloss = 3\n", "[train] loss: 3 is no text"},
-      {"[train]\nloss = \"hinge\"\n", "[train] loss: \"hinge\": expected logistic, exponential, linear"},
-      {"[train]\nloss = \"\"\n", "[train] loss: \"\": expected logistic, exponential, linear"},
+      {"[grid]\np = [0.9]\n", "axis \"p\": 0.9: expected a finite number greater than 1"},
+      {"[grid]\np = [2, inf]\n", "axis \"p\": inf: expected a finite number greater than 1"},
+      {"[grid]\np = [nan]\n", "axis \"p\": nan: expected a finite number greater than 1"},
+      {"[train]\np = 1\n", "[train] p: 1: expected a finite number greater than 1"},
+      {"[train]\nlr = 0\n", "[train] lr: 0: expected a finite number greater than 0"},
+      {"[train]\nlr = \"0.1\"\n", "[train] lr: \"0.1\": expected a finite number greater than 0"},
+      {"[train]\nlr = [0.1]\n",
+       "[train] lr: a list: expected a finite number greater than 0; what varies stands under [grid]"},
+      {"[train]\nsteps = 1.5\n", "[train] steps: 1.5: expected a whole number, 0 or more"},
+      {"[train]\nsteps = 1e300\n", "[train] steps: 1e+300: expected a whole number, 0 or more"},
+      {"[train]\nsteps = -1\n", "[train] steps: -1: expected a whole number, 0 or more"},
+      {"[train]\nsteps = true\n", "[train] steps: true: expected a whole number, 0 or more"},
+      {"[train]\nsteps = 1979-05-27\n", "[train] steps: a date: expected a whole number, 0 or more"},
+      {"[train]\nsteps = {a = 1}\n", "[train] steps: a table: expected a whole number, 0 or more"},
+      {"[train]\nnormalized = 1\n", "[train] normalized: 1: expected true or false"},
+      {"[train]\nsaturation = 2\n", "[train] saturation: 2: expected a number from 0 to 1"},
+      {"[train]\nbeta1 = 1\n", "[train] beta1: 1: expected a number in [0, 1)"},
+      {"[train]\nloss = 3\n",
+       "[train] loss: 3: expected \"logistic\", \"exponential\", \"linear\" or \"sigmoid\""},
+      {"[train]\nloss = \"hinge\"\n",
+       "[train] loss: \"hinge\": expected logistic, exponential, linear, sigmoid"},
+      {"[train]\nloss = \"\"\n", "[train] loss: \"\": expected logistic, exponential, linear, sigmoid"},
       {"[grid]\nloss = [\"logistic\", \"hinge\"]\n",
-       "axis \"loss\": \"hinge\": expected logistic, exponential, linear"},
+       "axis \"loss\": \"hinge\": expected logistic, exponential, linear, sigmoid"},
       {"[train]\nnorm = 0.5\n",
        "[train] norm: \"0.5\": expected a number from 1 to inf, frobenius, nuclear, spectral or schatten:P"},
       {"[train]\ninit_seed = \"mine\"\n",
-       "[train] init_seed: \"mine\": expected a whole number, \"seed\" or \"own\""},
-      {"[train]\ninit_seed = true\n", "[train] init_seed: true is no whole number, \"seed\" or \"own\""},
-      {"[train]\ninit_seed = -1\n", "[train] init_seed: -1 is not >= 0"},
+       "[train] init_seed: \"mine\": expected a whole number from 0 to 2^63 - 1, \"seed\" or \"own\""},
+      {"[train]\ninit_seed = true\n",
+       "[train] init_seed: true: expected a whole number from 0 to 2^63 - 1, \"seed\" or \"own\""},
+      {"[train]\ninit_seed = -1\n",
+       "[train] init_seed: -1: expected a whole number from 0 to 2^63 - 1, \"seed\" or \"own\""},
       {"[train]\ninit = \"one\"\n",
        "[train] init: \"one\": expected zero, normal, normal:STD, uniform, file:W0.npy or file:BLOCKS.npz"},
       {"[train]\nparams = \"V\"\n", "[train] params: \"V\": expected W, KQ or prompt"},
       {"[train]\nmomentum = \"ema:2\"\n",
        "[train] momentum: momentum's beta is 2: expected a number in [0, 1)"},
-      {"[train]\ntrain = \"W,x\"\n",
-       "[train] train: block is \"x\": expected one of W, K, Q, p, v, W_ov, W_kq"},
+      {"[train]\ntrain = \"W,x\"\n", "[train] train: block is \"x\": expected one of W, K, Q, p, v"},
       {"[train]\noptimizer = \"sgd\"\n",
        "[train] optimizer: \"sgd\": expected one of md, gd, steepest, sign, coordinate, spectral, signum, "
-       "muon, adam"},
+       "muon, adam, lion, adagrad"},
       {"[data]\ngenerator = \"spere\"\n",
        "[data] generator: \"spere\": expected sphere, joint, single-input, multi-input, joint-prompt, "
        "loss-comparison, visualization1, visualization2, relu, orthonormal"},
-      {"[data]\nsamples = 0\n", "[data] samples: 0 is not >= 1"},
-      {"[data]\nseed = -4\n", "[data] seed: -4 is not >= 0"},
-      {"[data]\nscore = 0\n", "[data] score: 0 is not > 0"},
+      {"[data]\nsamples = 0\n", "[data] samples: 0: expected a whole number, 1 or more"},
+      {"[data]\nseed = -4\n", "[data] seed: -4: expected a whole number from 0 to 2^63 - 1"},
+      {"[data]\nscore = 0\n", "[data] score: 0: expected a finite number greater than 0"},
       {"[data]\nquery_from = \"none\"\n", "[data] query_from: \"none\": expected draw, first, last, all"},
       {"[data]\nfile = \"\"\n", "[data] file: \"\": expected the path of an .npz file"},
   });
@@ -137,7 +141,7 @@ TEST(SweepRefusals, Axes) {
       {"[grid]\np = []\n", "axis \"p\" has no values: expected one or more"},
       {"[grid]\np = [2, 3, 2.0]\n", "axis \"p\": 2 is there twice"},
       {"[grid]\nnormalized = [true, true]\n", "axis \"normalized\": true is there twice"},
-      {"[grid]\np = [2, \"default\"]\n", "axis \"p\": \"default\" is no number"},
+      {"[grid]\np = [2, \"default\"]\n", "axis \"p\": \"default\": expected a finite number greater than 1"},
       {"[grid]\np = \"1:3\"\n",
        "axis \"p\": \"1:3\": expected a list or a range such as \"log:1e-3:1:7\" or \"lin:0:1:5\""},
       {"[grid]\nseed = \"1-3\"\n",
@@ -150,7 +154,7 @@ TEST(SweepRefusals, Axes) {
       {"[grid]\nlr = \"log:1:2\"\n",
        "axis \"lr\": \"log:1:2\": expected a list or a range such as \"log:1e-3:1:7\" or \"lin:0:1:5\""},
       {"[grid]\nlr = \"lin:1:2:1\"\n", "axis \"lr\": \"lin:1:2:1\": 1 values: expected 2 or more"},
-      {"[grid]\np = \"lin:1:2:3\"\n", "axis \"p\": 1 is not > 1"},
+      {"[grid]\np = \"lin:1:2:3\"\n", "axis \"p\": 1: expected a finite number greater than 1"},
       {"[grid]\nsteps = \"log:1:3:9\"\n", "axis \"steps\": 1 is there twice"},
       {"[grid]\nseed = [1]\n[[zip]]\nseed = [1]\n", "axis \"seed\" stands in two places: expected one"},
       {"[grid]\np = [2]\n[[list]]\np = 3\n", "axis \"p\" stands in two places: expected one"},
@@ -160,7 +164,7 @@ TEST(SweepRefusals, Axes) {
        "axis \"seed\" of [[zip]] is fixed in [data] as well: expected one of the two"},
       {"[[zip]]\np = [1.5, 2]\nsteps = [1, 2, 3]\n",
        "[[zip]]: axis \"p\" has 2 values and axis \"steps\" 3: expected equally many"},
-      {"[[list]]\np = 0.5\n", "[[list]] number 1: p: 0.5 is not > 1"},
+      {"[[list]]\np = 0.5\n", "[[list]] number 1: p: 0.5: expected a finite number greater than 1"},
       {"[[list]]\np = 1.5\n[[list]]\np = 1.5\n",
        "run 1 (p = 1.5): it has the same settings as run 0 (p = 1.5)"},
       {"[grid]\nschedule = [\"power\", \"power:0.5\"]\n",
@@ -186,21 +190,24 @@ TEST(SweepRefusals, TooManyRuns) {
 TEST(SweepRefusals, WhatDoesNotGoTogether) {
   expect_refusals({
       {"[grid]\noptimizer = [\"md\", \"sign\"]\np = [1.5, 2]\n",
-       "run 2 (optimizer = sign, p = 1.5): p is given, but optimizer is sign: only md has one; steepest "
+       "run 2 (optimizer = sign, p = 1.5): p is given, but optimizer is sign: only md and gd take it; "
+       "steepest "
        "takes norm"},
       {"[train]\noptimizer = \"steepest\"\n",
-       "run 0: norm is missing: optimizer steepest takes norm 1, 2, inf, any other P, nuclear, spectral or "
-       "schatten:P"},
+       "run 0: norm is missing: optimizer steepest takes norm 1, 2, inf, NUMBER, frobenius, nuclear, "
+       "spectral, schatten:P"},
       {"[train]\noptimizer = \"sign\"\nnormalized = false\n",
        "run 0: normalized is false, but optimizer is sign: its steps are normalized by definition; steepest "
        "takes any "
        "norm and need not be"},
       {"[train]\noptimizer = \"adam\"\nnormalized = true\n",
-       "run 0: normalized is given, but optimizer is adam: its steps do not depend on the gradient's size "
-       "anyway"},
+       "run 0: normalized is true, but optimizer is adam: only md, gd, steepest, sign, coordinate, spectral, "
+       "signum and muon take it"},
       {"[train]\ngeometry = \"entropy\"\np = 3\n",
        "run 0: p is given, but geometry is entropy: it has entropy_beta instead"},
-      {"[train]\neps_value = 1e-9\n", "run 0: eps_value is given, but eps is exact: only eps paper uses it"},
+      {"[train]\noptimizer = \"adagrad\"\n[record]\nsolutions = [\"own\"]\n",
+       "run 0: solution own is in the norm \"own\", but theory names no norm whose margin adagrad maximizes: expected a norm such as \"2\""},
+      {"[train]\neps_value = 1e-9\n", "run 0: eps_value is given, but eps is exact: only paper uses it"},
       {"[train]\nentropy_beta = 2\n",
        "run 0: entropy_beta is given, but geometry is lp: only entropy has one"},
       {"[train]\nschedule = \"polyak\"\nloss = \"linear\"\n",

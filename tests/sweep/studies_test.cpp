@@ -1,6 +1,7 @@
 // Two studies of the papers as sweeps, from the files in examples/sweeps: P1's Setting A and P3's global convergence.
+#include "base/atomic_file.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "support/paths.hpp"
 #include <attmirror/sweep/sweep.hpp>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr bool slow = false;
 #endif
 
 std::string example(const std::string& name) {
-  return read_text_file(std::filesystem::path(ATTMIRROR_FIXTURES) / "../../examples/sweeps" / name);
+  return read_text_file(test::source_folder() / "examples/sweeps" / name);
 }
 
 std::string with_seeds(std::string text, const std::string& from, const std::string& to) {
@@ -107,8 +108,8 @@ class Results {
   std::vector<RunRow> rows_;
 };
 
-// Means over 100 seeds of the divergence of each path from the solutions of its own tokens, at the end. The reference has
-// other random starts, hence a standard error of its own, about as large as ours.
+// Means over 100 seeds of the divergence of each path from the solutions of its own tokens, at the end. The reference
+// has other random starts, hence a standard error of its own, about as large as ours.
 TEST(Studies, SettingAOfTheFirstPaper) {
   const TemporaryFolder folder;
   std::string text = example("p1_setting_a.toml");

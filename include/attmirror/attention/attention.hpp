@@ -21,10 +21,10 @@ struct AttentionOptions {
   // Empty means the attention's own: W, or K and Q, or p, with v fixed to the dataset's decoder.
   std::vector<Block> train{};
   Head head = LinearHead{};  // the papers' linear head, unless a study is about another
-  bool scaled =
-      false;  // logits divided by sqrt(d), by sqrt(m) for (K,Q), as in transformers; the papers do not
-  double penalty =
-      0;  // lambda of lambda (|K|^2 + |Q|^2), or of |W|^2, |p|^2; P3's code has 2.2e-16. v is exempt
+  // Logits divided by sqrt(d), by sqrt(m) for (K,Q), as in transformers; the papers do not.
+  bool scaled = false;
+  // lambda of lambda (|K|^2 + |Q|^2), or of |W|^2, |p|^2; P3's code has 2.2e-16. v is exempt.
+  double penalty = 0;
 };
 
 class Attention {
@@ -46,8 +46,8 @@ class Attention {
 
   // All blocks of the model (those of the attention, then v where the head has one), and whether one is trained.
   const std::vector<BlockShape>& blocks() const { return blocks_; }
-  bool has_block(Block block) const;
-  bool is_trained(Block block) const;
+  bool has_block(const Block& block) const;
+  bool is_trained(const Block& block) const;
   const std::vector<Block>& trained() const { return trained_; }
   std::vector<BlockShape> trained_blocks() const;
 

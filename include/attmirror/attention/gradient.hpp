@@ -37,7 +37,8 @@ DataPath parse_data_path(std::string_view name);
 // How the engine holds the tokens. All arithmetic is in double precision.
 enum class TokenStorage {
   float64,  // the dataset's own
-  float32,  // a copy rounded to single precision, half the bytes to read; exact for tokens that are floats already
+  // A copy rounded to single precision, half the bytes to read; exact for tokens that are floats already.
+  float32,
 };
 
 std::string_view to_string(TokenStorage storage);
@@ -74,7 +75,7 @@ class GradientEngine {
   GradientEngine(GradientEngine&&) noexcept;
   GradientEngine& operator=(GradientEngine&&) noexcept;
 
-  // `parameters` holds all blocks of the model, `gradient` is made by make_gradient().
+  // `parameters` is made from model.blocks(), `gradient` by make_gradient().
   Evaluation evaluate(const ParameterBlocks& parameters, Gradient& gradient);
   Evaluation evaluate(const ParameterBlocks& parameters);
 

@@ -5,27 +5,33 @@
 //   QuadraticHead   h(u) = v^T u - lambda |u|^2      rewards a mixture of tokens: sparsemax attention
 //   CustomHead      a class of yours
 //
-// With a nonlinear head attention may keep several tokens: then the weights converge to a finite part plus a
-// direction.
+// With a nonlinear head attention may keep several tokens: then the weights converge to a finite part plus
+// a direction.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace attmirror {
 
-struct LinearHead {};
+// `word` is what parse_head() reads; capitals stand for a number.
+struct LinearHead {
+  static constexpr std::string_view word = "linear";
+};
 
 struct ReluHead {
+  static constexpr std::string_view word = "relu";
   Matrix V{};  // (d, m); empty: the dataset's
 };
 
 struct QuadraticHead {
+  static constexpr std::string_view word = "quadratic:LAMBDA";
   double lambda = 1;  // the larger, the more tokens are kept
 };
 
@@ -44,7 +50,10 @@ using Head = std::variant<LinearHead, ReluHead, QuadraticHead, std::shared_ptr<c
 // "linear", "relu", "quadratic:0.5", "custom:NAME"
 std::string to_string(const Head& head);
 
-// Reads the first three; "quadratic" alone has lambda = 1. Throws Error (bad input) for other words.
+// The words that parse_head() reads, in the order of `Head`: "linear", "relu", "quadratic:LAMBDA".
+const std::vector<std::string_view>& head_names();
+
+// "quadratic" alone has lambda = 1. Throws Error (bad input) for a text that is not one of head_names().
 Head parse_head(std::string_view text);
 
 // Whether the head has a decoder v.

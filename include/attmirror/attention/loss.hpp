@@ -2,8 +2,15 @@
 //
 //   Logistic      log(1 + e^-m)    every paper
 //   Exponential   e^-m
-//   Linear        -m               P2's comparison of losses
+//   LinearLoss    -m               P2's comparison of losses
+//   Sigmoid       1 / (1 + e^m)    bounded, and not convex
 //   CustomLoss    a class of yours
+//
+// P1, P2 and P3 assume of a loss that on every bounded interval it is strictly decreasing, and ell' bounded and
+// Lipschitz; not that it is convex. All four comply. (P2's result on training v along with the attention is about the
+// logistic loss.) The sigmoid loss lies between 0 and 1, so that no query adds more than 1/N to the mean, and its
+// |ell'|, at most 1/4, falls off on both sides of m = 0: a query far on the wrong side hardly pulls, and descent that
+// does not normalise may take very long to win it back.
 //
 // Gradients are needed far beyond the point where ell' underflows (normalised training only uses their
 // direction), so each loss also gives log|ell'|, which never does.
@@ -13,12 +20,23 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace attmirror {
 
-struct Logistic {};
-struct Exponential {};
-struct Linear {};
+// `word` is what parse_loss() reads.
+struct Logistic {
+  static constexpr std::string_view word = "logistic";
+};
+struct Exponential {
+  static constexpr std::string_view word = "exponential";
+};
+struct LinearLoss {
+  static constexpr std::string_view word = "linear";
+};
+struct Sigmoid {
+  static constexpr std::string_view word = "sigmoid";
+};
 
 // A loss of your own: strictly decreasing and differentiable. It is called from several threads at once.
 class CustomLoss {
@@ -29,11 +47,14 @@ class CustomLoss {
   virtual double log_abs_derivative(double margin) const = 0;  // log|ell'|, where ell' itself may underflow
 };
 
-using Loss = std::variant<Logistic, Exponential, Linear, std::shared_ptr<const CustomLoss>>;
+using Loss = std::variant<Logistic, Exponential, LinearLoss, Sigmoid, std::shared_ptr<const CustomLoss>>;
 
 std::string to_string(const Loss& loss);  // "logistic", ..., "custom:NAME"
 
-// Reads "logistic", "exponential" or "linear"; throws Error (bad input) for another word.
+// The words that parse_loss() reads, in the order of `Loss`.
+const std::vector<std::string_view>& loss_names();
+
+// Throws Error (bad input) for a word that is not one of loss_names().
 Loss parse_loss(std::string_view name);
 
 // ell(m), ell'(m) and log|ell'(m)|, each to a few units in the last place. The kernels of the training step

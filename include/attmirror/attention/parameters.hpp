@@ -4,75 +4,86 @@
 //   KQ       a_i = X_i K Q^T z_i        K, Q in R^{d x m}
 //   Prompt   a_i = X_i A^T p            p in R^d, A fixed (P2 writes W for A)
 //
-// and the decoder v of the linear head f_i = v^T X_i^T softmax(a_i). The model of room `next_token` has blocks of its own:
-// W_kq in R^{d x d} for W, and W_ov in R^{|V| x d}, which turns what attention has gathered into the logits of the next
-// token. `Parameters` is what users see: plain
-// matrices by the paper's names. `ParameterBlocks` is what the training loop works on: the same numbers in
-// padded, aligned memory, each matrix stored so that the hot loops run along its rows.
+// and the decoder v of the linear head f_i = v^T X_i^T softmax(a_i). Other models have blocks of their own, by name.
+// `Parameters` is what users see: plain matrices by the paper's names. `ParameterBlocks` is what the training loop
+// works on: the same numbers in padded, aligned memory, each matrix stored so that the hot loops run along its rows.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/attention/block.hpp>
+#include <attmirror/base/matrix.hpp>
 
-#include <array>
 #include <cstddef>
-#include <span>
+#include <map>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace attmirror {
 
-// The trainable pieces. A run stores them by these names.
-enum class Block { W, K, Q, p, v, W_ov, W_kq };
-
-inline constexpr std::array all_blocks{Block::W, Block::K,    Block::Q,   Block::p,
-                                       Block::v, Block::W_ov, Block::W_kq};
-
-std::string_view to_string(Block block);
-Block parse_block(std::string_view name);
-constexpr bool is_vector(Block block) { return block == Block::p || block == Block::v; }
-
-struct W {};
+// `word` is what runs record.
+struct W {
+  static constexpr std::string_view word = "W";
+};
 struct KQ {
+  static constexpr std::string_view word = "KQ";
   std::ptrdiff_t rank = 0;  // m; 0 means m = d, the papers' default
 };
 struct Prompt {
+  static constexpr std::string_view word = "prompt";
   Matrix key_weights{};  // A; empty means the identity
 };
 using Parameterization = std::variant<W, KQ, Prompt>;
 
 std::string_view to_string(const Parameterization& parameterization);
 
-// Blocks that a model does not have are empty.
+// Blocks that a model does not have are empty, or not there.
 struct Parameters {
   Matrix W{}, K{}, Q{};
   Vector p{}, v{};
-  Matrix W_ov{}, W_kq{};
+  // The blocks of other models, as in matrices["W_ov"].
+  std::map<Block, Matrix> matrices{};
+  std::map<Block, Vector> vectors{};
+
+  bool has(const Block& block) const;
+
+  // Any block, those of attention too. Throw Error (bad input) where there is none, or one of the other kind.
+  const Matrix& matrix(const Block& block) const&;
+  const Vector& vector(const Block& block) const&;
+  Matrix matrix(const Block& block) && { return std::as_const(*this).matrix(block); }
+  Vector vector(const Block& block) && { return std::as_const(*this).vector(block); }
 };
 
-// The result of `visitor` for the Matrix or the Vector that a block is: it must be of one type for both.
-template <class AnyParameters, class Visitor>
-decltype(auto) visit_block(AnyParameters& parameters, Block block, Visitor visitor) {
-  switch (block) {
-    case Block::K:
-      return visitor(parameters.K);
-    case Block::Q:
-      return visitor(parameters.Q);
-    case Block::p:
-      return visitor(parameters.p);
-    case Block::v:
-      return visitor(parameters.v);
-    case Block::W_ov:
-      return visitor(parameters.W_ov);
-    case Block::W_kq:
-      return visitor(parameters.W_kq);
-    case Block::W:
-      break;
-  }
-  return visitor(parameters.W);
+// The blocks that are there: W, K, Q, p and v first, then the others by name.
+std::vector<Block> block_names(const Parameters& parameters);
+
+// A block to write to, made where it is missing. Throw Error (bad input) where that name is of the other kind: W, K
+// and Q are matrices, p and v are vectors.
+Matrix& make_matrix(Parameters& parameters, const Block& block);
+Vector& make_vector(Parameters& parameters, const Block& block);
+
+// Whether a visitor was given a vector.
+template <class Values>
+inline constexpr bool is_vector = std::is_same_v<std::remove_cvref_t<Values>, Vector>;
+
+// The result of `visitor` for the Matrix or the Vector that a block is, an empty Matrix where it is missing: it must
+// be of one type for all.
+template <class Visitor>
+decltype(auto) visit_block(const Parameters& parameters, const Block& block, Visitor visitor) {
+  if (block == Block::W) return visitor(parameters.W);
+  if (block == Block::K) return visitor(parameters.K);
+  if (block == Block::Q) return visitor(parameters.Q);
+  if (block == Block::p) return visitor(parameters.p);
+  if (block == Block::v) return visitor(parameters.v);
+  if (const auto found = parameters.vectors.find(block); found != parameters.vectors.end())
+    return visitor(found->second);
+  static const Matrix none;
+  const auto found = parameters.matrices.find(block);
+  return visitor(found == parameters.matrices.end() ? none : found->second);
 }
 
-// Calls `visitor` with each block's name and what it is in `a` and in `b`.
+// Calls `visitor` with the name of each block that attention or `b` has, and what it is in `a` and in `b`.
 template <class Visitor>
 void visit_blocks(Parameters& a, const Parameters& b, Visitor visitor) {
   visitor(Block::W, a.W, b.W);
@@ -80,8 +91,10 @@ void visit_blocks(Parameters& a, const Parameters& b, Visitor visitor) {
   visitor(Block::Q, a.Q, b.Q);
   visitor(Block::p, a.p, b.p);
   visitor(Block::v, a.v, b.v);
-  visitor(Block::W_ov, a.W_ov, b.W_ov);
-  visitor(Block::W_kq, a.W_kq, b.W_kq);
+  for (const auto& [name, values] : b.matrices)
+    if (values.size() > 0) visitor(name, a.matrices[name], values);
+  for (const auto& [name, values] : b.vectors)
+    if (values.size() > 0) visitor(name, a.vectors[name], values);
 }
 
 // The combined weights W of a model's parameters: W itself, or K Q^T. Throws Error (bad input) for a prompt,
@@ -92,16 +105,24 @@ Matrix combined_weights(const Parameters& parameters);
 Matrix attention_weights(const Parameters& parameters);
 
 // One block in the memory of the training loop. W and K are stored transposed (`transposed`), so that
-// W z = sum_c z_c W[:,c] walks along rows.
+// W z = sum_c z_c W[:,c] walks along rows. A vector is stored as one row.
 struct BlockShape {
   Block name = Block::W;
   std::ptrdiff_t rows = 0, cols = 0;  // as stored
   bool transposed = false;
+  bool is_vector = false;
+
+  static BlockShape matrix(const Block& name, std::ptrdiff_t rows, std::ptrdiff_t cols) {
+    return {name, rows, cols, false, false};
+  }
+  static BlockShape vector(const Block& name, std::ptrdiff_t size) { return {name, 1, size, false, true}; }
 };
 
 class ParameterBlocks {
  public:
   ParameterBlocks() = default;
+  // Throws Error (bad input) when two blocks have one name, or a block of attention is not of the kind that it
+  // is there.
   explicit ParameterBlocks(std::vector<BlockShape> shapes);
 
   std::ptrdiff_t count() const { return static_cast<std::ptrdiff_t>(shapes_.size()); }
@@ -110,7 +131,7 @@ class ParameterBlocks {
   ConstMatrixView view(std::ptrdiff_t b) const;
 
   // The position of a block, or -1.
-  std::ptrdiff_t find(Block name) const;
+  std::ptrdiff_t find(const Block& name) const;
 
   // Copies from and to the paper's orientation. `assign` throws Error (bad input) when a shape does not fit
   // or a number is not finite.

@@ -1,28 +1,15 @@
 // Memory that vector instructions like: rows padded to whole vectors, buffers on cache-line boundaries.
-//
-// A padded matrix has `rows` rows of `cols` numbers, each row followed by zeros up to `stride`, a multiple of
-// four doubles. Kernels run over the padding instead of treating remainders; zeros there change no sum and no
-// norm.
 #pragma once
 
 #include <cstddef>
 #include <new>
 #include <vector>
 
-#include <Eigen/Core>
-
-// Eigen's matrices are handed back and forth; a program that aligns them otherwise would free what it cannot. The CMake
-// target attmirror::attmirror brings the definition along.
-static_assert(EIGEN_MAX_ALIGN_BYTES == 64, "compile with -DEIGEN_MAX_ALIGN_BYTES=64, as the library was");
-
 namespace attmirror {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using Vector = Eigen::VectorXd;
-
 // Asks the system for large pages behind an array of many megabytes, before it is first written. A processor fetches
-// ahead within a page; small ones make it stop and look up the next every 4 kilobytes. Does nothing for small arrays and
-// where the system has no large pages to give.
+// ahead within a page; small ones make it stop and look up the next every 4 kilobytes. Does nothing for small arrays
+// and where the system has no large pages to give.
 void prefer_large_pages(void* begin, std::size_t bytes) noexcept;
 
 template <class T>
@@ -48,42 +35,5 @@ using AlignedVector = std::vector<double, CacheLineAllocator<double>>;
 
 // The stride of a row of `cols` doubles.
 constexpr std::ptrdiff_t padded(std::ptrdiff_t cols) { return (cols + 3) / 4 * 4; }
-
-// Views of a padded matrix. `data` may be used as one flat array of rows * stride numbers.
-struct ConstMatrixView {
-  const double* data = nullptr;
-  std::ptrdiff_t rows = 0, cols = 0, stride = 0;
-  std::ptrdiff_t flat_size() const { return rows * stride; }
-  auto eigen() const {
-    return Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(data, rows, cols, Eigen::OuterStride<>(stride));
-  }
-};
-
-struct MatrixView {
-  double* data = nullptr;
-  std::ptrdiff_t rows = 0, cols = 0, stride = 0;
-  std::ptrdiff_t flat_size() const { return rows * stride; }
-  operator ConstMatrixView() const { return {data, rows, cols, stride}; }
-  auto eigen() const {
-    return Eigen::Map<Matrix, 0, Eigen::OuterStride<>>(data, rows, cols, Eigen::OuterStride<>(stride));
-  }
-};
-
-// A padded matrix that owns its memory; starts as zeros.
-class PaddedMatrix {
- public:
-  PaddedMatrix() = default;
-  PaddedMatrix(std::ptrdiff_t rows, std::ptrdiff_t cols)
-      : rows_(rows), cols_(cols), values_(static_cast<std::size_t>(rows * padded(cols)), 0.0) {}
-  explicit PaddedMatrix(const Matrix& values) : PaddedMatrix(values.rows(), values.cols()) {
-    view().eigen() = values;
-  }
-  MatrixView view() { return {values_.data(), rows_, cols_, padded(cols_)}; }
-  ConstMatrixView view() const { return {values_.data(), rows_, cols_, padded(cols_)}; }
-
- private:
-  std::ptrdiff_t rows_ = 0, cols_ = 0;
-  AlignedVector values_;
-};
 
 }  // namespace attmirror

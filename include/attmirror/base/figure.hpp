@@ -1,7 +1,7 @@
 // A figure as plain data: whoever measures fills it in, whoever shows it (SVG, the HTML page) draws it.
 //
-// Two kinds are enough for the papers: curves and points over two axes, and a table of numbers as colours. Both carry the
-// text that a reader without the picture needs.
+// Two kinds are enough for the papers: curves and points over two axes, and a table of numbers as colours. Both carry
+// the text that a reader without the picture needs.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct Series {
   std::vector<double> x = {}, y = {};
   std::vector<double> low = {},
                       high = {};  // a band about y (a standard error, a quantile range); empty: none
-  std::vector<std::string> labels =
-      {};  // what hovering over each point says besides its numbers; empty: nothing
+  // What hovering over each point says besides its numbers; empty: nothing.
+  std::vector<std::string> labels = {};
   enum class Mark { line, points, both } mark = Mark::line;
   enum class Dash { solid, dashed, dotted } dash = Dash::solid;
   // Series of equal colour belong together (one optimizer, measured and predicted); -1: the next free one.
@@ -47,12 +47,12 @@ struct Figure {
   Axis x = {}, y = {};           // of the series; of a heatmap the labels alone
   std::vector<Series> series = {};
   std::optional<Heatmap> heatmap = {};  // instead of series
-  bool equal_axes =
-      false;  // one unit is as long in x as in y: paths in a plane; both axes have the same scale
+  // One unit is as long in x as in y: paths in a plane; both axes have the same scale.
+  bool equal_axes = false;
 
-  // Throws Error (bad input): an id that is no file name, no title, no description, neither series nor heatmap, series of
-  // unequal lengths, a heatmap whose rows do not fit, a range that is none. Points that are not finite, and on logarithmic axes those that are
-  // not positive, are allowed and not drawn.
+  // Throws Error (bad input): an id that cannot be a file name, no title, no description, neither series nor heatmap,
+  // series of unequal lengths, a heatmap whose rows do not fit, a range that is none. Points that are not finite, and
+  // on logarithmic axes those that are not positive, are allowed and not drawn.
   void validate() const;
 };
 

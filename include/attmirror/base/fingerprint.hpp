@@ -4,7 +4,7 @@
 // against mix-ups, not against an adversary.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -1,5 +1,4 @@
-// A table as plain data: whoever measures fills it in, whoever shows it (terminal, Markdown, HTML) lays it
-// out.
+// A table as plain data: whoever measures fills it in, whoever shows it (terminal, Markdown, HTML) lays it out.
 //
 // Cells are text. How many digits a number deserves is known where it was measured, not where it is printed.
 #pragma once

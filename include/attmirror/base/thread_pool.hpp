@@ -78,7 +78,7 @@ class ThreadPool {
 
   void run_task(std::ptrdiff_t chunks, Task task);
   static void run_inline(std::ptrdiff_t chunks, Task task);
-  void serve(std::stop_token stop);
+  void serve();
   void work_off(std::uint64_t ticket);
   void shut_down();
 
@@ -98,7 +98,8 @@ class ThreadPool {
   std::mutex failure_mutex_;
   Failure failure_;
   int spins_ = 0;
-  std::vector<std::jthread> workers_;  // last, so that they end before what they use
+  std::atomic<bool> ends_ = false;  // the workers go home
+  std::vector<std::thread> workers_;
 };
 
 }  // namespace attmirror

@@ -5,7 +5,7 @@
 // doubles or int64, and is refused whatever does not convert exactly.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <cstddef>
 #include <cstdint>

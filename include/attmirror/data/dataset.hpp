@@ -3,7 +3,7 @@
 //
 // The tokens of all sequences lie in one matrix, one after the other, so that a pass over the data reads
 // memory front to back and sequences of different lengths cost no padding rows. Rows are padded to whole
-// vectors (see base/aligned.hpp), which is how the kernels of room `attention` want them. The queries lie in a
+// vectors (see base/matrix.hpp), which is how the kernels of room `attention` want them. The queries lie in a
 // second matrix in the same way. Most data of the papers have one query per sequence; then query i is that of
 // sequence i.
 //
@@ -11,7 +11,7 @@
 // numbers, labels of +-1 and matching sizes. Copies are deep; models view a Dataset and do not copy it.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -60,8 +60,7 @@ class Dataset {
   std::ptrdiff_t total_tokens() const { return offsets_.back(); }
   std::ptrdiff_t max_length() const { return max_length_; }
 
-  // Sequence i has length(i) tokens; they start at row offset(i) of all_tokens(). offset(samples()) is the
-  // end.
+  // Sequence i has length(i) tokens; they start at row offset(i) of all_tokens(). offset(samples()) is the end.
   std::ptrdiff_t length(std::ptrdiff_t i) const { return offset(i + 1) - offset(i); }
   std::ptrdiff_t offset(std::ptrdiff_t i) const { return offsets_[static_cast<std::size_t>(i)]; }
   bool equal_lengths() const { return max_length_ * samples() == total_tokens(); }
@@ -136,8 +135,8 @@ std::string to_string(const Dataset& data);
 //   mask (n, K, T), optional: 1 where query k of a sequence may attend to token t; (n, T) for one query each, (N, T)
 //     with query_counts. T is the longest length; what lies beyond a shorter sequence's end is ignored
 //   v (d), V (d, m), optional: the linear head, the weights of the ReLU head
-// Lower-case names are accepted (for X, Y, Z). Throws Error: bad input when the arrays do not fit, naming file and
-// array.
+// Lower-case names are accepted (for X, Y, Z). Throws Error: bad input when the arrays do not fit, naming file
+// and array.
 Dataset load_dataset(const std::filesystem::path& path);
 
 // Writes what load_dataset() reads, as doubles: X rectangular when all lengths are equal, else ragged with

@@ -1,26 +1,25 @@
-// P1's network for sentiment: a transformer encoder with norms after each part, which answers yes or no from its first token.
+// P1's network for sentiment: a transformer encoder with norms after each part, which answers yes or no from its
+// first token.
 //
 //   x = token_embedding[id] + position_embedding[place]
 //   per block:  x <- norm(x + dropout(O softmax(Q K^T / sqrt(head_width)) V));  x <- norm(x + dropout(B gelu(A x)))
 //   logit = head . x_0
 //
-// There are no biases, in the norms either. Embeddings start from N(0, 1), linear maps of n inputs from U(-1/sqrt n, 1/sqrt n), norms
-// from 1: the defaults of PyTorch, from which P1 starts.
+// There are no biases, in the norms either. Embeddings start from N(0, 1), linear maps of n inputs from U(-1/sqrt n,
+// 1/sqrt n), norms from 1: the defaults of PyTorch, from which P1 starts.
 //
-// The answer reads one token. So in the last block only that token asks: keys and values of all tokens are needed, queries
-// and everything after them of the first alone. This leaves out nothing that the answer depends on; `last_block` can
-// switch it off.
+// The answer reads one token. So in the last block only that token asks: keys and values of all tokens are needed,
+// queries and everything after them of the first alone. This leaves out nothing that the answer depends on;
+// `last_block` can switch it off.
 #pragma once
 
-#include <attmirror/deep/last_block.hpp>
-#include <attmirror/deep/network.hpp>
-#include <attmirror/deep/packed_attention.hpp>
+#include <attmirror/deep/transformer.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 struct EncoderOptions {
   std::int64_t vocabulary = 30522;  // bert-base-uncased
@@ -30,8 +29,9 @@ struct EncoderOptions {
   std::int64_t heads = 3;   // a divisor of width, at most 4096
   std::int64_t hidden = 0;  // of the MLP; 0: four times the width
   double dropout = 0.2;     // of attention probabilities and of what each part adds
-  // Deviation of the embeddings at the start. P1 has PyTorch's 1. Mirror descent with p near 1 changes weights in proportion
-  // to their size, and learns short texts faster from embeddings that are small beside what attention adds to them: 0.1.
+  // Deviation of the embeddings at the start. P1 has PyTorch's 1. Mirror descent with p near 1 changes weights in
+  // proportion to their size, and learns short texts faster from embeddings that are small beside what attention adds
+  // to them: 0.1.
   double embedding_deviation = 1;
   AttentionKind attention = AttentionKind::automatic;
   LastBlock last_block = LastBlock::first_token;
@@ -42,16 +42,14 @@ struct EncoderOptions {
   void validate() const;
 };
 
-class EncoderClassifier : public Network {
+class EncoderClassifier : public Transformer {
  public:
-  // Initial weights are a function of `seed` alone; without one they are 0, for those who load them. Parameters are float32 on the CPU; to() moves them. Arithmetic is that of `compute`: on a GPU
-  // kBFloat16 takes half the time, with sums, norms, losses and the parameters themselves in float32.
+  // Initial weights are a function of `seed` alone; without one they are 0, for those who load them. Parameters are
+  // float32 on the CPU; to() moves them. Arithmetic is that of `compute`: on a GPU kBFloat16 takes half the time,
+  // with sums, norms, losses and the parameters themselves in float32.
   EncoderClassifier(const EncoderOptions& options, std::optional<std::uint64_t> seed,
-                    ::at::ScalarType compute = ::at::kFloat);
+                    at::ScalarType compute = at::kFloat);
 
-  ::at::Tensor logits(const Batch& batch) override;
-  std::vector<::at::Tensor> attention_maps(const Batch& one) override;
-  std::vector<Projection> projections() const override;
   std::int64_t classes() const override { return 2; }
   std::string kind() const override { return "encoder"; }
   double training_flops(std::span<const std::int64_t> lengths) const override;
@@ -59,27 +57,19 @@ class EncoderClassifier : public Network {
   const EncoderOptions& options() const { return options_; }
 
  private:
-  struct Block {
-    ::at::Tensor query_key_value;  // [3 width, width]: Q, then K, then V
-    ::at::Tensor output;           // O: [width, width]
-    ::at::Tensor attention_norm;   // [width]
-    ::at::Tensor up, down;         // A: [hidden, width]; B: [width, hidden]
-    ::at::Tensor mlp_norm;         // [width]
-  };
-
-  ::at::Tensor linear(const ::at::Tensor& x, const ::at::Tensor& weight) const;
-  ::at::Tensor embedded(const Batch& batch) const;
-  ::at::Tensor block_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                            const Batch& batch) const;
-  ::at::Tensor first_token_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                                  const Batch& batch) const;
-  ::at::Tensor after_attention(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                               const ::at::Tensor& mixed, const ::at::Tensor& keys) const;
+  static AttentionShape shape_of(const EncoderOptions& options);
+  at::Tensor embedded(const Batch& batch) const override;
+  at::Tensor first_rows(const at::Tensor& rows, const Batch& batch) const override;
+  at::Tensor answer(const at::Tensor& first, const Batch& batch) const override;
+  at::Tensor attention_input(const Block&, const at::Tensor& x) const override { return x; }
+  AttentionDropout attention_dropout(std::int64_t block, const at::Tensor& keys,
+                                     const Batch& batch) const override;
+  at::Tensor after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
+                             const at::Tensor& mixed, const at::Tensor& keys) const override;
 
   EncoderOptions options_;
-  ::at::ScalarType compute_;
-  ::at::Tensor token_embedding_, position_embedding_, head_;
-  std::vector<Block> blocks_;
+  at::Tensor token_embedding_, position_embedding_;
+  Affine head_;
 };
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

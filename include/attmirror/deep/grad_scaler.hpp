@@ -1,8 +1,8 @@
 // Loss scaling for float16, which LibTorch has in Python only.
 //
-// Gradients below 6e-8 are 0 in float16. So the loss is multiplied by a scale before the backward pass and gradients are
-// divided by it within the step, in 32 bits. The largest scale that does not overflow is found by trial: one that gives an
-// infinite gradient is halved, and the step skipped; after `growth_interval` good steps it is doubled.
+// Gradients below 6e-8 are 0 in float16. So the loss is multiplied by a scale before the backward pass and gradients
+// are divided by it within the step, in 32 bits. The largest scale that does not overflow is found by trial: one that
+// gives an infinite gradient is halved, and the step skipped; after `growth_interval` good steps it is doubled.
 //
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer);
@@ -17,7 +17,7 @@
 
 #include <torch/serialize/archive.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 struct GradScalerOptions {
   double initial_scale = 65536;
@@ -34,8 +34,8 @@ class GradScaler {
   explicit GradScaler(GradScalerOptions options = {});
 
   // (In floats where the loss is in half precision, whose largest number is soon reached.)
-  ::at::Tensor scale(const ::at::Tensor& loss) const {
-    return (loss.scalar_type() == ::at::kHalf ? loss.to(::at::kFloat) : loss) * scale_;
+  at::Tensor scale(const at::Tensor& loss) const {
+    return (loss.scalar_type() == at::kHalf ? loss.to(at::kFloat) : loss) * scale_;
   }
   double scale() const { return scale_; }
 
@@ -46,8 +46,8 @@ class GradScaler {
   // After the steps of a loss: the scale for the next. Throws Error (bad input) if there was none.
   void update();
 
-  void save(::torch::serialize::OutputArchive& archive) const;
-  void load(::torch::serialize::InputArchive& archive);
+  void save(torch::serialize::OutputArchive& archive) const;
+  void load(torch::serialize::InputArchive& archive);
 
  private:
   GradScalerOptions options_;
@@ -57,8 +57,8 @@ class GradScaler {
 };
 
 // So that torch::save(scaler, path) and torch::load(scaler, path) work.
-::torch::serialize::OutputArchive& operator<<(::torch::serialize::OutputArchive& archive,
-                                              const GradScaler& scaler);
-::torch::serialize::InputArchive& operator>>(::torch::serialize::InputArchive& archive, GradScaler& scaler);
+torch::serialize::OutputArchive& operator<<(torch::serialize::OutputArchive& archive,
+                                            const GradScaler& scaler);
+torch::serialize::InputArchive& operator>>(torch::serialize::InputArchive& archive, GradScaler& scaler);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

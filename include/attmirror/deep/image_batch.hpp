@@ -1,14 +1,14 @@
 // Batches of images from an ImageSet, P1's augmentation included, made on the device that trains.
 //
-//   training:    32 x 32 cut at random from the image padded by 4 zeros on each side; resized (bilinear) to 48 x 48; mirrored
-//                left to right with probability 1/2; normalised by the set's mean and deviation per channel
+//   training:    32 x 32 cut at random from the image padded by 4 zeros on each side; resized (bilinear) to 48 x 48;
+//                mirrored left to right with probability 1/2; normalised by the set's mean and deviation per channel
 //   evaluation:  resized and normalised
 //
 // Where an image is cut and whether it is mirrored are functions of (seed, step, sample).
 //
 // Mirroring and normalising commute with resizing (its weights are symmetric and sum to 1). So cut and mirror are one
-// gather of bytes, and what is normalised is the small image: one pass over the large one. P1 resizes images of bytes and
-// rounds once more on the way; here nothing is rounded to bytes.
+// gather of bytes, and what is normalised is the small image: one pass over the large one. P1 resizes images of bytes
+// and rounds once more on the way; here nothing is rounded to bytes.
 #pragma once
 
 #include <attmirror/deep/image_set.hpp>
@@ -19,7 +19,7 @@
 #include <optional>
 #include <span>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 struct Augmentation {
   std::int64_t padding = 4;  // zeros around the image before it is cut; 0: no cut
@@ -34,18 +34,18 @@ struct Augmentation {
 
 // All pixels on the device, bytes: 150 MB for CIFAR-10.
 struct DeviceImages {
-  ::at::Tensor pixels;  // uint8 [count, channels, height, width]
-  ::at::Tensor labels;  // int64 [count]
+  at::Tensor pixels;  // uint8 [count, channels, height, width]
+  at::Tensor labels;  // int64 [count]
 };
 
 // Throws Error (bad input) where pixels and labels do not belong together, and for labels outside the classes.
-DeviceImages device_images(const ImageSet& images, ::at::Device device);
+DeviceImages device_images(const ImageSet& images, at::Device device);
 
-// `augment` empty: as for evaluation. `tokens` is the number of rows that the network makes of an image (patches and class
-// token), for the batch's offsets and dropout keys; `first_sample` as for pack(). Throws Error (bad input) for samples that
-// are not there, for none at all, and for images of other than 3 channels.
+// `augment` empty: as for evaluation. `tokens` is the number of rows that the network makes of an image (patches and
+// class token), for the batch's offsets and dropout keys; `first_sample` as for pack(). Throws Error (bad input) for
+// samples that are not there, for none at all, and for images of other than 3 channels.
 Batch image_batch(const DeviceImages& images, std::span<const std::int64_t> samples,
                   const Augmentation& options, std::int64_t tokens, std::optional<DropoutPlace> dropout,
                   std::optional<DropoutPlace> augment, std::int64_t first_sample = 0);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

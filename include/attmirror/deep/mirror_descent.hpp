@@ -2,11 +2,11 @@
 //
 //   y <- y - lr d,   y = sign(w) |w|^{p-1},   w = sign(y) |y|^{1/(p-1)}
 //
-// p = 2 is torch::optim::SGD. p near 1 makes most weights small and a few large, p > 2 evens them out. The step lives in
-// the space of y: a weight of size s moves by about lr d s^{2-p}/(p-1), so that lr is chosen anew for each p.
+// p = 2 is torch::optim::SGD. p near 1 makes most weights small and a few large, p > 2 evens them out. The step lives
+// in the space of y: a weight of size s moves by about lr d s^{2-p}/(p-1), so that lr is chosen anew for each p.
 //
-//   attmirror::torch::MirrorDescent optimizer(model->parameters(),
-//                                             attmirror::torch::MirrorDescentOptions(8e-4).p(1.1));
+//   attmirror::deep::MirrorDescent optimizer(model->parameters(),
+//                                            attmirror::deep::MirrorDescentOptions(8e-4).p(1.1));
 //
 // p, lr and the rest may differ between parameter groups; StepLR and ReduceLROnPlateau work as with LibTorch's own.
 #pragma once
@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
-struct MirrorDescentOptions : public ::torch::optim::OptimizerCloneableOptions<MirrorDescentOptions> {
+struct MirrorDescentOptions : public torch::optim::OptimizerCloneableOptions<MirrorDescentOptions> {
   MirrorDescentOptions(double lr) : lr_(lr) {}  // NOLINT: a number will do, as in LibTorch
 
   TORCH_ARG(double, lr);
@@ -31,15 +31,15 @@ struct MirrorDescentOptions : public ::torch::optim::OptimizerCloneableOptions<M
   TORCH_ARG(double, gradient_scale) = 1;  // gradients are those of the loss times this
   TORCH_ARG(bool,
             skip_nonfinite) = false;  // a step with an infinite or NaN gradient anywhere does nothing at all
-  // y kept in 32 bits (64 for float64). Costs 4 bytes a parameter and saves one power a step; without it bfloat16 weights
-  // lose small steps.
+  // y kept in 32 bits (64 for float64). Costs 4 bytes a parameter and saves one power a step; without it bfloat16
+  // weights lose small steps.
   TORCH_ARG(MasterState, dual_state) = MasterState::automatic;
   TORCH_ARG(bool, exact) = false;  // correctly rounded steps, a microsecond or two a number: to check against
   TORCH_ARG(bool, fused) = true;   // off: tensor operations, to check against
 
  public:
-  void serialize(::torch::serialize::InputArchive& archive) override;
-  void serialize(::torch::serialize::OutputArchive& archive) const override;
+  void serialize(torch::serialize::InputArchive& archive) override;
+  void serialize(torch::serialize::OutputArchive& archive) const override;
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
 };
@@ -47,12 +47,12 @@ struct MirrorDescentOptions : public ::torch::optim::OptimizerCloneableOptions<M
 class MirrorDescent : public FusedOptimizer {
  public:
   // Both throw Error (bad input) for options that make no sense.
-  MirrorDescent(std::vector<::torch::optim::OptimizerParamGroup> groups, MirrorDescentOptions defaults);
-  MirrorDescent(std::vector<::at::Tensor> parameters, MirrorDescentOptions defaults);
+  MirrorDescent(std::vector<torch::optim::OptimizerParamGroup> groups, MirrorDescentOptions defaults);
+  MirrorDescent(std::vector<at::Tensor> parameters, MirrorDescentOptions defaults);
 
  protected:
-  GroupRule rule(const ::torch::optim::OptimizerOptions& options) const override;
+  GroupRule rule(const torch::optim::OptimizerOptions& options) const override;
   std::string_view name() const override { return "MirrorDescent"; }
 };
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,8 +1,9 @@
-// What the trainer and the viewers see of a network: a batch goes in, logits come out, and the attention can be looked at.
+// What the trainer and the viewers see of a network: a batch goes in, logits come out, and the attention can be
+// looked at.
 //
-// Texts have different lengths. A batch of them is packed: the tokens of all texts end to end, no padding anywhere, and
-// `offsets` says where each begins. Whatever works on one token at a time (embeddings, linear maps, norms) never sees the
-// difference; attention is told the offsets. On IMDb 46 % of the places of a padded batch would be padding.
+// Texts have different lengths. A batch of them is packed: the tokens of all texts end to end, no padding anywhere,
+// and `offsets` says where each begins. Whatever works on one token at a time (embeddings, linear maps, norms) never
+// sees the difference; attention is told the offsets. On IMDb 46 % of the places of a padded batch would be padding.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 // Where in a training a batch stands: what its random numbers depend on. Nothing else does, so that a training that was
 // stopped goes on with the same numbers, and any number of processes that share a batch draw the same ones.
@@ -23,18 +24,18 @@ struct DropoutPlace {
 };
 
 struct Batch {
-  ::at::Tensor tokens;     // texts: int64 [rows] ids; undefined for images
-  ::at::Tensor positions;  // texts: int64 [rows], the place of each token in its text
-  ::at::Tensor images;     // float [samples, channels, height, width], normalised; undefined for texts
-  // int32 [sequences + 1]: rows offsets[i] up to offsets[i + 1] are sample i. There may be one sequence more than there are
-  // samples: filler, which has no label and no share in the answer (packed_batch.hpp).
-  ::at::Tensor offsets;
-  ::at::Tensor labels;       // int64 [samples]
+  at::Tensor tokens;     // texts: int64 [rows] ids; undefined for images
+  at::Tensor positions;  // texts: int64 [rows], the place of each token in its text
+  at::Tensor images;     // float [samples, channels, height, width], normalised; undefined for texts
+  // int32 [sequences + 1]: rows offsets[i] up to offsets[i + 1] are sample i. There may be one sequence more than
+  // there are samples: filler, which has no label and no share in the answer (packed_batch.hpp).
+  at::Tensor offsets;
+  at::Tensor labels;         // int64 [samples]
   std::int64_t longest = 0;  // rows of the longest sample
   // int64 [rows]: the key of each row's dropout, a function of seed, step, sample and place. Undefined: no dropout.
-  ::at::Tensor dropout_keys;
-  // For kernels that draw for themselves: one seed for the step, and the place of the first sample here in the batch that
-  // all processes share.
+  at::Tensor dropout_keys;
+  // For kernels that draw for themselves: one seed for the step, and the place of the first sample here in the batch
+  // that all processes share.
   std::uint64_t dropout_seed = 0;
   std::int64_t first_sample = 0;
 
@@ -43,41 +44,42 @@ struct Batch {
   std::int64_t rows() const { return row_count; }
   std::int64_t row_count = 0;  // offsets[samples], known without asking a GPU
 
-  Batch to(::at::Device device) const;  // from page-locked memory without waiting, where the device is a GPU
+  Batch to(at::Device device) const;  // from page-locked memory without waiting, where the device is a GPU
 };
 
 // Numbers from which every row of a batch has a key of its own. `samples` are indices in the whole data set.
-::at::Tensor dropout_keys(const DropoutPlace& place, std::span<const std::int64_t> samples,
-                          std::span<const std::int64_t> lengths);
+at::Tensor dropout_keys(const DropoutPlace& place, std::span<const std::int64_t> samples,
+                        std::span<const std::int64_t> lengths);
 
 // One of the maps K, Q, V of a block, as rows of a weight [heads * head_width, width]: a view, not a copy.
 struct Projection {
   std::int64_t block = 0;
   char map = 'Q';  // 'K', 'Q' or 'V'
-  ::at::Tensor weight;
+  at::Tensor weight;
 };
 
-class Network : public ::torch::nn::Module {
+class Network : public torch::nn::Module {
  public:
   // [samples, classes], or [samples, 1] for a yes-or-no question. With batch.dropout_keys there is dropout.
-  virtual ::at::Tensor logits(const Batch& batch) = 0;
+  virtual at::Tensor logits(const Batch& batch) = 0;
 
   // Softmax probabilities of each block for a batch of one sample: [heads, rows, rows], row = query. No dropout.
-  virtual std::vector<::at::Tensor> attention_maps(const Batch& one) = 0;
+  virtual std::vector<at::Tensor> attention_maps(const Batch& one) = 0;
 
   virtual std::vector<Projection> projections() const = 0;
   virtual std::int64_t classes() const = 0;  // 2 for a yes-or-no question
   virtual std::string kind() const = 0;      // "encoder", "vit"
 
-  // Multiplications and additions of a training step (forward and backward) on samples of these lengths, as the network is
-  // published: without padding, and with every row of every block. What model FLOP utilisation counts.
+  // Multiplications and additions of a training step (forward and backward) on samples of these lengths, as the
+  // network is published: without padding, and with every row of every block. What model FLOP utilisation counts.
   virtual double training_flops(std::span<const std::int64_t> lengths) const = 0;
 };
 
-// Sum over samples: binary cross-entropy for logits [samples, 1] (as P1's BCELoss(reduction = sum)), cross-entropy for more.
-::at::Tensor summed_loss(const ::at::Tensor& logits, const ::at::Tensor& labels);
+// Sum over samples: binary cross-entropy for logits [samples, 1] (as P1's BCELoss(reduction = sum)), cross-entropy
+// for more.
+at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& labels);
 
 // int64 [samples]: 1 where the larger logit (or the sign of the only one) names the label.
-::at::Tensor correct(const ::at::Tensor& logits, const ::at::Tensor& labels);
+at::Tensor correct(const at::Tensor& logits, const at::Tensor& labels);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

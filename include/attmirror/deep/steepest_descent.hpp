@@ -4,12 +4,13 @@
 //   "linf", "sign"        D = sign(d): signSGD, and Lion's and Adam's step without their averages
 //   "spectral"            D = U V^T of the singular value decomposition d = U S V^T: Muon
 //
-// Each parameter is a norm of its own, and takes a step of length lr whatever the size of its gradient: lr must decrease
-// (a scheduler) for the loss to settle.
+// Each parameter is a norm of its own, and takes a step of length lr whatever the size of its gradient: lr must
+// decrease (a scheduler) for the loss to settle.
 //
-// Spectral steps are for matrices. A tensor of more dimensions (the filters of a convolution) is read as a matrix of its
-// first dimension by the rest, as Muon does. A vector is a matrix of one column, whose spectral norm is its length: biases
-// take steps of normalised gradient descent. Those who want another rule for them put them into a group of their own.
+// Spectral steps are for matrices. A tensor of more dimensions (the filters of a convolution) is read as a matrix of
+// its first dimension by the rest, as Muon does. A vector is a matrix of one column, whose spectral norm is its
+// length: biases take steps of normalised gradient descent. Those who want another rule for them put them into a
+// group of their own.
 #pragma once
 
 #include <attmirror/deep/fused_optimizer.hpp>
@@ -20,14 +21,14 @@
 #include <string_view>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
-// How U V^T is found. `newton_schulz`: Muon's polynomial (mirror/newton_schulz.hpp), three products of matrices a turn, as
-// fast as a GPU multiplies; its singular values are between 0.68 and 1.14 after five turns, not 1. `svd`: exactly, and
-// slowly.
+// How U V^T is found. `newton_schulz`: Muon's polynomial (mirror/newton_schulz.hpp), three products of matrices a
+// turn, as fast as a GPU multiplies; its singular values are between 0.68 and 1.14 after five turns, not 1. `svd`:
+// exactly, and slowly.
 enum class PolarMethod { newton_schulz, svd };
 
-struct SteepestDescentOptions : public ::torch::optim::OptimizerCloneableOptions<SteepestDescentOptions> {
+struct SteepestDescentOptions : public torch::optim::OptimizerCloneableOptions<SteepestDescentOptions> {
   SteepestDescentOptions(double lr) : lr_(lr) {}  // NOLINT: a number will do, as in LibTorch
 
   TORCH_ARG(double, lr);
@@ -47,8 +48,8 @@ struct SteepestDescentOptions : public ::torch::optim::OptimizerCloneableOptions
 
  public:
   SteepestDescentOptions& norm(const Norm& value) { return norm(to_string(value)); }
-  void serialize(::torch::serialize::InputArchive& archive) override;
-  void serialize(::torch::serialize::OutputArchive& archive) const override;
+  void serialize(torch::serialize::InputArchive& archive) override;
+  void serialize(torch::serialize::OutputArchive& archive) const override;
   double get_lr() const override { return lr_; }
   void set_lr(double lr) override { lr_ = lr; }
 };
@@ -56,15 +57,15 @@ struct SteepestDescentOptions : public ::torch::optim::OptimizerCloneableOptions
 class SteepestDescent : public FusedOptimizer {
  public:
   // Both throw Error (bad input) for options that make no sense, and for norms that are none of the above.
-  SteepestDescent(std::vector<::torch::optim::OptimizerParamGroup> groups, SteepestDescentOptions defaults);
-  SteepestDescent(std::vector<::at::Tensor> parameters, SteepestDescentOptions defaults);
+  SteepestDescent(std::vector<torch::optim::OptimizerParamGroup> groups, SteepestDescentOptions defaults);
+  SteepestDescent(std::vector<at::Tensor> parameters, SteepestDescentOptions defaults);
 
  protected:
-  GroupRule rule(const ::torch::optim::OptimizerOptions& options) const override;
+  GroupRule rule(const torch::optim::OptimizerOptions& options) const override;
   std::string_view name() const override { return "SteepestDescent"; }
 };
 
 // U V^T of d = U S V^T for each tensor read as a matrix (see above), in the type of d (float for brief ones).
-::at::Tensor polar_factor(const ::at::Tensor& d, PolarMethod method, std::int64_t iterations = 5);
+at::Tensor polar_factor(const at::Tensor& d, PolarMethod method, std::int64_t iterations = 5);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,7 +1,7 @@
 // What a network for texts attends to in one text.
 //
-// A view needs three things that belong together: the weights, the vocabulary they were trained with, and the text. What
-// does not fit is refused with both sides named, since a network happily reads the ids of another vocabulary.
+// A view needs three things that belong together: the weights, the vocabulary they were trained with, and the text.
+// What does not fit is refused with both sides named, since a network happily reads the ids of another vocabulary.
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 struct TextModel {
   std::string name;  // in pages and messages
@@ -51,11 +51,12 @@ struct TextAttention {
   std::vector<double> answering_row() const;
 };
 
-// Throws Error (bad input), naming the model, where its numbers are not finite: what is left of a training that diverged.
+// Throws Error (bad input), naming the model, where its numbers are not finite: what is left of a training
+// that diverged.
 TextAttention text_attention(const TextModel& model, std::span<const TextPiece> pieces, AttentionRows rows);
 
-// (sum |s|)^2 / sum s^2: how many entries a vector of equal entries and the same norms would have. From 1, all on one token, to
-// the number of tokens.
+// (sum |s|)^2 / sum s^2: how many entries a vector of equal entries and the same norms would have. From 1, all on one
+// token, to the number of tokens.
 double effective_count(std::span<const double> numbers);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,10 +1,10 @@
 // Labelled texts as the official distributions of IMDb and SST-2 have them.
 //
 // What read_text_set() takes:
-//   a folder       one half of aclImdb (train or test): neg/*.txt have label 0, pos/*.txt label 1, one text a file. Order:
-//                  neg, then pos, each by the number at the beginning of the file's name, then by name.
-//   .tsv, .tsv.xz  one text a line, with its label (0 or 1) before or after it: LABEL<TAB>TEXT or TEXT<TAB>LABEL. A first
-//                  line whose label is the word "label" is a header.
+//   a folder       one half of aclImdb (train or test): neg/*.txt have label 0, pos/*.txt label 1, one text a file.
+//                  Order: neg, then pos, each by the number at the beginning of the file's name, then by name.
+//   .tsv, .tsv.xz  one text a line, with its label (0 or 1) before or after it: LABEL<TAB>TEXT or TEXT<TAB>LABEL. A
+//                  first line whose label is the word "label" is a header.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ TextColumns parse_text_columns(
     std::string_view word);  // of these words; throws Error (bad input) for another
 
 struct TextSetOptions {
-  // Found by looking: the labels are the column that is 0 or 1 in every row. A file in which both are, or neither, is
-  // refused.
+  // Found by looking: the labels are the column that is 0 or 1 in every row. A file in which both are, or neither,
+  // is refused.
   TextColumns columns = TextColumns::found;
 };
 
-// Throws Error (bad input), naming the file and the line: a line without a tab, a label that is neither 0 nor 1, columns
-// that cannot be told apart, a NUL byte, a set without rows, an .xz file that is truncated or damaged, a folder without
-// neg and pos. Lines may end in CR LF, the last one in nothing; a text may be empty.
+// Throws Error (bad input), naming the file and the line: a line without a tab, a label that is neither 0 nor 1,
+// columns that cannot be told apart, a NUL byte, a set without rows, an .xz file that is truncated or damaged, a
+// folder without neg and pos. Lines may end in CR LF, the last one in nothing; a text may be empty.
 TextSet read_text_set(const std::filesystem::path& path, const TextSetOptions& options = {});
 
 // The same for the content of a .tsv file; `name` is what messages call it.
@@ -50,9 +50,9 @@ struct PivotalSentence {
   std::string sentence;
 };
 
-// A .tsv file (or .tsv.xz) with the header label<TAB>pivotal<TAB>sentence and a line for each. Throws Error (bad input),
-// naming the file and the line: another header, another number of columns, a label that is neither 0 nor 1, an empty
-// word or sentence, no rows.
+// A .tsv file (or .tsv.xz) with the header label<TAB>pivotal<TAB>sentence and a line for each. Throws Error (bad
+// input), naming the file and the line: another header, another number of columns, a label that is neither 0 nor 1,
+// an empty word or sentence, no rows.
 std::vector<PivotalSentence> read_pivotal_sentences(const std::filesystem::path& path);
 std::vector<PivotalSentence> parse_pivotal_sentences(std::string_view content, std::string_view name);
 

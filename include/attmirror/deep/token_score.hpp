@@ -1,13 +1,14 @@
 // P1's token-selection score: how much of its attention does a network give to the word that decides a review?
 //
-// P1 asks it of 50 short reviews, each with a pivotal word. Of the attention in the last block it takes the row of [CLS],
-// the mean over heads, and stretches it so that the least token, [CLS] and [SEP] included, has 0 and the most 1; the score
-// of a review is the number of the pivotal word, and that of a network the mean. Two things go silently wrong in it:
+// P1 asks it of 50 short reviews, each with a pivotal word. Of the attention in the last block it takes the row of
+// [CLS], the mean over heads, and stretches it so that the least token, [CLS] and [SEP] included, has 0 and the most
+// 1; the score of a review is the number of the pivotal word, and that of a network the mean. Two things go silently
+// wrong in it:
 //
-//   - A review whose word is not one token of it is dropped. With bert-base-uncased's vocabulary these are three whose word does not
-//     occur at all and three whose word WordPiece splits.
-//   - [CLS] and [SEP] take part in the stretching. A network that rests on [SEP] has low scores for all words, whichever
-//     of them it prefers.
+//   - A review whose word is not one token of it is dropped. With bert-base-uncased's vocabulary these are three
+//     whose word does not occur at all and three whose word WordPiece splits.
+//   - [CLS] and [SEP] take part in the stretching. A network that rests on [SEP] has low scores for all words,
+//     whichever of them it prefers.
 //
 // So both are computed: P1's number, with the dropped reviews by name, and one done right, in which the attention of a
 // word is that of its pieces together and special tokens stand aside. A word that does not occur has no score anywhere.
@@ -21,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 struct SentenceScore {
   std::vector<std::string> pieces;   // of the sentence, with [CLS] and [SEP]
@@ -58,7 +59,8 @@ inline constexpr double published_score_md = 0.4387, published_score_gd = 0.3122
 ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
                        std::span<const PivotalSentence> sentences);
 
-// Where the pieces of `word` stand in a sentence, one after another and not within a longer word; empty where they do not.
+// Where the pieces of `word` stand in a sentence, one after another and not within a longer word; empty where they
+// do not.
 std::vector<std::size_t> places_of(const WordPiece& vocabulary, std::string_view word,
                                    std::span<const TextPiece> pieces);
 
@@ -68,4 +70,4 @@ SentenceScore sentence_score(const WordPiece& vocabulary, const PivotalSentence&
 
 ScoreMean mean_of(std::span<const double> numbers);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

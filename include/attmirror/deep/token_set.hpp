@@ -1,9 +1,9 @@
 // Texts as token ids, ready for training: what WordPiece makes of a text set, and what lies in token files.
 //
-// Unpacking 50,000 reviews and making their ids takes seconds, loading them from a file a tenth of one. A token file is a
-// safetensors file: `ids` (U16, or I32 where the vocabulary is larger), `offsets` (I64, rows + 1), `labels` (I32), and
-// as metadata what they were made from, so that a file of another vocabulary is noticed, and a fingerprint of the three,
-// so that a damaged one is.
+// Unpacking 50,000 reviews and making their ids takes seconds, loading them from a file a tenth of one. A token file
+// is a safetensors file: `ids` (U16, or I32 where the vocabulary is larger), `offsets` (I64, rows + 1), `labels`
+// (I32), and as metadata what they were made from, so that a file of another vocabulary is noticed, and a fingerprint
+// of the three, so that a damaged one is.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ struct TokenSet {
   void validate() const;
 };
 
-// Both name the file in what they throw: Error (bad input) for a file that is no token file, is damaged or breaks the
-// rules above. Saving is atomic.
+// Both name the file in what they throw: Error (bad input) for a file that is not a token file, is damaged or breaks
+// the rules above. Saving is atomic.
 TokenSet load_token_set(const std::filesystem::path& path);
 void save_token_set(const std::filesystem::path& path, const TokenSet& tokens);
 

@@ -1,7 +1,7 @@
 // From texts to token sets.
 //
-// Rows are independent, so they are shared among threads in chunks that depend on their number alone, and joined in order:
-// the result is the same for any number of threads.
+// Rows are independent, so they are shared among threads in chunks that depend on their number alone, and joined in
+// order: the result is the same for any number of threads.
 #pragma once
 
 #include <attmirror/deep/text_set.hpp>
@@ -17,8 +17,8 @@ namespace attmirror {
 TokenSet make_token_set(const TextSet& texts, const WordPiece& wordpiece, std::int64_t length,
                         int threads = 1);
 
-// The rows of all sets, one set after the other. Throws Error (bad input) for an empty list, and for sets that differ in
-// vocabulary or length.
+// The rows of all sets, one set after the other. Throws Error (bad input) for an empty list, and for sets that differ
+// in vocabulary or length.
 TokenSet join_token_sets(std::span<const TokenSet> sets);
 
 // What one looks at to see whether tokens are as expected.

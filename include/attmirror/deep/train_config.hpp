@@ -5,9 +5,9 @@
 //   [optimizer]  name = "md", p = 1.1, lr = 8e-4
 //   [train]      epochs = 10, batch = 100, seed = 0
 //
-// Every key has a default but the places of the data. A key that does not exist, a value of another type or out of range,
-// and a key that the chosen kind or optimizer has no use for are refused, with the file, the line and what is expected: a
-// misspelt option that is silently ignored costs hours.
+// Every key has a default but the places of the data. A key that does not exist, a value of another type or out of
+// range, and a key that the chosen kind or optimizer has no use for are refused, with the file, the line and what is
+// expected: a misspelt option that is silently ignored costs hours.
 #pragma once
 
 #include <array>
@@ -22,7 +22,8 @@ namespace attmirror {
 
 struct DataConfig {
   std::string kind = "text";  // or "images"
-  // A token file (.safetensors), a .tsv or .tsv.xz file, or half of aclImdb; for images a .bin file or a folder of them.
+  // A token file (.safetensors), a .tsv or .tsv.xz file, or half of aclImdb; for images a .bin file or a folder
+  // of them.
   std::filesystem::path train, test;
   std::filesystem::path vocabulary;  // one piece a line; token files need none
   std::string columns = "auto";      // of .tsv files: "label,text", "text,label"
@@ -41,7 +42,7 @@ struct ModelConfig {
   std::int64_t heads = 3;
   std::int64_t hidden = 0;  // of the MLP; 0: four times the width
   double dropout = 0.2;
-  std::string attention = "automatic";     // automatic, plain, packed, fused: deep/packed_attention.hpp
+  std::string attention = "automatic";     // automatic, plain, packed, fused: deep/transformer.hpp
   std::string last_block = "first_token";  // only what the answer reads, or "all_tokens"
   double embedding_deviation = 1;          // encoder: of the initial embeddings; P1 has 1
   std::int64_t image = 48, patch = 4;      // vit: images are resized to this, and cut into patches of that
@@ -49,18 +50,18 @@ struct ModelConfig {
 };
 
 struct OptimizerConfig {
-  std::string name = "md";                     // md, gd, adam, adamw, muon, sign
+  std::string name = "md";                     // md, gd, sign, adam, adamw, muon-adamw
   double lr = 8e-4;                            // of the sum over a batch, unless train.loss is "mean"
   double p = 1.1;                              // md
-  double momentum = 0;                         // md, gd, muon, sign
+  double momentum = 0;                         // md, gd, sign, muon-adamw
   bool nesterov = false;                       // the same
   bool normalized = false;                     // md, gd: gradients of each tensor divided by their dual norm
   double weight_decay = 0;                     // decoupled, but for adam, whose gradient it joins
-  std::array<double, 2> betas = {0.9, 0.999};  // adam, adamw, and the adamw within muon
+  std::array<double, 2> betas = {0.9, 0.999};  // adam, adamw, and the AdamW within muon-adamw
   double eps = 1e-8;                           // the same
-  double other_lr = 3e-4;                      // muon: of the adamw that moves embeddings, head and vectors
-  std::string schedule = "constant";           // or "linear", "cosine": from lr down to 0 at the last epoch
-  double warmup = 0;                           // epochs in which lr rises from 0
+  double other_lr = 3e-4;             // muon-adamw: of the AdamW that moves embeddings, head and vectors
+  std::string schedule = "constant";  // or "linear", "cosine": from lr down to 0 at the last epoch
+  double warmup = 0;                  // epochs in which lr rises from 0
 };
 
 struct LoopConfig {
@@ -70,13 +71,13 @@ struct LoopConfig {
   std::uint64_t seed = 0;
   std::uint64_t init_seed = 0, order_seed = 0, dropout_seed = 0;  // follow `seed` unless set
   std::int64_t trials = 1;  // trainings with seeds of their own, one after another
-  double stop_train_accuracy =
-      0.995;                        // over an epoch, as measured while training (P1's rule); above 1: never
+  // Over an epoch, as measured while training (P1's rule); above 1: never.
+  double stop_train_accuracy = 0.995;
   std::int64_t evaluate_every = 1;  // epochs
-  double divergence =
-      10;  // mean loss of an epoch, in multiples of log(classes), at which a trial is given up
+  // Mean loss of an epoch, in multiples of log(classes), at which a trial is given up.
+  double divergence = 10;
   double checkpoint_seconds = 120;
-  double time_limit = 0;        // seconds, after which a checkpoint is written and the command ends; 0: none
+  double max_seconds = 0;       // seconds, after which a checkpoint is written and the command ends; 0: none
   std::string device = "auto";  // cpu, cuda, cuda:1
   std::string precision = "auto";  // fp32, bf16; auto: bf16 on a GPU
   std::int64_t threads = 0;        // of the CPU; 0: as many as the machine has
@@ -92,8 +93,8 @@ struct TrainConfig {
   void validate() const;
 };
 
-// `overrides` are "optimizer.p=1.1": the value as TOML has it, or a bare word. Relative paths of the file are relative to
-// its folder, those of overrides to the working directory. `name` is what messages call the file.
+// `overrides` are "optimizer.p=1.1": the value as TOML has it, or a bare word. Relative paths of the file are
+// relative to its folder, those of overrides to the working directory. `name` is what messages call the file.
 TrainConfig parse_train_config(std::string_view text, const std::string& name,
                                const std::filesystem::path& folder,
                                const std::vector<std::string>& overrides = {});
@@ -103,15 +104,16 @@ TrainConfig load_train_config(const std::filesystem::path& path,
 // config.json: all keys, resolved, in the order of the structs.
 std::string to_json(const TrainConfig& config);
 
-// Whether a run with the configuration `json` (of to_json) can go on as `config`: the first key that forbids it, with both
-// values ("optimizer.p was 1.1 and is 1.2"). Where data lie, devices, threads, clocks and cached files may change.
-// Throws Error (bad input), naming `name`, for a text that is no such configuration.
+// Whether a run with the configuration `json` (of to_json) can go on as `config`: the first key that forbids it, with
+// both values ("optimizer.p was 1.1 and is 1.2"). Where data lie, devices, threads, clocks and cached files may
+// change. Throws Error (bad input), naming `name`, for a text that is not such a configuration.
 std::optional<std::string> first_difference(std::string_view json, const TrainConfig& config,
                                             const std::string& name);
 
-// All keys as "table.key" with their meaning, for help and documentation.
+// All keys as "table.key" with what they take, their default ("0; 0.95 for muon-adamw") and their meaning, for help
+// and documentation.
 struct ConfigKey {
-  std::string key, expected;
+  std::string key, expected, default_text, meaning;
 };
 std::vector<ConfigKey> train_config_keys();
 

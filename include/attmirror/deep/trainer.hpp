@@ -1,9 +1,10 @@
-// Trains a transformer as a TrainConfig says: several trials from independent initial weights, each until its stop rule,
-// with checkpoints from which it goes on as if it had never been stopped.
+// Trains a transformer as a TrainConfig says: several trials from independent initial weights, each until its stop
+// rule, with checkpoints from which it goes on as if it had never been stopped.
 //
-// What a step computes is a function of the configuration, the trial, the epoch and the step: the order of the rows, the
-// initial weights and every dropout decision have addresses (base/random.hpp), no generator has a state. So a checkpoint
-// is weights, the optimizer's state and a few sums, and after kill -9 and resume a CPU computes the same bits.
+// What a step computes is a function of the configuration, the trial, the epoch and the step: the order of the
+// rows, the initial weights and every dropout decision have addresses (base/random.hpp), no generator has a state.
+// So a checkpoint is weights, the optimizer's state and a few sums, and after kill -9 and resume a CPU computes the
+// same bits.
 //
 // A GPU is never waited for within an epoch: losses and hits are summed on it and read at the epoch's end, and batches
 // are packed ahead by a thread of their own.
@@ -17,6 +18,7 @@
 //   results.json             how it ended; what `attmirror-deep train --json` prints. The last file to be written
 #pragma once
 
+#include <attmirror/base/stop.hpp>
 #include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/token_set.hpp>
 #include <attmirror/deep/train_config.hpp>
@@ -30,7 +32,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 // Either texts or images.
 struct TrainData {
@@ -38,8 +40,8 @@ struct TrainData {
   std::optional<ImageSet> train_images, test_images;
 };
 
-// Reads what config.data names: token files as they are, texts through the vocabulary (and the cache, where there is one).
-// Throws Error (bad input), naming the key and the file.
+// Reads what config.data names: token files as they are, texts through the vocabulary (and the cache, where there is
+// one). Throws Error (bad input), naming the key and the file.
 TrainData load_train_data(const TrainConfig& config);
 
 enum class TrialStatus { running, completed, reached_accuracy, diverged };
@@ -71,9 +73,9 @@ struct TrialResult {
   std::int64_t trial = 0;
   TrialStatus status = TrialStatus::running;
   std::int64_t epochs = 0, steps = 0;
-  double train_loss = std::numeric_limits<double>::quiet_NaN(),
-         train_accuracy =
-             std::numeric_limits<double>::quiet_NaN();  // of the last epoch; NaN before the first has ended
+  // Of the last epoch; NaN before the first has ended.
+  double train_loss = std::numeric_limits<double>::quiet_NaN();
+  double train_accuracy = std::numeric_limits<double>::quiet_NaN();
   std::optional<double> test_loss, test_accuracy, best_test_accuracy;
   std::int64_t best_epoch = 0;
   double seconds = 0;
@@ -109,7 +111,7 @@ struct TrainOptions {
   std::function<void(const TrainProgress&)> on_progress = {};  // after every step
   std::function<void(const EpochRow&)> on_epoch = {};
   std::function<void(const std::string&)> on_note = {};  // "resuming at epoch 3"
-  std::function<bool()> stop = {};  // asked between steps: true writes a checkpoint and returns
+  StopRequest stop{};  // looked at between steps: a checkpoint is written, and train() returns
 };
 
 // Throws Error (bad input) for a configuration that does not fit the data or the machine, for a folder that holds a run
@@ -119,4 +121,4 @@ TrainResult train(const TrainConfig& config, const TrainData& data, const TrainO
 std::string to_json(const TrainResult& result, const std::filesystem::path& folder);
 std::string to_json(const EpochRow& row);  // one line
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

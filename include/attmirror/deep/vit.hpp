@@ -1,27 +1,26 @@
 // P1's network for images: a vision transformer with norms before each part.
 //
-//   x_0 = class token, x_1.. = a linear map of each patch (channels x patch x patch numbers);  x <- dropout(x + position)
+//   x_0 = class token, x_1.. = a linear map of each patch (channels x patch x patch numbers);  x <- dropout(x +
+//                                                                                              position)
 //   per block:  x <- x + dropout(O softmax(Q K^T / sqrt(head_width)) V) of norm(x);
 //               x <- x + dropout(B dropout(gelu(A norm(x))))
 //   logits = head norm(x_0)
 //
-// Q, K, V have no biases; the other linear maps and the norms do. Class token and positions start from N(0, 1), linear
-// maps of n inputs (and their biases) from U(-1/sqrt n, 1/sqrt n), norms from 1 and 0. Attention probabilities are not
-// dropped.
+// Q, K, V have no biases; the other linear maps and the norms do. Class token and positions start from N(0, 1),
+// linear maps of n inputs (and their biases) from U(-1/sqrt n, 1/sqrt n), norms from 1 and 0. Attention probabilities
+// are not dropped.
 //
 // Rows of a batch are those of packed texts: an image is a sample of `tokens()` rows, the class token first, then the
 // patches line by line.
 #pragma once
 
-#include <attmirror/deep/last_block.hpp>
-#include <attmirror/deep/network.hpp>
-#include <attmirror/deep/packed_attention.hpp>
+#include <attmirror/deep/transformer.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 struct VitOptions {
   std::int64_t image = 48;  // height and width that images are resized to
@@ -47,17 +46,13 @@ struct VitOptions {
   void validate() const;
 };
 
-class VisionTransformer : public Network {
+class VisionTransformer : public Transformer {
  public:
-  // As EncoderClassifier: initial weights are a function of `seed` (0 without one), arithmetic is that of `compute`. Where
-  // that is brief (bfloat16), x itself stays in float32: blocks add to it, and small additions would be lost.
+  // As EncoderClassifier: initial weights are a function of `seed` (0 without one), arithmetic is that of `compute`.
+  // Where that is brief (bfloat16), x itself stays in float32: blocks add to it, and small additions would be lost.
   VisionTransformer(const VitOptions& options, std::optional<std::uint64_t> seed,
-                    ::at::ScalarType compute = ::at::kFloat);
+                    at::ScalarType compute = at::kFloat);
 
-  // Throws Error (bad input) for images of another size, and for batches of another number of tokens.
-  ::at::Tensor logits(const Batch& batch) override;
-  std::vector<::at::Tensor> attention_maps(const Batch& one) override;
-  std::vector<Projection> projections() const override;
   std::int64_t classes() const override { return options_.classes; }
   std::string kind() const override { return "vit"; }
   double training_flops(std::span<const std::int64_t> lengths) const override;
@@ -65,34 +60,25 @@ class VisionTransformer : public Network {
   const VitOptions& options() const { return options_; }
 
  private:
-  struct Affine {  // a linear map or a norm
-    ::at::Tensor weight, bias;
-  };
-  struct Block {
-    Affine attention_norm;
-    ::at::Tensor query_key_value;  // [3 heads head_width, width]: Q, then K, then V
-    Affine output;                 // O: [width, heads head_width]
-    Affine mlp_norm;
-    Affine up, down;  // A: [hidden, width]; B: [width, hidden]
-  };
+  static AttentionShape shape_of(const VitOptions& options);
+  Affine add_norm(const std::string& name);
+  at::Tensor norm(const at::Tensor& x, const Affine& map) const;
 
-  void check(const Batch& batch) const;
-  ::at::Tensor linear(const ::at::Tensor& x, const ::at::Tensor& weight, const ::at::Tensor& bias = {}) const;
-  ::at::Tensor norm(const ::at::Tensor& x, const Affine& map) const;
-  ::at::Tensor embedded(const Batch& batch) const;
-  std::vector<::at::Tensor> projected(const ::at::Tensor& x, const ::at::Tensor& weight) const;
-  ::at::Tensor block_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                            const Batch& batch) const;
-  ::at::Tensor first_token_output(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                                  const Batch& batch) const;
-  ::at::Tensor after_attention(const Block& block, std::int64_t index, const ::at::Tensor& x,
-                               const ::at::Tensor& mixed, const ::at::Tensor& keys) const;
+  // Throws Error (bad input) for images of another size, and for batches of another number of tokens.
+  void check(const Batch& batch) const override;
+  std::int64_t longest(const Batch&) const override { return options_.tokens(); }
+  at::Tensor embedded(const Batch& batch) const override;
+  at::Tensor first_rows(const at::Tensor& rows, const Batch& batch) const override;
+  at::Tensor answer(const at::Tensor& first, const Batch& batch) const override;
+  at::Tensor attention_input(const Block& block, const at::Tensor& x) const override;
+  AttentionDropout attention_dropout(std::int64_t block, const at::Tensor& keys,
+                                     const Batch& batch) const override;
+  at::Tensor after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
+                             const at::Tensor& mixed, const at::Tensor& keys) const override;
 
   VitOptions options_;
-  ::at::ScalarType compute_;
-  ::at::Tensor class_token_, position_embedding_;
+  at::Tensor class_token_, position_embedding_;
   Affine patch_embedding_, head_norm_, head_;
-  std::vector<Block> blocks_;
 };
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -7,15 +7,15 @@
 //   3. Accents go: canonical decomposition (NFD), without nonspacing marks (Mn).
 //   4. Lower case, letter by letter: a sigma at the end of a word is a sigma like any other.
 //   5. Words end at blanks; a punctuation character (ASCII that is neither letter nor digit, Unicode's P*) is a word.
-//   6. A word is the longest piece of the vocabulary it begins with, then the longest piece "##..." that the rest begins
-//      with, and so on. Where none fits, and for words of more than 100 letters, it is [UNK] as a whole.
+//   6. A word is the longest piece of the vocabulary it begins with, then the longest piece "##..." that the rest
+//      begins with, and so on. Where none fits, and for words of more than 100 letters, it is [UNK] as a whole.
 //   7. [CLS], the pieces, [SEP]; of that the first `length` ids. A text that is too long thus has no [SEP].
 // A marker in the text itself ("[SEP]") is text like any other.
 //
-// Two engines give the same ids. The plain one does what stands above, step by step, and finds pieces by cutting letters
-// off a word's end until it is in a table. The fast one knows that nearly all text is ASCII, for which a table of 256
-// bytes says all that Unicode says, and walks a trie of the pieces; runs of other letters take the plain way to their
-// words. Unicode's part needs ICU; a build without it refuses texts beyond ASCII.
+// Two engines give the same ids. The plain one does what stands above, step by step, and finds pieces by cutting
+// letters off a word's end until it is in a table. The fast one knows that nearly all text is ASCII, for which a
+// table of 256 bytes says all that Unicode says, and walks a trie of the pieces; runs of other letters take the plain
+// way to their words. Unicode's part needs ICU; a build without it refuses texts beyond ASCII.
 #pragma once
 
 #include <cstddef>
@@ -73,8 +73,8 @@ class WordPiece {
   std::shared_ptr<const Tables> tables_;  // never changes; copies share it
 };
 
-// A vocabulary file: one piece a line, its id the number of the line from 0. Throws Error (bad input) as the constructor
-// does, naming the file.
+// A vocabulary file: one piece a line, its id the number of the line from 0. Throws Error (bad input) as the
+// constructor does, naming the file.
 WordPiece load_wordpiece(const std::filesystem::path& path, const WordPieceOptions& options = {});
 
 // Which Unicode the ids beyond ASCII follow: "Unicode 15.0", or "ASCII only" in a build without ICU.

@@ -3,8 +3,8 @@
 //
 //   directional_bregman   D(W_svm / |W_svm|_p, W / |W|_p), 0 only for equal directions
 //   correlation           the cosine between the two
-//   margin_ratio          (margin of W on the solution's tokens / |W|) / (the same of W_svm), in a norm; at most 1 where
-//                         the solution is that of this norm
+//   margin_ratio          (margin of W on the solution's tokens / |W|) / (the same of W_svm), in a norm; at most 1
+//                         where the solution is that of this norm
 #pragma once
 
 #include <attmirror/attention/tokens.hpp>

@@ -1,11 +1,12 @@
 // The training loop: evaluate, record, stop or step.
 //
-//   Run run = descend(model, MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true}, {.steps = 2'000});
+//   DescentRun run = descend(model, MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true}, {.steps = 2'000});
 //
 // The loop allocates nothing per step, keeps only the records that its schedule asks for, and has the same
 // bits for any number of threads and however often it was stopped and resumed (on one instruction set).
 #pragma once
 
+#include <attmirror/base/stop.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/descent/initialization.hpp>
 #include <attmirror/descent/objective.hpp>
@@ -25,15 +26,15 @@ namespace attmirror {
 struct DescentOptions {
   std::int64_t steps = 1000;  // stop after this many
   double saturation = 0;      // stop once the mean largest softmax probability reaches this; 0 = never
-  double seconds =
-      0;  // stop after this much time, that of earlier parts of a resumed run included; 0 = never
+  // Stop after this much time, that of earlier parts of a resumed run included; 0 = never.
+  double max_seconds = 0;
   RecordSchedule record = RecordSchedule::log_spaced();  // a few dozen records for any length of run
   Keep keep = Keep::parameters;
   Initialization init{};
   int threads = 1;                      // 0 = as many as the machine has; small problems gain nothing
   DataPath path = DataPath::automatic;  // how gradients go through the data; another one only to compare
-  TokenStorage storage =
-      TokenStorage::float64;  // float32: half the bytes to read, exact for tokens that are floats
+  // float32: half the bytes to read, exact for tokens that are floats.
+  TokenStorage storage = TokenStorage::float64;
 
   void validate() const;
 };
@@ -41,18 +42,18 @@ struct DescentOptions {
 enum class RunStatus {
   completed,    // all steps taken
   saturated,    // the softmax reached `saturation`
-  out_of_time,  // `seconds` have passed
-  interrupted,  // a callback asked to stop
+  out_of_time,  // `max_seconds` have passed
+  interrupted,  // `stop` was requested
   diverged,     // loss or weights are no longer finite; `steps` says when
 };
 
 std::string_view to_string(RunStatus status);
 
-struct Run {
+struct DescentRun {
   RunStatus status = RunStatus::completed;
   std::int64_t steps = 0;
   double loss = 0, max_softmax = 0;
-  double norm = 0;     // of W, K Q^T or p, in geometry_norm(optimizer)
+  double norm = 0;     // of W, K Q^T or p, in measuring_norm(optimizer)
   double seconds = 0;  // of all parts of a resumed run
   Selection selected;  // argmax of the softmax at the last weights; empty when diverged
   std::vector<Record> records;
@@ -61,7 +62,10 @@ struct Run {
   const Parameters& last() const { return final_parameters; }
 };
 
-std::string summary(const Run& run);  // one line
+// For short, where no other Run is in sight (GoogleTest has one).
+using Run = DescentRun;
+
+std::string summary(const DescentRun& run);  // one line
 
 // All that a run needs to go on as if it had never stopped. descent/checkpoint.hpp saves and loads it.
 struct Checkpoint {
@@ -77,13 +81,12 @@ struct Checkpoint {
 
 class Descent;
 
-// What a callback wants.
-enum class Command { proceed, stop };
-
 struct DescentCallbacks {
   std::function<void(const Record&)> on_record{};
-  // Called about ten times a second, between steps: for progress bars, checkpoints and Ctrl-C.
-  std::function<Command(const Descent&)> on_pulse{};
+  // Called about ten times a second, between steps: for progress bars and checkpoints.
+  std::function<void(const Descent&)> on_pulse{};
+  // Looked at between steps. A run that ends by it is `interrupted`, and its checkpoint goes on from there.
+  StopRequest stop{};
 };
 
 // A run in the making. descend() is all that most users need.
@@ -98,7 +101,7 @@ class Descent {
           const Checkpoint& checkpoint);
   ~Descent();
 
-  Run run(const DescentCallbacks& callbacks = {});
+  DescentRun run(const DescentCallbacks& callbacks = {});
 
   std::int64_t step() const;  // taken so far
   double loss() const;        // as last evaluated; NaN before the first step
@@ -110,10 +113,10 @@ class Descent {
   std::unique_ptr<State> state_;
 };
 
-Run descend(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options = {},
-            const DescentCallbacks& callbacks = {});
-Run descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options = {},
-            const DescentCallbacks& callbacks = {});
+DescentRun descend(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options = {},
+                   const DescentCallbacks& callbacks = {});
+DescentRun descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options = {},
+                   const DescentCallbacks& callbacks = {});
 
 // The norm of W, of K Q^T or of p.
 double attention_norm(const Parameters& parameters, const Norm& norm);

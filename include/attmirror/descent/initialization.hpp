@@ -28,10 +28,13 @@ struct Initialization {
   void validate() const;
 };
 
-// Reads zero, uniform, normal or normal:STD; `seed` where one was given. Throws Error (bad input): for another word, which
-// `others` may name more of (", file:W0.npy"), and for a seed of zeros.
+// Reads zero, uniform, normal or normal:STD; `seed` where one was given. Throws Error (bad input): for another word,
+// which `others` may name more of (", file:W0.npy"), and for a seed of zeros.
 Initialization parse_initialization(const std::string& word, std::optional<std::uint64_t> seed,
                                     std::string_view others = "");
+
+// The word for it: "zero", "normal:0.1", "uniform".
+std::string init_word(const Initialization& initialization);
 
 // Throws Error (bad input) when a given block does not fit the model, or when (K,Q) would start at K = Q = 0,
 // a stationary point from which nothing moves.

@@ -1,14 +1,15 @@
-// Mirror descent to times that no loop reaches: the flow dy/dt = -grad L(w(y)), y = grad psi(w), in the logarithm of time.
+// Mirror descent to times that no loop reaches: the flow dy/dt = -grad L(w(y)), y = grad psi(w), in the logarithm
+// of time.
 //
 // Plain (not normalised) mirror descent y <- y - lr g moves the weights like log k, and their direction at a power of
-// 1/log k: to see the law one needs k = 1e12 steps and more. Its limit for small lr is the mirror flow at t = lr k. In the
-// variable tau = log(1 + t)
+// 1/log k: to see the law one needs k = 1e12 steps and more. Its limit for small lr is the mirror flow at t = lr k.
+// In the variable tau = log(1 + t)
 //
 //   dy/dtau = -(1 + t) grad L(w(y)),
 //
-// and there the flow is tame: once attention has picked its tokens, gradients fall like 1/t, so the right side stays of
-// order 1 (of order tau^{p-2} for l_p), and 1e12 steps are 28 units of tau. A Runge-Kutta method with adaptive steps does
-// that in a few thousand gradients.
+// and there the flow is tame: once attention has picked its tokens, gradients fall like 1/t, so the right side stays
+// of order 1 (of order tau^{p-2} for l_p), and 1e12 steps are 28 units of tau. A Runge-Kutta method with adaptive
+// steps does that in a few thousand gradients.
 //
 //   FlowRun run = mirror_flow(model, {.p = 1.5, .times = log_times(1, 1e12)});
 //
@@ -16,6 +17,7 @@
 // that many steps of descent before the flow goes on from there.
 #pragma once
 
+#include <attmirror/base/stop.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/descent/initialization.hpp>
 #include <attmirror/descent/optimizer.hpp>
@@ -29,8 +31,8 @@
 namespace attmirror {
 
 struct MirrorFlow {
-  double p =
-      2;  // of lp and schatten, as in MirrorDescent; above 4 or so the flow is too stiff for this method
+  // Of lp and schatten, as in MirrorDescent; above 4 or so the flow is too stiff for this method.
+  double p = 2;
   Geometry geometry = Geometry::lp;
   double beta = 1;  // of the hyperbolic entropy
   // When to record, ascending; the last is where the flow ends. Times are lr k, of any size a double holds.
@@ -44,8 +46,9 @@ struct MirrorFlow {
   Initialization init{};
   Keep keep = Keep::parameters;              // what records hold
   std::int64_t max_evaluations = 1'000'000;  // of the gradient, before the flow gives up
-  int threads =
-      1;  // for gradients of large data; 0 = as many as the machine has. Results do not depend on it
+  // For gradients of large data; 0 = as many as the machine has. Results do not depend on it.
+  int threads = 1;
+  StopRequest stop{};  // looked at between steps
 
   void validate() const;  // throws Error (bad input) naming the field and its value
 };
@@ -54,6 +57,7 @@ enum class FlowStatus {
   completed,           // the last time is reached
   out_of_evaluations,  // max_evaluations were not enough
   diverged,            // loss or weights are not finite
+  interrupted,         // `stop` was requested
 };
 
 std::string_view to_string(FlowStatus status);

@@ -4,9 +4,14 @@
 //   GradientDescent   w <- w - lr g                               the same to the bit as p = 2
 //   SteepestDescent   w <- w - lr d(g)                            d(g): steepest direction in a norm
 //   Adam              w <- w - lr m / (sqrt(v) + eps)             m, v: averages of g and g^2
+//   Lion              w <- w - lr sign(b1 m + (1 - b1) g)         m: average of g, which forgets more slowly
+//   AdaGrad           w <- w - lr g / (sqrt(s) + eps)             s: sum of all g^2 so far
 //
 // With `normalized`, each block's g is divided by its own dual norm (||.||_q with q = p/(p-1) for l_p;
 // Frobenius for gradient descent), and all blocks move together. docs/optimizers.md says which to choose.
+//
+// Each struct brings its own validate(), geometry_norm() and make_rule(), the last two defined beside its rule in
+// src/descent; without them it cannot be an Optimizer.
 #pragma once
 
 #include <attmirror/attention/gradient.hpp>
@@ -14,15 +19,18 @@
 #include <attmirror/descent/step_options.hpp>
 #include <attmirror/mirror/lp_map.hpp>
 #include <attmirror/mirror/norm.hpp>
-#include <attmirror/mirror/steepest.hpp>
 
 #include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
 namespace attmirror {
+
+class UpdateRule;
 
 // The potential psi of mirror descent.
 enum class Geometry {
@@ -37,8 +45,8 @@ Geometry parse_geometry(std::string_view name);
 struct MirrorDescent {
   double p = 2;     // of lp and schatten, 1 < p < infinity; near 1 gives sparse weights, or low rank
   double lr = 0.1;  // step size in the dual space; the papers' synthetic runs all use 0.1
-  bool normalized =
-      false;  // divide each block's gradient by its dual norm; reaches the limit direction far sooner
+  // Divide each block's gradient by its dual norm; reaches the limit direction far sooner.
+  bool normalized = false;
   EpsPolicy eps = EpsPolicy::exact;
   double eps_value = 0x1p-52;          // the papers' 2.22e-16; used by EpsPolicy::paper only
   std::optional<Jacobian> jacobian{};  // empty: as the eps policy says, safe for exact and textbook for paper
@@ -48,7 +56,11 @@ struct MirrorDescent {
   Momentum momentum{};  // of the gradient, in the dual space
   Schedule schedule{};  // polyak for lp with p = 2 only
 
-  void validate() const;  // throws Error (bad input) naming the field and its value
+  void validate() const;                      // throws Error (bad input) naming the field and its value
+  std::optional<Norm> geometry_norm() const;  // see geometry_norm() below
+  // For valid options. The rule starts from `weights`, which hold all blocks, and moves those of `trained`.
+  std::unique_ptr<UpdateRule> make_rule(std::span<const BlockShape> trained,
+                                        const ParameterBlocks& weights) const;
 };
 
 struct GradientDescent {
@@ -61,6 +73,9 @@ struct GradientDescent {
   Schedule schedule{};
 
   void validate() const;
+  std::optional<Norm> geometry_norm() const;
+  std::unique_ptr<UpdateRule> make_rule(std::span<const BlockShape> trained,
+                                        const ParameterBlocks& weights) const;
 };
 
 struct SteepestDescent {
@@ -75,6 +90,9 @@ struct SteepestDescent {
   Orthogonalization orthogonalization = Orthogonalization::exact;  // how the spectral direction is found
 
   void validate() const;
+  std::optional<Norm> geometry_norm() const;
+  std::unique_ptr<UpdateRule> make_rule(std::span<const BlockShape> trained,
+                                        const ParameterBlocks& weights) const;
 };
 
 struct Adam {
@@ -86,9 +104,43 @@ struct Adam {
   Schedule schedule{};
 
   void validate() const;
+  std::optional<Norm> geometry_norm() const;
+  std::unique_ptr<UpdateRule> make_rule(std::span<const BlockShape> trained,
+                                        const ParameterBlocks& weights) const;
 };
 
-using Optimizer = std::variant<MirrorDescent, GradientDescent, SteepestDescent, Adam>;
+// Chen and others 2023, "Symbolic discovery of optimization algorithms": sign descent along a mixture of the present
+// gradient and a long average. With beta1 = beta2 it is Signum. A sign does not depend on the size of a gradient, so
+// there is no eps.
+struct Lion {
+  double lr = 0.1;                     // how far each entry goes in a step
+  double beta1 = 0.9;                  // of the mixture c = beta1 m + (1 - beta1) g, whose sign is the step
+  double beta2 = 0.99;                 // of the average m <- beta2 m + (1 - beta2) g
+  std::optional<Jacobian> jacobian{};  // empty: safe
+  Schedule schedule{};                 // not polyak
+
+  void validate() const;
+  std::optional<Norm> geometry_norm() const;
+  std::unique_ptr<UpdateRule> make_rule(std::span<const BlockShape> trained,
+                                        const ParameterBlocks& weights) const;
+};
+
+// Duchi, Hazan and Singer 2011, "Adaptive subgradient methods for online learning and stochastic optimization", with a
+// diagonal matrix: gradient descent in which each entry has a step size of its own, that only ever falls.
+struct AdaGrad {
+  double lr = 0.1;                   // how far an entry goes in its first step
+  EpsPolicy eps = EpsPolicy::exact;  // exact: eps = 0, and the sums never underflow
+  double eps_value = 1e-10;          // of EpsPolicy::paper; PyTorch's
+  std::optional<Jacobian> jacobian{};
+  Schedule schedule{};  // not polyak
+
+  void validate() const;
+  std::optional<Norm> geometry_norm() const;
+  std::unique_ptr<UpdateRule> make_rule(std::span<const BlockShape> trained,
+                                        const ParameterBlocks& weights) const;
+};
+
+using Optimizer = std::variant<MirrorDescent, GradientDescent, SteepestDescent, Adam, Lion, AdaGrad>;
 
 // Steepest descent under the names it goes by.
 SteepestDescent sign_descent(double lr = 0.1);        // l_inf
@@ -106,18 +158,22 @@ void validate(const Optimizer& optimizer, const Loss& loss);  // besides, whethe
 // carry it.
 std::string to_string(const Optimizer& optimizer);
 
-// The command's word for the method: "md", "gd", "adam", "sign", "coordinate", "spectral", "signum", "muon", or
-// "steepest" for a steepest descent that has no name.
+// The command's word for the method: "md", "gd", "adam", "lion", "adagrad", "sign", "coordinate", "spectral", "signum",
+// "muon", or "steepest" for a steepest descent that has no name.
 std::string_view method_name(const Optimizer& optimizer);
 
-// The Jacobian that the optimizer asks for, itself or by its eps policy. The two forms part ways only where the
-// eps floor is active: there the textbook form follows rounding errors, and the safe one does not.
+// The Jacobian that the optimizer asks for, itself or by its eps policy; safe where it has neither. The two forms
+// part ways only where the eps floor is active: there the textbook form follows rounding errors, and the safe one
+// does not.
 Jacobian jacobian_for(const Optimizer& optimizer);
 
-// The norm in which the weights of this optimizer are measured, and whose margin its direction maximises where
-// theory says so: l_p for mirror descent (Schatten-p, and l_1 for the entropy), Frobenius for gradient
-// descent, that of steepest descent, l_inf for Adam.
-Norm geometry_norm(const Optimizer& optimizer);
+// The norm whose margin the direction of the weights maximises, as far as theory has an answer: l_p for mirror
+// descent (Schatten-p, and l_1 for the entropy), Frobenius for gradient descent, that of steepest descent, l_inf
+// for Adam and Lion. Empty for AdaGrad, which maximises the margin in no norm that could be named before the run.
+std::optional<Norm> geometry_norm(const Optimizer& optimizer);
+
+// The norm in which records and results measure the weights: that of the geometry, else Frobenius.
+Norm measuring_norm(const Optimizer& optimizer);
 
 // The p of the l_p potential that directional Bregman divergences are taken in: that of l_p mirror descent.
 // Optimizers without such a potential (all others) give 2, for which the divergence is 1 - cosine.

@@ -3,7 +3,8 @@
 //   config.json     everything that decides the bits of the path, resolved
 //   metrics.jsonl   a line per radius: radius, loss, gap, ...; no clock times, equal paths are equal
 //   path.npz        radius, decoder_radius, loss, log_loss, max_softmax, gap, evaluations, start, status, selected, and
-//                   each trained block by name; first axis = radius. Fixed blocks as fixed_v, ...; key_weights of a prompt
+//                   each trained block by name; first axis = radius. Fixed blocks as fixed_v, ...; key_weights of a
+//                   prompt
 //
 // Each file is replaced as a whole; config.json is the first to go and the last to come.
 #pragma once
@@ -11,6 +12,7 @@
 #include <attmirror/descent/regularization_path.hpp>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,14 +24,33 @@ struct PathSources {
   std::string start{};  // what the given directions are, in words; empty: none
 };
 
-// Whether one of the files is there.
-bool holds_path(const std::filesystem::path& folder);
+class ResultFolder;
 
-// Throws Error (bad input) where the folder has a config.json that is none of a path's.
-void check_path_folder(const std::filesystem::path& folder);
+// The folder of a path that this process writes. A path takes a while: whoever follows one makes this object first,
+// so that nobody else writes there in the meantime.
+class PathFolder {
+ public:
+  // Makes the folder if it is not there and takes a lock on it. Changes no file; a folder that was made here and
+  // stayed empty is removed at the end. Throws Error: environment where it cannot be written or another process
+  // writes to it; bad input where it holds something else, or one of the files above is a symbolic link.
+  explicit PathFolder(std::filesystem::path path);
+  ~PathFolder();
+  PathFolder(const PathFolder&) = delete;
+  PathFolder& operator=(const PathFolder&) = delete;
 
-// Makes the folder if need be. Throws Error: bad input, with nothing changed, where a config.json is none of a path's;
-// environment where it cannot be written.
+  // Whether one of the files is there.
+  bool holds_path() const;
+
+  // Replaces the path that the folder held when this object was made, but none that came later. Throws
+  // Error (environment).
+  void save(const Attention& model, const RegularizationPath& path, const PathSources& sources);
+
+ private:
+  std::unique_ptr<ResultFolder> files_;
+  bool held_path_;
+};
+
+// PathFolder(folder).save(model, path, sources).
 void save_path(const std::filesystem::path& folder, const Attention& model, const RegularizationPath& path,
                const PathSources& sources);
 

@@ -9,15 +9,18 @@
 //   (K,Q), norm nuclear          |K|^2 + |Q|^2 <= 2R            the same as ||K Q^T||_* <= R, of rank at most m
 //   v too                        ||v|| <= r                     joint paths, r = decoder_scale R^decoder_power
 //
-//   RegularizationPath path = regularization_path(model, {.norm = Norm::l(1.75), .radii = geometric_radii(1, 1e3, 16)});
+//   RegularizationPath path = regularization_path(model, {.norm = Norm::l(1.75), .radii = geometric_radii(1, 1e3,
+//   16)});
 //
-// The loss is not convex. `global` means the best of several starts at each radius: the solution of the radius before, the
-// direction of steepest descent at W = 0, what the caller gives, and seeded random directions. `local` follows one given direction by warm
-// starts, from the largest radius down: at small radii a local solution need not exist any more, and the records show where
-// its tokens are lost. src/descent/ball_solver.hpp has the method and what its stationarity gap means.
+// The loss is not convex. `global` means the best of several starts at each radius: the solution of the radius
+// before, the direction of steepest descent at W = 0, what the caller gives, and seeded random directions. `local`
+// follows one given direction by warm starts, from the largest radius down: at small radii a local solution need not
+// exist any more, and the records show where its tokens are lost. src/descent/ball_solver.hpp has the method and what
+// its stationarity gap means.
 #pragma once
 
 #include <attmirror/attention/attention.hpp>
+#include <attmirror/base/stop.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/mirror/norm.hpp>
 
@@ -36,7 +39,7 @@ enum class PointStatus {
   converged,  // the gap is at most the tolerance, and no direction of descent was found
   inside,  // the loss falls towards the inside of the ball: its least value is not on the sphere, W is not it
   stopped,      // max_evaluations were used up
-  interrupted,  // a callback asked to stop
+  interrupted,  // `stop` was requested
 };
 std::string_view to_string(PointStatus status);
 
@@ -68,12 +71,12 @@ struct PathPoint {
   double radius = 0, decoder_radius = 0;  // the latter 0 where v is not trained
   PointStatus status = PointStatus::stopped;
   double loss = 0, max_softmax = 0;
-  double log_loss =
-      0;  // also where the loss itself underflows, as on joint paths; NaN for a loss that is not positive
+  // Also where the loss itself underflows, as on joint paths; NaN for a loss that is not positive.
+  double log_loss = 0;
   double gap = 2;                // 1 - <-grad, W> / (R ||grad||_*), the larger one of joint paths; 0 to 2
   std::int64_t evaluations = 0;  // gradients, over all starts
-  // Where the best start came from: -1 the radius before (after, in a local path), 0 steepest descent at W = 0, 1, 2, ... the
-  // given ones, then the random ones.
+  // Where the best start came from: -1 the radius before (after, in a local path), 0 steepest descent at W = 0, 1, 2,
+  // ... the given ones, then the random ones.
   int start = -1;
   Selection selected;
   Parameters parameters;  // all blocks of the model
@@ -89,8 +92,9 @@ struct RegularizationPath {
 
 struct PathCallbacks {
   std::function<void(const PathPoint&)> on_point{};  // each radius as it is done
-  // Called some ten times a second from any thread, one at a time, with the share that is done. False: stop.
-  std::function<bool(double)> on_progress{};
+  // Called some ten times a second from any thread, one at a time, with the share that is done.
+  std::function<void(double)> on_progress{};
+  StopRequest stop{};  // the radii that are done are returned
 };
 
 // Throws Error (bad input) as validate() does.

@@ -1,9 +1,8 @@
 // Everything that decides the bits of a run, resolved: what `config.json` of a run folder holds.
 //
-// "Resolved" means that no default is left to a later version: the rank is a number, the seed is there even
-// where it was not given, and the data are named by a fingerprint of their values besides the path. Two runs
-// with equal configurations (but for steps and stop rules, which only decide where a run ends) walk the same
-// path.
+// "Resolved" means that no default is left to a later version: the rank is a number, the seed is there even where it
+// was not given, and the data are named by a fingerprint of their values besides the path. Two runs with equal
+// configurations (but for steps and stop rules, which only decide where a run ends) walk the same path.
 #pragma once
 
 #include <attmirror/descent/descend.hpp>
@@ -18,10 +17,17 @@
 namespace attmirror {
 
 struct RunConfig {
+  // What was trained: attention, next-token prediction, or a model of the user's own, by the kind that its
+  // facts() name.
+  std::string kind{attention_kind};
+
   std::filesystem::path data_path;  // absolute; may have moved since
   std::uint64_t data_fingerprint = 0;
   std::int64_t samples = 0, max_tokens = 0, total_tokens = 0, dim = 0;
   std::int64_t queries_each = 1;  // 0 where sequences have different numbers of queries
+
+  // A model of the user's own has these in place of all but the path, the fingerprint and `train`.
+  std::vector<ModelFact> data_facts, model_facts;
 
   std::string params = "W";  // W, KQ or prompt
   std::int64_t rank = 0;
@@ -56,6 +62,9 @@ struct RunConfig {
 // Whether the run is of attention on a Dataset; those of other models have data that load_run_data() does not know.
 bool is_attention_run(const RunConfig& config);
 
+// Whether the run is of a model that attmirror does not have.
+bool is_own_run(const RunConfig& config);
+
 // Where the numbers of a run came from, as far as its objects do not know it themselves.
 struct RunSources {
   std::filesystem::path data, key_weights, init;
@@ -68,7 +77,8 @@ AttentionOptions attention_options(const RunConfig& config);
 // input) when it is not the run's data.
 Dataset load_run_data(const RunConfig& config, const std::filesystem::path& path);
 
-// The configuration of a run with these objects, on the instruction set and version in use now.
+// The configuration of a run with these objects, on the instruction set and version in use now. Throws Error (bad
+// input) where the facts of a model of your own cannot stand in config.json.
 RunConfig describe_run(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
                        const RunSources& sources);
 RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,

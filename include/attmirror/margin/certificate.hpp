@@ -12,11 +12,11 @@
 // bound without any W proves infeasibility: no W of norm below `dual` satisfies the constraints.
 //
 // Rounding never helps. Sums are formed in long double (64 bits on x86, with a range that products of doubles cannot
-// leave), and what they may be wrong by is charged to the answer: `dual` divides by the dual norm plus the largest error
-// that sum lambda_k A_k can have, so a proof of infeasibility stands also where the sum cancels; margins are formed with
-// twice the digits where more than 1e-14 of the bound is in doubt, and what is in doubt then counts as violated. What is
-// left is the rounding of the norms themselves, a few 1e-16 (times min(rows, cols) for singular values), on the safe side
-// in `dual`.
+// leave), and what they may be wrong by is charged to the answer: `dual` divides by the dual norm plus the largest
+// error that sum lambda_k A_k can have, so a proof of infeasibility stands also where the sum cancels; margins are
+// formed with twice the digits where more than 1e-14 of the bound is in doubt, and what is in doubt then counts as
+// violated. What is left is the rounding of the norms themselves, a few 1e-16 (times min(rows, cols) for singular
+// values), on the safe side in `dual`.
 #pragma once
 
 #include <attmirror/margin/constraints.hpp>
@@ -34,16 +34,16 @@ constexpr double feasibility_tolerance = 1e-12;
 
 struct Certificate {
   double norm = 0;  // ||W||; NaN where there is no W
-  double dual =
-      0;  // lower bound on the norm of every feasible W, >= 0, from lambda clipped to >= 0; may be infinite
+  // Lower bound on the norm of every feasible W, >= 0, from lambda clipped to >= 0; may be infinite.
+  double dual = 0;
   double gap = 0;  // (norm - dual) / norm; 0 where both are 0, NaN where there is no W or it is not finite
-  // dual in units of the data: over max_k |c_k| / (|a_k|_2 |z_g|_2), the Frobenius norm that the hardest constraint alone
-  // demands. Free of the scale of the data and of each constraint.
+  // dual in units of the data: over max_k |c_k| / (|a_k|_2 |z_g|_2), the Frobenius norm that the hardest constraint
+  // alone demands. Free of the scale of the data and of each constraint.
   double scaled_dual = 0;
-  double worst_margin =
-      0;  // min over inequalities with c > 0 of <A_k, W> / c_k; infinity where there are none
-  double worst_violation =
-      0;  // largest relative violation of any constraint as feasibility_tolerance defines it, >= 0
+  // Min over inequalities with c > 0 of <A_k, W> / c_k; infinity where there are none.
+  double worst_margin = 0;
+  // Largest relative violation of any constraint as feasibility_tolerance defines it, >= 0.
+  double worst_violation = 0;
   std::ptrdiff_t worst_constraint = -1;  // where that is; -1: none is violated
 
   bool feasible() const { return worst_violation <= feasibility_tolerance; }
@@ -53,8 +53,9 @@ struct Certificate {
   bool proves_norm_above(double scaled_bound) const { return scaled_dual > scaled_bound; }
 };
 
-// W may be empty (0 x 0) to look at lambda alone. Entries that are not finite prove nothing: in W they make norm and gap
-// NaN and the violation infinite, in lambda they make dual and gap NaN. Throws Error (bad input) where shapes do not fit.
+// W may be empty (0 x 0) to look at lambda alone. Entries that are not finite prove nothing: in W they make norm and
+// gap NaN and the violation infinite, in lambda they make dual and gap NaN. Throws Error (bad input) where shapes do
+// not fit.
 Certificate certify(const MarginConstraints& constraints, const Norm& norm, const Matrix& W,
                     const Vector& lambda);
 

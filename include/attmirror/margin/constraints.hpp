@@ -3,12 +3,12 @@
 //   <a_k z_g^T, W> = a_k^T W z_g  >= c_k  or  = c_k,      k = 1..m, g the group of k
 //
 // In attention a_k = x_alpha - x_t is the difference between the selected token and another one, and z_g is the query
-// that both are seen by: all constraints of one query form a group and share its z. For a vector (a prompt, a decoder)
-// W has one column and z = 1. The m matrices of d x d numbers are never formed: everything that a solver needs comes from
-// the a's and the z's.
+// that both are seen by: all constraints of one query form a group and share its z. For a vector (a prompt, a
+// decoder) W has one column and z = 1. The m matrices of d x d numbers are never formed: everything that a solver
+// needs comes from the a's and the z's.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace attmirror {
 
 enum class Relation : std::uint8_t { at_least, equal };
 
-// Where a constraint comes from, from 0: the query is counted within its sequence. For a user's own problem any numbers.
+// Where a constraint comes from, from 0: the query is counted within its sequence. For a user's own problem
+// any numbers.
 struct ConstraintOrigin {
   std::int64_t sequence = 0, query = 0, token = 0;
   friend bool operator==(const ConstraintOrigin&, const ConstraintOrigin&) = default;

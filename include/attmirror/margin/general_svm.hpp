@@ -1,11 +1,11 @@
 // When attention keeps several tokens: the pair of problems that describes where training goes.
 //
-// With a nonlinear head the best attention may mix tokens O of a query. Then W grows along W_dir, which separates O from
-// the rest and does not distinguish within O (GeneralDirectionSvm), around a finite W_fin, which sets the ratios within O
-// (GeneralFiniteSvm): W ~ W_fin + R W_dir with R growing (P3).
+// With a nonlinear head the best attention may mix tokens O of a query. Then W grows along W_dir, which separates O
+// from the rest and does not distinguish within O (GeneralDirectionSvm), around a finite W_fin, which sets the ratios
+// within O (GeneralFiniteSvm): W ~ W_fin + R W_dir with R growing (P3).
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/margin/problems.hpp>
 
 #include <vector>

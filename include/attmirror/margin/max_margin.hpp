@@ -3,7 +3,7 @@
 //   min ||W||  subject to  <A_k, W> >= c_k or = c_k
 //
 //   MarginSolution svm = max_margin(data, tokens, Norm::l(1.1));   // the attention SVM
-//   svm.status == Status::certified, svm.gap <= 1e-10
+//   svm.status == MarginStatus::certified, svm.gap <= 1e-10
 //
 // Norms: entrywise l_p and Schatten-p, 1 <= p <= infinity. W and lambda are separate results; each is checked as it is.
 #pragma once
@@ -22,12 +22,12 @@
 
 namespace attmirror {
 
-enum class Status {
+enum class MarginStatus {
   certified,   // W satisfies the constraints, and certify() found a gap of at most the tolerance
   infeasible,  // lambda proves that no W with a norm up to max_norm satisfies the constraints
   stopped,     // neither; W and lambda are the best found, with their gap
 };
-std::string_view to_string(Status status);
+std::string_view to_string(MarginStatus status);
 
 enum class MarginMethod {
   automatic,       // by norm and size
@@ -70,7 +70,7 @@ struct WarmStart {
 };
 
 struct MarginSolution {
-  Status status = Status::stopped;
+  MarginStatus status = MarginStatus::stopped;
   Norm kind = Norm::frobenius();
   Matrix W;                            // (rows, cols); NaN where the problem is infeasible
   Vector lambda;                       // one per constraint: the multipliers, or the proof of infeasibility

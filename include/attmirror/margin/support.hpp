@@ -1,13 +1,15 @@
 // What a max-margin solution says about the tokens: which of them hold it in place, and whether training can end there.
 //
 //   support tokens    those whose constraint is active, a_k^T W z = c_k
-//   locally optimal   a selection alpha whose support tokens all have a lower score than the selected one: training that
+//   locally optimal   a selection alpha whose support tokens all have a lower score than the selected one: training
+//                     that
 //                     starts near the solution's direction converges to it (P1, P3). Tokens far away may be better.
 //   label margin      min_j Y_j v^T x_alpha, how well the selected tokens are classified
 //
-// "Active" needs a tolerance: an answer with a relative gap eps may leave a slack of eps / (share of the constraint in
-// sum c_k lambda_k) at a constraint that would be active at the optimum, so at a gap of 1e-10 the default finds all whose
-// share is above 1e-5. By the same relation a constraint with a considerable lambda is always found; lambda adds nothing.
+// "Active" needs a tolerance: an answer with a relative gap eps may leave a slack of eps / (share of the constraint
+// in sum c_k lambda_k) at a constraint that would be active at the optimum, so at a gap of 1e-10 the default finds
+// all whose share is above 1e-5. By the same relation a constraint with a considerable lambda is always found; lambda
+// adds nothing.
 #pragma once
 
 #include <attmirror/data/dataset.hpp>
@@ -34,7 +36,8 @@ std::vector<std::ptrdiff_t> support(const MarginConstraints& constraints, const 
 // largest (|lambda_k| for equalities); or, where one of them demands more than 0 of a row of zeros, such ones alone.
 std::vector<std::ptrdiff_t> conflict(const MarginConstraints& constraints, const Vector& lambda);
 
-// One vector per query: the score Y_j v^T x_t of each token of its sequence. Throws Error (bad input) where v does not fit.
+// One vector per query: the score Y_j v^T x_t of each token of its sequence. Throws Error (bad input) where v does
+// not fit.
 std::vector<Vector> linear_scores(const Dataset& data, const Vector& v);
 
 struct LocalOptimality {
@@ -44,9 +47,9 @@ struct LocalOptimality {
   std::optional<ConstraintOrigin> worst{};  // the support token where that is
 };
 
-// Of the selection alpha in an attention or prompt SVM of `data`, whose constraints these are. `scores` has one vector
-// per query, one entry per token of its sequence. A tie is not locally optimal. Throws Error (bad input) naming what does
-// not fit, or a score of a support or selected token that is NaN.
+// Of the selection alpha in an attention or prompt SVM of `data`, whose constraints these are. `scores` has one
+// vector per query, one entry per token of its sequence. A tie is not locally optimal. Throws Error (bad input)
+// naming what does not fit, or a score of a support or selected token that is NaN.
 LocalOptimality local_optimality(const Dataset& data, const Selection& tokens,
                                  const MarginConstraints& constraints,
                                  std::span<const std::ptrdiff_t> support, const std::vector<Vector>& scores);

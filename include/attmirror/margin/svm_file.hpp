@@ -2,8 +2,10 @@
 // anyone with numpy can read.
 //
 //   W (d, d); p (d) for a prompt, v (d) for a decoder       none of them where the problem is infeasible
-//   lambda (m), constraints (m, 3), bounds (m)              multipliers; [sequence, query, token] and c of each constraint
-//   alpha (n) or (n, K), support (k, 3)                     the selected tokens, the constraints that hold with equality
+//   lambda (m), constraints (m, 3), bounds (m)              multipliers; [sequence, query, token] and c of each
+//                                                           constraint
+//   alpha (n) or (n, K), support (k, 3)                     the selected tokens, the constraints that hold with
+//                                                           equality
 //
 // A file holds both halves of a certificate, W and lambda, so that it can be checked without trust in its author. Files
 // of others need only the weights; what else they have is read.
@@ -26,7 +28,7 @@ namespace attmirror {
 struct SavedSolution {
   std::string problem;  // what problem_name() said, or ""
   std::optional<Norm> kind;
-  std::optional<Status> status;
+  std::optional<MarginStatus> status;
   Matrix W;                                   // (d, d)
   Vector p, v;                                // d
   Vector lambda;                              // one per constraint
@@ -48,25 +50,25 @@ struct SavedSolution {
 std::string_view weights_name(const MarginProblem& problem);
 
 // Writes the file whole or not at all; equal solutions give equal bytes. Weights that are not finite (there is no
-// solution) are left out. Throws Error: bad input where solution and problem do not fit, environment where it cannot be
-// written.
+// solution) are left out. Throws Error: bad input where solution and problem do not fit, environment where it cannot
+// be written.
 void save_solution(const std::filesystem::path& path, const Dataset& data, const MarginProblem& problem,
                    const MarginSolution& solution);
 
-// Both halves of a Gen-SVM: W and lambda are those of the direction; W_fin, lambda_fin, constraints_fin, ... those of the
-// finite part; kept (k, 3); and R of W_fin + R W_dir where there is one.
+// Both halves of a Gen-SVM: W and lambda are those of the direction; W_fin, lambda_fin, constraints_fin, ... those of
+// the finite part; kept (k, 3); and R of W_fin + R W_dir where there is one.
 struct GeneralSolution {
   MarginSolution direction, finite;
   std::optional<double> R{};
 
   // The worse of the two: infeasible before stopped before certified.
-  Status status() const;
+  MarginStatus status() const;
 };
 void save_solution(const std::filesystem::path& path, const Dataset& data, const GeneralFiniteSvm& problem,
                    const GeneralSolution& solution);
 
-// Throws Error (bad input) that names the file and the array: shapes that do not fit the data or each other, numbers that
-// are not finite, tokens that the data do not have, words that are none of ours.
+// Throws Error (bad input) that names the file and the array: shapes that do not fit the data or each other, numbers
+// that are not finite, tokens that the data do not have, words that are none of ours.
 SavedSolution load_solution(const std::filesystem::path& path, const Dataset& data);
 
 // What to do with multipliers of constraints that the problem does not have.
@@ -75,9 +77,9 @@ enum class Unmatched {
   drop,    // for a start: the solution of another selection
 };
 
-// The multipliers in the order of `constraints`, 0 where the file has none. They are matched by sequence, query and token
-// where the file says these, and by position otherwise. Empty where there are none. `name` is what messages call the
-// array.
+// The multipliers in the order of `constraints`, 0 where the file has none. They are matched by sequence, query and
+// token where the file says these, and by position otherwise. Empty where there are none. `name` is what messages
+// call the array.
 Vector matched_multipliers(const Vector& lambda, const std::vector<ConstraintOrigin>& origins,
                            const MarginConstraints& constraints, Unmatched unmatched, std::string_view name);
 

@@ -1,8 +1,9 @@
 // The step of fused_step.hpp on an NVIDIA GPU: the same options, numbers and bounds, with pointers into device memory.
 // In the library attmirror::cuda, which is there where CUDA's compiler was found.
 //
-// Nothing waits: work is put on the stream, and the call returns. Tensors are grouped into a few launches, whatever their
-// number. A step can be captured into a CUDA graph; what is in `options` is then fixed, what is in device memory is not.
+// Nothing waits: work is put on the stream, and the call returns. Tensors are grouped into a few launches, whatever
+// their number. A step can be captured into a CUDA graph; what is in `options` is then fixed, what is in device
+// memory is not.
 #pragma once
 
 #include <attmirror/mirror/fused_step.hpp>
@@ -23,18 +24,19 @@ struct DeviceScaling {
 // Device memory, in bytes, that a step needs besides its tensors; 0 for a plain step.
 std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const StepOptions& options);
 
-// `stream` is a cudaStream_t; `workspace` has cuda_workspace_bytes() and is aligned to 256 bytes. Throws Error (bad input)
-// like fused_step(), and Error (environment) with CUDA's own words if a launch fails.
-void fused_step_on_device(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
-                          void* workspace, void* stream, DeviceScaling scaling = {});
+// `stream` is a cudaStream_t; `workspace` has cuda_workspace_bytes() and is aligned to 256 bytes. Throws Error (bad
+// input) like fused_step(), and Error (environment) with CUDA's own words if a launch fails.
+void fused_step_on_device(StepElement element, std::span<const StepTensor> tensors,
+                          const StepOptions& options, void* workspace, void* stream,
+                          DeviceScaling scaling = {});
 
-// Sets `found` (a float in device memory) to 1 where a gradient is infinite or NaN, and leaves it alone otherwise: for those
-// who step several lists of tensors, and none if one of them is not fit. The workspace is that of a step with
-// skip_nonfinite; of the tensors, gradient and size are used.
-void find_nonfinite_on_device(Element element, std::span<const StepTensor> tensors, float* found,
+// Sets `found` (a float in device memory) to 1 where a gradient is infinite or NaN, and leaves it alone otherwise:
+// for those who step several lists of tensors, and none if one of them is not fit. The workspace is that of a step
+// with skip_nonfinite; of the tensors, gradient and size are used.
+void find_nonfinite_on_device(StepElement element, std::span<const StepTensor> tensors, float* found,
                               void* workspace, void* stream);
 
-void fill_masters_on_device(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
-                            void* stream);
+void fill_masters_on_device(StepElement element, std::span<const StepTensor> tensors,
+                            const StepOptions& options, void* stream);
 
 }  // namespace attmirror

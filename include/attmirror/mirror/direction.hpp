@@ -3,7 +3,7 @@
 // Training makes the weights diverge; what converges is where they point. Both measures are free of scale.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 namespace attmirror {
 

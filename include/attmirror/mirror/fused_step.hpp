@@ -7,12 +7,13 @@
 //   steepest   w <- (1 - rate weight_decay) w - rate sign(d) (|d| / ||d||_q)^{1/(p-1)}
 //   sign       w <- (1 - rate weight_decay) w - rate sign(d)
 //
-// The decay of the mirror step is that of AdamW, w <- (1 - rate weight_decay) w, seen from the mirror image. Numbers are
-// stored as float, bfloat16, half or double; arithmetic is in floats (double for double). An entry with d = 0 is left
-// alone, to the bit, unless it decays.
+// The decay of the mirror step is that of AdamW, w <- (1 - rate weight_decay) w, seen from the mirror image. Numbers
+// are stored as float, bfloat16, half or double; arithmetic is in floats (double for double). An entry with d = 0 is
+// left alone, to the bit, unless it decays.
 //
-// Each step reads and writes every number once (the gradient twice where a norm is needed or gradients are checked), and
-// the work in between hides behind the memory. p = 2, 3, 3/2 and 1.1 take roots and products, other p general powers.
+// Each step reads and writes every number once (the gradient twice where a norm is needed or gradients are
+// checked), and the work in between hides behind the memory. p = 2, 3, 3/2 and 1.1 take roots and products, other p
+// general powers.
 #pragma once
 
 #include <attmirror/base/thread_pool.hpp>
@@ -23,17 +24,18 @@
 
 namespace attmirror {
 
-enum class Element { float32, bfloat16, float16, float64 };
-std::string_view to_string(Element element);
-std::size_t size_of(Element element);  // bytes
+enum class StepElement { float32, bfloat16, float16, float64 };
+std::string_view to_string(StepElement element);
+std::size_t size_of(StepElement element);  // bytes
 
 enum class StepRule { mirror, steepest, sign };
 std::string_view to_string(StepRule rule);
 
-// How numbers are computed. `exact` does not round before the end: within 1 ulp of the correctly rounded result for every
-// p and input, at one to two microseconds a number. (What is worked out once a step - the norm ||d||_q, 1/gradient_scale and
-// what decay leaves - is a double in either, and counts as given.) It exists to check `fast` against, and for those who
-// must know. `fast` in floats serves p from 1.0079 to 17, and to 129 where p is a multiple of 1/64; beyond, it is `exact`.
+// How numbers are computed. `exact` does not round before the end: within 1 ulp of the correctly rounded result for
+// every p and input, at one to two microseconds a number. (What is worked out once a step - the norm ||d||_q,
+// 1/gradient_scale and what decay leaves - is a double in either, and counts as given.) It exists to check `fast`
+// against, and for those who must know. `fast` in floats serves p from 1.0079 to 17, and to 129 where p is a multiple
+// of 1/64; beyond, it is `exact`.
 enum class StepArithmetic { fast, exact };
 std::string_view to_string(StepArithmetic arithmetic);
 
@@ -41,9 +43,9 @@ std::string_view to_string(StepArithmetic arithmetic);
 struct StepTensor {
   void* weights = nullptr;
   const void* gradient = nullptr;  // of the same type as the weights
-  // Optional: what the step continues from instead of the weights, in float (double for double weights). For the mirror
-  // rule this is the mirror image y, otherwise w. Weights of 8 or 11 bits cannot take small steps (and at p = 1.1 no float
-  // between 1e-45 and 0 is left of a y of 3e-5); their master can.
+  // Optional: what the step continues from instead of the weights, in float (double for double weights). For the
+  // mirror rule this is the mirror image y, otherwise w. Weights of 8 or 11 bits cannot take small steps (and at p =
+  // 1.1 no float between 1e-45 and 0 is left of a y of 3e-5); their master can.
   void* master = nullptr;
   // Where momentum > 0: the running sum m, in float (double for double weights); zeros at first.
   void* momentum = nullptr;
@@ -71,14 +73,14 @@ struct StepReport {
   std::ptrdiff_t nonfinite_tensor = -1;  // the first such tensor
 };
 
-// The same bits for any number of threads. Throws Error (bad input) for unusable options, a missing pointer (named by the
-// tensor's index) or a negative size, before anything is written. Without a pool it runs on the calling thread.
-StepReport fused_step(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+// The same bits for any number of threads. Throws Error (bad input) for unusable options, a missing pointer (named by
+// the tensor's index) or a negative size, before anything is written. Without a pool it runs on the calling thread.
+StepReport fused_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                       ThreadPool* pool = nullptr);
 
 // The masters of weights: y = sign(w) |w|^{p-1} of the mirror rule, w itself otherwise, for the tensors' `master`;
 // gradient and momentum are not asked for.
-void fill_masters(Element element, std::span<const StepTensor> tensors, const StepOptions& options,
+void fill_masters(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                   ThreadPool* pool = nullptr);
 
 }  // namespace attmirror

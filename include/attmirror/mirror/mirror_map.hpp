@@ -8,7 +8,7 @@
 // The loop knows this interface only. A new geometry is one class; see CONTRIBUTING.md.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <string>
 

@@ -7,7 +7,7 @@
 // Schatten-2: it is stored as the first, so that equal norms compare equal.
 #pragma once
 
-#include <attmirror/base/aligned.hpp>
+#include <attmirror/base/matrix.hpp>
 
 #include <string>
 #include <string_view>
@@ -16,6 +16,8 @@ namespace attmirror {
 
 class Norm {
  public:
+  enum class Kind { entrywise, schatten };
+
   // Both throw Error (bad input) naming p unless 1 <= p <= infinity.
   static Norm l(double p);
   static Norm schatten(double p);
@@ -24,14 +26,15 @@ class Norm {
   static Norm nuclear() { return schatten(1); }
   static Norm spectral();
 
-  bool is_entrywise() const { return kind_ == Kind::entrywise; }  // otherwise a norm of the singular values
+  Kind kind() const { return kind_; }
+  bool is_entrywise() const { return kind_ == Kind::entrywise; }
   double p() const { return p_; }
   Norm dual() const;
+  Norm with_p(double p) const;  // another norm of the same kind
 
   friend bool operator==(const Norm&, const Norm&) = default;
 
  private:
-  enum class Kind { entrywise, schatten };
   Norm(Kind kind, double p) : kind_(kind), p_(p) {}
 
   Kind kind_;
@@ -50,5 +53,16 @@ std::string to_string(const Norm& norm);
 // 0 for a matrix without entries. Schatten norms allocate; a loop keeps an Svd (mirror/spectral.hpp) instead.
 double norm(ConstMatrixView w, const Norm& norm);
 double norm(const Matrix& w, const Norm& norm);
+
+// How the steepest direction of the spectral norm is found, sum_k u_k v_k^T for singular vectors of the gradient.
+// Other norms do not ask.
+enum class Orthogonalization {
+  exact,  // from the singular value decomposition
+  // By five turns of Muon's polynomial, which leaves singular values between about 0.7 and 1.2.
+  newton_schulz,
+};
+
+std::string_view to_string(Orthogonalization how);
+Orthogonalization parse_orthogonalization(std::string_view name);
 
 }  // namespace attmirror

@@ -21,6 +21,11 @@
 
 namespace attmirror {
 
+// The blocks of these models, as in run.last().matrix("W_kq").
+struct NextTokenBlock {
+  static constexpr Block W_ov{"W_ov"}, W_kq{"W_kq"};
+};
+
 enum class Stage {
   collocation,  // stage 1: trains W_ov on L0
   attention,    // stage 2: trains W_kq on L
@@ -54,8 +59,9 @@ class NextTokenModel {
   std::ptrdiff_t vocabulary_size() const { return embedding().vocabulary_size(); }
   std::ptrdiff_t dim() const { return embedding().dim(); }
 
-  // W_ov is stored transposed (d rows of |V|), so that the logits of token x are x^T W_ov^T, a sum of rows; W_kq is stored
-  // transposed too, so that W_kq x_q is a sum of rows. All blocks: those that the stage needs, trained or frozen.
+  // W_ov is stored transposed (d rows of |V|), so that the logits of token x are x^T W_ov^T, a sum of rows; W_kq
+  // is stored transposed too, so that W_kq x_q is a sum of rows. All blocks: those that the stage needs, trained
+  // or frozen.
   const std::vector<BlockShape>& blocks() const { return blocks_; }
   const std::vector<Block>& trained() const { return trained_; }
   Parameters zero_parameters() const;
@@ -68,14 +74,14 @@ class NextTokenModel {
   std::vector<Block> trained_;
 };
 
-// Value and gradient of the stage's loss. All memory is set up once; evaluate() allocates nothing. Same bits for any number
-// of threads.
+// Value and gradient of the stage's loss. All memory is set up once; evaluate() allocates nothing. Same bits for any
+// number of threads.
 struct NextTokenEvaluation {
   double loss = 0;
-  double accuracy =
-      0;  // share (by weight) of sentences (of collocations in stage 1) whose most probable token is y; ties: wrong
-  double max_softmax =
-      0;  // mean (by weight) over sentences of the attention's largest probability; 1 in stage 1
+  // Share (by weight) of sentences (of collocations in stage 1) whose most probable token is y; ties: wrong.
+  double accuracy = 0;
+  // Mean (by weight) over sentences of the attention's largest probability; 1 in stage 1.
+  double max_softmax = 0;
 };
 
 enum class NextTokenPath {

@@ -3,8 +3,8 @@
 //
 //   NextTokenModel model({&embedding, &collocations, &sentences}, Stage::attention);
 //   NextTokenObjective objective(model, {.W_kq = target.W});
-//   Run run = descend(objective, GradientDescent{.lr = 0.01, .normalized = true},
-//                     {.steps = 10'000, .init = {.given = {.W_ov = trained}}});
+//   DescentRun run = descend(objective, GradientDescent{.lr = 0.01, .normalized = true},
+//                     {.steps = 10'000, .init = {.given = {.matrices = {{"W_ov", trained}}}}});
 //
 // Records have, besides the loss, the norm of the trained weights (of W_kq in joint training) and
 //
@@ -32,11 +32,11 @@ class NextTokenObjective final : public Objective {
   // Throws Error (bad input) when a target has another shape than its block or the unseen sentences another vocabulary.
   explicit NextTokenObjective(const NextTokenModel& model, NextTokenMeasures measures = {});
 
-  const std::vector<BlockShape>& blocks() const override { return model_->blocks(); }
-  const std::vector<Block>& trained() const override { return model_->trained(); }
+  std::vector<BlockShape> blocks() const override { return model_->blocks(); }
+  std::vector<Block> trained() const override { return model_->trained(); }
   std::string description() const override;
   std::uint64_t data_fingerprint() const override;
-  void describe(RunConfig& config) const override;
+  ModelFacts facts() const override;
   bool has_lower_bound() const override { return true; }
   // Trained blocks start as the initialization says; a frozen W_ov must be given. Frozen or not, `given` goes first.
   Parameters initial_parameters(const Initialization& initialization) const override;

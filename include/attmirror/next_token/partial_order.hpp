@@ -8,6 +8,7 @@
 // comparisons over all sentences is a strict partial order for each query: there is no cycle x >_q x' >_q ... >_q x.
 #pragma once
 
+#include <attmirror/base/matrix.hpp>
 #include <attmirror/next_token/sentences.hpp>
 
 #include <optional>
@@ -39,8 +40,9 @@ struct PreferenceCycle {
   Token query = no_token;
   std::vector<Preference> steps;
 };
-// "after q: a > b (sentence 3) > c (sentence 7) > a (sentence 9)": behind each step the sentence that says so, counted from
-// 1; "(line 12)" where `line_numbers` has the line of each sentence in its file. Long cycles are cut in the middle.
+// "after q: a > b (sentence 3) > c (sentence 7) > a (sentence 9)": behind each step the sentence that says so,
+// counted from 1; "(line 12)" where `line_numbers` has the line of each sentence in its file. Long cycles are cut in
+// the middle.
 std::string to_string(const PreferenceCycle& cycle, const Vocabulary& vocabulary,
                       std::span<const std::int64_t> line_numbers = {});
 
@@ -82,5 +84,25 @@ class PartialOrders {
   std::vector<std::vector<Member>> members_;  // by query: the tokens it compares, ascending
   std::vector<UnexplainedLabel> unexplained_;
 };
+
+// The extended order (P4): do scores put optimal tokens above those that were never compared, and these above the
+// non-optimal ones? This is what a trained model knows about sentences it has not seen.
+
+// Over all queries with preferences. A number without any token (or pair) behind it is NaN; a share without pairs is 1.
+struct ExtendedOrder {
+  double lowest_optimal = 0, highest_non_comparable = 0, lowest_non_comparable = 0,
+         highest_non_optimal = 0;  // extreme scores of any query
+  // Least over queries of lowest optimal - highest non-comparable score.
+  double least_above_non_comparable = 0;
+  double least_below_non_comparable = 0;  // the same of lowest non-comparable - highest non-optimal score
+  double optimal_above_non_comparable = 0, non_comparable_above_non_optimal = 0,
+         optimal_above_non_optimal = 0;  // share of pairs
+  bool holds = false;                    // all three shares are 1
+};
+
+// Scores of one query are compared with each other only (row x, column q, as attention_scores() gives them). Scores
+// below `tolerance` of the query's largest count as 0, so that rounding puts no token above another. Throws Error
+// (bad input) for scores of another shape or not finite, or a tolerance outside [0, 1).
+ExtendedOrder extended_order(const Matrix& scores, const PartialOrders& orders, double tolerance = 1e-9);
 
 }  // namespace attmirror

@@ -2,22 +2,26 @@
 //
 // n is a random permutation of V (or any random map). For each query q a random ranking of V, from which
 //
-//   three classes      the first `optimal` tokens are optimal, the next `non_optimal` are not, the rest is never used with q;
-//                      a sentence is one optimal token, non-optimal ones, and q last (a q that is optimal is THE optimal one)
+//   three classes      the first `optimal` tokens are optimal, the next `non_optimal` are not, the rest is never used
+//                      with q;
+//                      a sentence is one optimal token, non-optimal ones, and q last (a q that is optimal is THE
+//                      optimal one)
 //   linear extension   L - 1 random tokens and q; the best-ranked of them is the optimal one
 //
-// and the label is the successor of the best token. What the ranking must respect so that the data are realizable and, of
-// three classes, every token is of one class:
+// and the label is the successor of the best token. What the ranking must respect so that the data are realizable
+// and, of three classes, every token is of one class:
 //
 //   - q is in each of its sentences, so it cannot be unused: of three classes it then changes places with the last
 //     non-optimal token.
-//   - No label tells tokens with the same successor apart (a map that is no permutation): they stand side by side in a
+//   - No label tells tokens with the same successor apart (a map that is not a permutation): they stand side by side
+//     in a
 //     ranking, q before its equals, and of three classes no other token of a sentence shares the best one's successor.
 //
-// The other tokens are independent draws, q among them where its class allows it; a query that is optimal then stands there
-// twice, as the best token and as the last. Repeated tokens outweigh single ones in a softmax, which makes the second stage
-// slow as in P4's figure. Where repetition is avoided a sentence holds a token once as long as there are enough to choose
-// from, else each about equally often. A sentence of three classes for which there is no token is filled up with q.
+// The other tokens are independent draws, q among them where its class allows it; a query that is optimal then stands
+// there twice, as the best token and as the last. Repeated tokens outweigh single ones in a softmax, which makes the
+// second stage slow as in P4's figure. Where repetition is avoided a sentence holds a token once as long as there are
+// enough to choose from, else each about equally often. A sentence of three classes for which there is no token is
+// filled up with q.
 //
 // Every random number has its address (seed, sentence, position): the data do not depend on threads or on what was
 // generated before.
@@ -68,7 +72,8 @@ struct RealizableData {
   Vocabulary vocabulary;      // w0, w1, ...
   Collocations collocations;
   Sentences sentences;
-  // Row q: the tokens from the most to the least preferred under q. Of three classes: optimal, non-optimal, unused ones.
+  // Row q: the tokens from the most to the least preferred under q. Of three classes: optimal, non-optimal,
+  // unused ones.
   std::vector<std::vector<Token>> rankings;
 };
 
@@ -76,13 +81,13 @@ RealizableData make_realizable(const RealizableOptions& options);
 
 // Sentences that training has not seen (dataset shift), of queries that it has.
 enum class UnseenKind {
-  // New sentences of the same generator and the same rankings. Some hold pairs that training never compared, which nothing
-  // learned from it decides.
+  // New sentences of the same generator and the same rankings. Some hold pairs that training never compared, which
+  // nothing learned from it decides.
   same_order,
-  // Of three classes: tokens that training never compared under the query. In one half of the sentences the best token is
-  // optimal in training and the others were never compared, in the other half the best was never compared and the others
-  // are non-optimal; the label follows P4's extended order, optimal > non-comparable > non-optimal. A query that is its own
-  // optimal token has sentences of the first half only.
+  // Of three classes: tokens that training never compared under the query. In one half of the sentences the best
+  // token is optimal in training and the others were never compared, in the other half the best was never compared
+  // and the others are non-optimal; the label follows P4's extended order, optimal > non-comparable > non-optimal. A
+  // query that is its own optimal token has sentences of the first half only.
   non_comparable,
   // Of the same generator, from one token longer than the longest to twice as long.
   longer,
@@ -91,7 +96,8 @@ std::string_view to_string(UnseenKind kind);
 UnseenKind parse_unseen_kind(
     std::string_view name);  // same-order, non-comparable, longer; throws Error (bad input)
 
-// `count` sentences; none equals a training sentence. Throws Error (bad input) where there are none of the kind, or too few.
+// `count` sentences; none equals a training sentence. Throws Error (bad input) where there are none of the kind, or
+// too few.
 Sentences unseen_sentences(const RealizableData& data, UnseenKind kind, std::ptrdiff_t count,
                            std::uint64_t seed);
 

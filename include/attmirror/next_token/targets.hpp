@@ -3,10 +3,10 @@
 //   W_ov* = argmin ||W||   s.t. (e_{n(x)} - e_v)^T W x >= 1    for every x with a successor, every v != n(x)
 //   W_kq* = argmin ||W||   s.t. (x - x')^T W q >= 1            for every x >_q x'
 //
-// in the Frobenius norm for gradient descent, in any entrywise l_p norm for mirror descent. For orthonormal embeddings the
-// first has a closed form, W_ov* = sum_x (e_{n(x)} - 1/|V|) x^T, and the second decouples: each query is a problem of its
-// own. Then the scores of tokens that were never compared under a query are 0, those of its optimal tokens >= 0, of the
-// tokens that beat no other <= 0, and all of them add up to 0.
+// in the Frobenius norm for gradient descent, in any entrywise l_p norm for mirror descent. For orthonormal
+// embeddings the first has a closed form, W_ov* = sum_x (e_{n(x)} - 1/|V|) x^T, and the second decouples: each query
+// is a problem of its own. Then the scores of tokens that were never compared under a query are 0, those of its
+// optimal tokens >= 0, of the tokens that beat no other <= 0, and all of them add up to 0.
 #pragma once
 
 #include <attmirror/margin/max_margin.hpp>
@@ -16,9 +16,9 @@
 namespace attmirror {
 
 // The constraints themselves, for those who want to look or to certify. A group for each token with successors (its
-// origins: the token, its successor, the other token), and for each query with preferences (the query, the better token,
-// the worse). Both throw Error (bad input) where vocabularies differ or the constraints take more than 2 GB: about 640
-// tokens for W_ov*.
+// origins: the token, its successor, the other token), and for each query with preferences (the query, the better
+// token, the worse). Both throw Error (bad input) where vocabularies differ or the constraints take more than 2 GB:
+// about 640 tokens for W_ov*.
 MarginConstraints collocation_constraints(const Embedding& embedding, const Collocations& collocations);
 MarginConstraints attention_constraints(const Embedding& embedding, const PartialOrders& orders);
 
@@ -32,10 +32,10 @@ struct TargetOptions {
   void validate(const Norm& norm) const;
 };
 
-// `lambda` has an entry for each constraint of collocation_constraints() / attention_constraints(), and the certificate is
-// about all of them, whatever way the problem was solved: where the dense constraints are large (above 128 MB) and the
-// problem decouples it is put together from those of its parts, and `method` says so. An order with a cycle is infeasible
-// and `conflict` has the preferences of one.
+// `lambda` has an entry for each constraint of collocation_constraints() / attention_constraints(), and the
+// certificate is about all of them, whatever way the problem was solved: where the dense constraints are large (above
+// 128 MB) and the problem decouples it is put together from those of its parts, and `method` says so. An order with a
+// cycle is infeasible and `conflict` has the preferences of one.
 //
 // Soft collocations: the successors of a token are equal, and each is >= 1 above all others.
 MarginSolution collocation_target(const Embedding& embedding, const Collocations& collocations,
@@ -47,7 +47,8 @@ MarginSolution attention_target(const Embedding& embedding, const PartialOrders&
 // successor. Throws Error (bad input) for other rows.
 Matrix orthonormal_collocation_target(const Embedding& embedding, const Collocations& collocations);
 
-// The score of each token under each query, E W_kq E^T: row x, column q. Throws Error (bad input) where W_kq is not d x d.
+// The score of each token under each query, E W_kq E^T: row x, column q. Throws Error (bad input) where W_kq is not d
+// x d.
 Matrix attention_scores(const Embedding& embedding, const Matrix& W_kq);
 
 }  // namespace attmirror

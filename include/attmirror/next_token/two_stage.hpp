@@ -3,8 +3,8 @@
 //   stage 1   W_ov <- W_ov - eta0 grad L0 / |grad L0|     from 0, on the collocations
 //   stage 2   W_kq <- W_kq - eta  grad L  / |grad L|      from 0, on the sentences, W_ov frozen
 //
-// with any optimizer of room `descent` in place of normalised gradient descent. Joint training moves both blocks at once
-// on L + L0.
+// with any optimizer of room `descent` in place of normalised gradient descent. Joint training moves both blocks at
+// once on L + L0.
 #pragma once
 
 #include <attmirror/next_token/objective.hpp>
@@ -15,13 +15,14 @@ namespace attmirror {
 struct StageOptions {
   Optimizer optimizer;
   DescentOptions descent{};
+  DescentCallbacks callbacks{};  // reports of this stage, and what stops it
 };
 
 // P4's step sizes: 0.2 / sqrt(d) in stage 1 and 0.05 / sqrt(d) in stage 2, normalised.
 StageOptions paper_stage(Stage stage, std::ptrdiff_t dim, std::int64_t steps);
 
 struct TwoStageRun {
-  Run collocation, attention;
+  DescentRun collocation, attention;
   // Both trained blocks.
   Parameters last() const;
 };
@@ -30,7 +31,7 @@ struct TwoStageRun {
 TwoStageRun train_two_stage(const NextTokenData& data, const StageOptions& collocation,
                             const StageOptions& attention, const NextTokenMeasures& measures = {});
 
-Run train_joint(const NextTokenData& data, const StageOptions& options,
-                const NextTokenMeasures& measures = {});
+DescentRun train_joint(const NextTokenData& data, const StageOptions& options,
+                       const NextTokenMeasures& measures = {});
 
 }  // namespace attmirror

@@ -1,10 +1,11 @@
 // A published experiment that can be done again: its settings, what was published, what is measured, the verdict.
 //
-// One experiment is one file of src/papers: it opens with the paper's problem and settings, and reads like the paper. The
-// registry lists them; reproduce.hpp runs them.
+// One experiment is one file of src/papers: it opens with the paper's problem and settings, and reads like the paper.
+// The registry lists them; reproduce.hpp runs them.
 #pragma once
 
 #include <attmirror/base/figure.hpp>
+#include <attmirror/base/stop.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/papers/finding.hpp>
 
@@ -40,11 +41,13 @@ struct Interrupted {};
 struct ExperimentContext {
   Extent extent = Extent::full;
   int threads = 0;  // 0: as many as the machine runs at once; results do not depend on it
-  // Called with the share that is done, 0 to 1, from any thread but one at a time. False: stop.
-  std::function<bool(double)> on_progress{};
+  // Called with the share that is done, 0 to 1, from any thread but one at a time.
+  std::function<void(double)> on_progress{};
+  StopRequest stop{};
 
   bool quick() const { return extent == Extent::quick; }
-  // Throws Interrupted when the user asked to stop. Call it between pieces of work, ten times a second or so.
+  // Reports, and throws Interrupted where `stop` was requested. Call it between pieces of work, ten times a second
+  // or so.
   void progress(double share) const;
   // The same context for a part of the work, whose 0 to 1 is `from` to `to` of this one.
   ExperimentContext part(double from, double to) const;
@@ -67,7 +70,8 @@ class Experiment {
  public:
   virtual ~Experiment() = default;
   virtual ExperimentInfo info() const = 0;
-  // The same bits for any number of threads. Throws Error where it cannot be done, Interrupted where the context says so.
+  // The same bits for any number of threads. Throws Error where it cannot be done, Interrupted where the context
+  // says so.
   virtual ExperimentResult run(const ExperimentContext& context) const = 0;
 };
 

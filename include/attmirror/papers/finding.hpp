@@ -1,8 +1,8 @@
 // One published number beside ours, with a verdict that follows from a stated tolerance and from nothing else.
 //
 //   reproduced   ours is within the tolerance of the published number
-//   artefact     it is not, and the original's own procedure, repeated here with its defect, gives the published number:
-//                the figure shows the defect
+//   artefact     it is not, and the original's own procedure, repeated here with its defect, gives the published
+//                number: the figure shows the defect
 //   differs      neither
 //   new          nothing was published; ours is what we found
 #pragma once
@@ -21,13 +21,13 @@ enum class Verdict { reproduced, artefact, differs, unpublished };
 std::string_view to_string(Verdict verdict);  // "reproduced", "artefact", "differs", "new"
 
 // Where a published number comes from.
-enum class Source {
+enum class ReferenceSource {
   figure,      // read off a figure that the authors published
   printed,     // printed in the paper or in the output of the authors' code
   recomputed,  // not published: recomputed from the published settings by independent code
   theory,      // a theorem or a closed form
 };
-std::string_view to_string(Source source);
+std::string_view to_string(ReferenceSource source);
 
 struct Tolerance {
   enum class Kind {
@@ -50,12 +50,12 @@ struct Tolerance {
 struct Finding {
   std::string quantity;  // "mean divergence of p = 3 from q = 2 at step 20,000"
   std::optional<double> published{};
-  Source source = Source::recomputed;
+  ReferenceSource source = ReferenceSource::recomputed;
   double ours = std::numeric_limits<double>::quiet_NaN();
   // What stands behind each as a mean over runs; 0: none. Of `published` often not told: leave it 0.
   double standard_error = 0, published_error = 0;
-  // How exactly the published number is known: half a unit of its last digit, or of what can be read off a figure. Added
-  // to the tolerance of every kind.
+  // How exactly the published number is known: half a unit of its last digit, or of what can be read off a figure.
+  // Added to the tolerance of every kind.
   double reading = 0;
   Tolerance tolerance{};
   // What the original's procedure gives here, with its defect; `note` says which defect.

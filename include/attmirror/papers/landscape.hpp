@@ -11,6 +11,7 @@
 // There are T^n selections: four queries of five tokens have 625, the papers' six of eight have 262,144.
 #pragma once
 
+#include <attmirror/base/stop.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/selection.hpp>
 #include <attmirror/margin/max_margin.hpp>
@@ -33,7 +34,8 @@ struct LandscapeOptions {
   Norm norm = Norm::frobenius();              // of the max-margin problems, hence of the support tokens
   MarginOptions margin{};                     // threads among them
   std::ptrdiff_t max_selections = 1'000'000;  // more are refused: they would take hours
-  std::function<bool(double)> on_progress{};  // with the share that is done; false: stop
+  std::function<void(double)> on_progress{};  // with the share that is done
+  StopRequest stop{};                         // looked at every 512 selections
 
   void validate() const;
 };

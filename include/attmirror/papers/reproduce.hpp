@@ -3,8 +3,8 @@
 //   out/results/ID.json   the result of one experiment, written when it is done
 //   out/report.html       all results of the folder on one page; out/figures, out/tables beside it
 //
-// A result is taken over from the folder if it was made by the same version, commit, instruction set and extent; otherwise
-// the experiment is done again. An experiment that throws does not stop the others.
+// A result is taken over from the folder if it was made by the same version, commit, instruction set and extent;
+// otherwise the experiment is done again. An experiment that throws does not stop the others.
 #pragma once
 
 #include <attmirror/papers/experiment.hpp>
@@ -54,12 +54,15 @@ struct ReproduceProgress {
 };
 
 struct ReproduceCallbacks {
-  std::function<bool(const ReproduceProgress&)> on_progress{};  // false: stop
-  std::function<void(const ExperimentReport&)> on_report{};     // each experiment as it ends
+  std::function<void(const ReproduceProgress&)> on_progress{};
+  std::function<void(const ExperimentReport&)> on_report{};  // each experiment as it ends
+  StopRequest stop{};  // the experiment under way ends as interrupted, and those after it are not begun
 };
 
-// In the order given. Throws Error before any work is done: bad input where the folder holds other things, environment
-// where it cannot be written.
+// In the order given. With a folder, its report.html shows in the end what was done now and what was there before.
+// Throws Error before any work is done: bad input where the folder holds other things, or a link or a page of
+// somebody else in the place of a file of its own; environment where it cannot be written or another process writes
+// to it.
 std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& chosen,
                                         const ReproduceOptions& options = {},
                                         const ReproduceCallbacks& callbacks = {});
@@ -70,6 +73,10 @@ std::string verdict_summary(const std::vector<ExperimentReport>& reports);
 // One line per finding of all experiments; and one line per experiment.
 Table findings_table(const std::vector<ExperimentReport>& reports);
 Table overview_table(const std::vector<ExperimentReport>& reports);
+
+// What the page is called; report.html under another title is not ours to replace.
+inline constexpr std::string_view reproduction_title =
+    "Attention trained by mirror descent: the papers, reproduced";
 
 // The page, and the reports that a folder has, in the order of the registry.
 Page make_page(const std::vector<ExperimentReport>& reports);

@@ -1,5 +1,5 @@
-// A report: one HTML page that needs nothing else, with figures to zoom and hover in; each figure also as an SVG file, each
-// table as CSV and LaTeX.
+// A report: one HTML page that needs nothing else, with figures to zoom and hover in; each figure also as an SVG
+// file, each table as CSV and LaTeX.
 //
 // A Page is plain data in the order in which it is read. The page works offline and asks the network for nothing.
 // Interactive figures are drawn by Plotly where it was there when attmirror was built; the static SVG is in the page in

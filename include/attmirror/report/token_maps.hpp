@@ -1,8 +1,8 @@
 // Attention on texts, to be looked at in a page: every token in the colour of the attention it gets.
 //
-// Several models stand side by side over the same tokens. The reader chooses block, head and the token that asks; without
-// scripts, and on paper, the page shows the last block, the mean over heads and the first token's row, as P1's figures do.
-// Numbers are always there besides the colours.
+// Several models stand side by side over the same tokens. The reader chooses block, head and the token that asks;
+// without scripts, and on paper, the page shows the last block, the mean over heads and the first token's row, as
+// P1's figures do. Numbers are always there besides the colours.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ struct TokenMaps {
   std::vector<std::string> models;     // their names
   std::vector<TokenText> texts;
 
-  // Throws Error (bad input), naming text and model: nothing to show, sizes that do not fit, a mark beyond the tokens, a
-  // probability that is not from 0 to 1 (a little above it counts as rounding).
+  // Throws Error (bad input), naming text and model: nothing to show, sizes that do not fit, a mark beyond the
+  // tokens, a probability that is not from 0 to 1 (a little above it counts as rounding).
   void validate() const;
 };
 

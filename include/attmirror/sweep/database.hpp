@@ -1,8 +1,8 @@
 // The results of a sweep in one SQLite file that survives anything.
 //
-// Rows are written in batches, one transaction each, into a write-ahead log: killed at any moment, or with the disk full,
-// the file holds every batch that was written before and nothing of the one in flight. One process writes at a time
-// (others are refused with a sentence); any number may read meanwhile, with attmirror or with sqlite3.
+// Rows are written in batches, one transaction each, into a write-ahead log: killed at any moment, or with the disk
+// full, the file holds every batch that was written before and nothing of the one in flight. One process writes at a
+// time (others are refused with a sentence); any number may read meanwhile, with attmirror or with sqlite3.
 //
 //   runs     one row per run: key, run, the settings, config, status, reason, the metrics, seconds, engine, ...
 //   arrays   key, name, shape, data: curves and weights as little-endian doubles
@@ -43,16 +43,18 @@ class SweepDatabase {
  public:
   enum class Mode {
     create,  // the file must not be there, or be empty
-    resume,  // goes on with a file of the same settings, metrics and records; new runs may have joined the sweep, and what
+    // Goes on with a file of the same settings, metrics and records; new runs may have joined the sweep, and what.
+    resume,
     // the header says of axes and file text replaces what was there
-    overwrite,  // replaces what is there, if that is a sweep of ours; killed in between it is the old or the new
+    // Replaces what is there, if that is a sweep of ours; killed in between it is the old or the new.
+    overwrite,
   };
 
-  // To write. Throws Error: bad input where the file is there (create), is none of ours or of another sweep (naming what
-  // differs); environment where it is in use by another writer, read-only, or the disk is full.
+  // To write. Throws Error: bad input where the file is there (create), is none of ours or of another sweep (naming
+  // what differs); environment where it is in use by another writer, read-only, or the disk is full.
   SweepDatabase(const std::filesystem::path& path, Mode mode, const SweepHeader& header);
-  // To read, also while another writes. Throws Error (bad input) where there is no such file, or it is damaged or none of
-  // ours.
+  // To read, also while another writes. Throws Error (bad input) where there is no such file, or it is damaged or
+  // none of ours.
   explicit SweepDatabase(const std::filesystem::path& path);
   // Brings the log into the file, so that a sweep that is done is one file (unless somebody is reading: then the last
   // reader does it).
@@ -66,9 +68,9 @@ class SweepDatabase {
   std::vector<std::string> finished_keys() const;
   std::int64_t count() const;
 
-  // One transaction: all rows or none. A key that is there already is left as it is, unless it is that of an "error". Throws Error (environment), after
-  // which the object can still be used (a disk that was full may have room again); bad input for a row that does not fit
-  // the columns.
+  // One transaction: all rows or none. A key that is there already is left as it is, unless it is that of an "error".
+  // Throws Error (environment), after which the object can still be used (a disk that was full may have room again);
+  // bad input for a row that does not fit the columns.
   void write(std::span<const RunRow> rows);
 
   // In the order of `run`, then of key. Without the arrays unless asked for.
@@ -78,7 +80,8 @@ class SweepDatabase {
 
   // The same piece by piece, for sweeps that do not fit into memory. All of these go by `run`, then by key.
   void for_each_row(const std::function<void(const RunRow&)>& visit, Arrays arrays = Arrays::leave) const;
-  // Some columns of table runs; see columns(). Throws Error (bad input) for names that are none, with the nearest that is.
+  // Some columns of table runs; see columns(). Throws Error (bad input) for names that are none, with the nearest
+  // that is.
   void for_each_run(std::span<const std::string> columns,
                     const std::function<void(std::span<const Cell>)>& visit) const;
   // The array of this name of every run; nothing for a run without.

@@ -1,7 +1,7 @@
 // What leaves the database of a sweep: a table for a spreadsheet, arrays for numpy, a summary for the eye.
 //
-// All three read the state of one moment, so they may be taken while the sweep runs, and row by row or column by column,
-// so that a million runs need little more memory than one column of them.
+// All three read the state of one moment, so they may be taken while the sweep runs, and row by row or column by
+// column, so that a million runs need little more memory than one column of them.
 #pragma once
 
 #include <attmirror/base/table.hpp>
@@ -13,9 +13,10 @@
 
 namespace attmirror {
 
-// One line per run, after one of names: run, key, settings, status, reason, metrics, seconds, engine, isa, version, commit,
-// finished. RFC 4180: lines end with CR LF, texts with commas, quotes or line ends are in quotes. Numbers have as many
-// digits as they need to come back; what is not there is empty; infinities are "inf" and "-inf". Written atomically.
+// One line per run, after one of names: run, key, settings, status, reason, metrics, seconds, engine, isa, version,
+// commit, finished. RFC 4180: lines end with CR LF, texts with commas, quotes or line ends are in quotes. Numbers
+// have as many digits as they need to come back; what is not there is empty; infinities are "inf" and "-inf".
+// Written atomically.
 void export_csv(const SweepDatabase& database, const std::filesystem::path& path);
 
 // One array per column: real numbers as float64 (NaN where there is none), whole numbers as int64 (as float64 if one is
@@ -27,8 +28,8 @@ void export_csv(const SweepDatabase& database, const std::filesystem::path& path
 void export_npz(const SweepDatabase& database, const std::filesystem::path& path);
 
 struct SummaryOptions {
-  // Setting columns, or "status"; empty: the axes and all other settings that differ between rows, but for seeds, which a
-  // study averages over.
+  // Setting columns, or "status"; empty: the axes and all other settings that differ between rows, but for seeds,
+  // which a study averages over.
   std::vector<std::string> group_by{};
   // Columns with numbers; empty: all metrics that are numbers.
   std::vector<std::string> metrics{};

@@ -52,7 +52,7 @@ struct SolutionPlan {
     decoder,    // for a trained v
   };
   std::string name;            // prefix of its columns
-  std::optional<Norm> norm{};  // empty ("own"): geometry_norm() of the run's optimizer
+  std::optional<Norm> norm{};  // empty ("own"): geometry_norm() of the run's optimizer, which must have one
   Tokens tokens = Tokens::selected;
   Problem problem = Problem::attention;
 };
@@ -63,8 +63,8 @@ struct RecordPlan {
                                     // "margin.NORM", for solutions NAME and norms NORM below
   std::vector<Norm> margins;  // normalised margins of the selected tokens: min (x_alpha - x_t)^T W z / ||W||
   std::vector<SolutionPlan> solutions;
-  double saturated =
-      0.99;  // a run below this mean largest probability at its end is "unsaturated"; 0: none is
+  // A run below this mean largest probability at its end is "unsaturated"; 0: none is.
+  double saturated = 0.99;
   double rank_tolerance = 1e-3;  // singular values above this share of the largest count in a rank
   bool keep_weights = false;     // final blocks, as arrays "W", "K", "Q", "p", "v"
   bool keep_solutions = false;   // W of each solution, as arrays "NAME.W"
@@ -78,6 +78,7 @@ struct SweepSetting {
   std::string type;          // whole number, seed, number, true or false, text, norm
   std::string default_text;  // 2; empty: it has none
   std::string meaning;
+  std::string choices;  // of texts: "lp|schatten|entropy"; capitals stand for something of the user's
 };
 
 const std::vector<SweepSetting>& sweep_settings();

@@ -1,5 +1,5 @@
-// What a sweep keeps of one run: a row of named cells and a few arrays. Plain data, made by whoever measures, written by
-// the database, sent between processes.
+// What a sweep keeps of one run: a row of named cells and a few arrays. Plain data, made by whoever measures, written
+// by the database, sent between processes.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ struct RunRow {
   friend bool operator==(const RunRow&, const RunRow&) = default;
 };
 
-// A row as bytes, and back: how it travels between processes. parse_rows() throws Error (environment) for bytes that are
-// none of ours.
+// A row as bytes, and back: how it travels between processes. parse_rows() throws Error (environment) for bytes that
+// are none of ours.
 std::string to_bytes(const std::vector<RunRow>& rows);
 std::vector<RunRow> parse_rows(const std::string& bytes);
 

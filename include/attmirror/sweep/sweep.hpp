@@ -5,10 +5,11 @@
 //   SweepDatabase results("results.db", SweepDatabase::Mode::create, header_of(plan));
 //   SweepOutcome outcome = run_sweep(plan, results);
 //
-// A row depends on the run's own settings only: its bits are the same for any number of lanes, threads and processes, and
-// after any resume (on one instruction set).
+// A row depends on the run's own settings only: its bits are the same for any number of lanes, threads and processes,
+// and after any resume (on one instruction set).
 #pragma once
 
+#include <attmirror/base/stop.hpp>
 #include <attmirror/sweep/database.hpp>
 #include <attmirror/sweep/plan.hpp>
 #include <attmirror/sweep/row.hpp>
@@ -17,7 +18,6 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -47,9 +47,9 @@ struct SweepProgress {
 };
 
 struct SweepCallbacks {
-  // Called from the thread that called run_sweep(), about ten times a second. `stop` finishes what has been computed,
-  // writes it and returns.
-  std::function<Command(const SweepProgress&)> on_pulse{};
+  // Called from the thread that called run_sweep(), about ten times a second.
+  std::function<void(const SweepProgress&)> on_pulse{};
+  StopRequest stop{};  // runs under way are dropped, finished ones are written, and run_sweep() returns
 };
 
 struct SweepOutcome {
@@ -60,8 +60,8 @@ struct SweepOutcome {
   double seconds = 0, database_seconds = 0;
 };
 
-// Other processes that compute batches for this one: the ranks of the command under mpirun. All calls come from the thread
-// that called run_sweep(). Batches are answered in the order in which a helper got them.
+// Other processes that compute batches for this one: the ranks of the command under mpirun. All calls come from the
+// thread that called run_sweep(). Batches are answered in the order in which a helper got them.
 class SweepTeam {
  public:
   virtual ~SweepTeam() = default;
@@ -80,7 +80,7 @@ SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const Swee
 // The rows of some runs of the plan, in their order, computed with options.threads threads: what a helper does with a
 // batch. A run that fails in any way is a row that says so. Rows of runs that `stop` came too early for are missing.
 std::vector<RunRow> compute_rows(const SweepPlan& plan, std::span<const std::int64_t> runs,
-                                 const SweepOptions& options = {}, std::stop_token stop = {});
+                                 const SweepOptions& options = {}, const StopRequest& stop = {});
 
 // Seconds of processor time that the missing runs will take, measured by a few steps of each kind of run.
 double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs);

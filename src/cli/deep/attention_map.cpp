@@ -30,14 +30,14 @@ int run_attention_map(const AttentionMapOptions& options) {
   check_page_output(options.output);
   if (options.texts.empty() && options.sentences.empty())
     throw bad_input("there is no text to look at: give --text or --sentences");
-  std::vector<torch::ViewedText> texts;
+  std::vector<deep::ViewedText> texts;
   for (const std::string& text : options.texts) texts.push_back({.text = text});
   if (!options.sentences.empty())
-    for (torch::ViewedText& text : viewed_texts(read_pivotal_sentences(options.sentences)))
+    for (deep::ViewedText& text : viewed_texts(read_pivotal_sentences(options.sentences)))
       texts.push_back(std::move(text));
   const TextModels loaded = load_text_models(options.models, options.vocabulary);
-  const torch::AttentionView view = torch::attention_view(loaded.models, loaded.vocabulary, texts);
-  const std::vector<fs::path> files = write_output_page(torch::attention_page(view), options.output);
+  const deep::AttentionView view = deep::attention_view(loaded.models, loaded.vocabulary, texts);
+  const std::vector<fs::path> files = write_output_page(deep::attention_page(view), options.output);
 
   if (!options.common.quiet)
     for (const std::string& sentence : view.notes) note(sentence);
@@ -47,11 +47,11 @@ int run_attention_map(const AttentionMapOptions& options) {
     answer["notes"] = view.notes;
     answer["texts"] = Json::array();
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const torch::TextAnswer& one = view.answers[i];
+      const deep::TextAnswer& one = view.answers[i];
       answer["texts"].push_back({{"text", texts[i].text},
                                  {"tokens", one.tokens},
                                  {"cut", one.cut},
-                                 {"all_rows", one.rows == torch::AttentionRows::all},
+                                 {"all_rows", one.rows == deep::AttentionRows::all},
                                  {"probabilities", one.probabilities}});
     }
     print_json(answer);

@@ -3,7 +3,7 @@
 #include "cli/console.hpp"
 #include "cli/deep/deep_options.hpp"
 #include "cli/page_output.hpp"
-#include <attmirror/papers/run_page.hpp>
+#include <attmirror/pages/run_page.hpp>
 
 #include <filesystem>
 #include <memory>

@@ -3,7 +3,7 @@
 #include "cli/deep/deep_options.hpp"
 #include "cli/deep/model_files.hpp"
 #include "cli/page_output.hpp"
-#include <attmirror/deep/weight_statistics.hpp>
+#include "deep/views/weight_statistics.hpp"
 #include <attmirror/deep/weights_file.hpp>
 
 #include <filesystem>
@@ -26,11 +26,11 @@ struct HistogramOptions {
   PageOutput output;
 };
 
-Json statistics_json(const torch::WeightModel& model) {
+Json statistics_json(const deep::WeightModel& model) {
   Json maps = Json::array();
   for (const char map : std::string_view("KQV")) {
-    const torch::WeightStatistics s = torch::weight_statistics(torch::map_weights(*model.network, map),
-                                                               fmt::format("{} of {}", map, model.name));
+    const deep::WeightStatistics s = deep::weight_statistics(deep::map_weights(*model.network, map),
+                                                             fmt::format("{} of {}", map, model.name));
     Json quantiles = Json::array();
     for (std::size_t i = 0; i < s.quantiles.size(); ++i)
       quantiles.push_back({{"level", s.levels[i]}, {"size", s.quantiles[i]}});
@@ -49,16 +49,16 @@ Json statistics_json(const torch::WeightModel& model) {
 
 int run_histogram(const HistogramOptions& options) {
   if (!options.output.path.empty()) check_page_output(options.output);
-  std::vector<torch::WeightModel> models;
+  std::vector<deep::WeightModel> models;
   for (const ModelFile& file : model_files(options.models))
-    models.push_back({file.name, torch::load_network(file.path)});
+    models.push_back({file.name, deep::load_network(file.path)});
   std::vector<fs::path> files;
-  const Table table = torch::weight_table(models);
-  if (!options.output.path.empty()) files = write_output_page(torch::weight_page(models), options.output);
+  const Table table = deep::weight_table(models);
+  if (!options.output.path.empty()) files = write_output_page(deep::weight_page(models), options.output);
   if (options.common.json) {
     Json answer = files.empty() ? Json{{"status", "done"}} : written_json(files);
     answer["models"] = Json::array();
-    for (const torch::WeightModel& model : models) answer["models"].push_back(statistics_json(model));
+    for (const deep::WeightModel& model : models) answer["models"].push_back(statistics_json(model));
     print_json(answer);
     return done;
   }

@@ -20,7 +20,7 @@ Subcommand in_our_words(Subcommand command) {
   command.run = [run = std::move(command.run)] {
     try {
       return run();
-    } catch (const ::c10::Error& error) {
+    } catch (const c10::Error& error) {
       const std::string text = error.what_without_backtrace();
       throw environment_error(fmt::format("LibTorch: {}", text.substr(0, text.find('\n'))));
     }
@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
     commands.push_back(add_score(app));
     commands.push_back(add_histogram(app));
     commands.push_back(add_deep_report(app));
+    commands.push_back(add_man(app));
     for (Subcommand& command : commands) command = in_our_words(std::move(command));
     return commands;
   };

@@ -68,14 +68,14 @@ std::vector<ModelFile> model_files(const std::vector<fs::path>& given) {
 TextModels load_text_models(const std::vector<fs::path>& given, const fs::path& vocabulary) {
   TextModels result{load_wordpiece(vocabulary), {}};
   for (const ModelFile& file : model_files(given)) {
-    result.models.push_back(torch::load_text_model(file.path, result.vocabulary, vocabulary.string()));
+    result.models.push_back(deep::load_text_model(file.path, result.vocabulary, vocabulary.string()));
     result.models.back().name = file.name;
   }
   return result;
 }
 
-std::vector<torch::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences) {
-  std::vector<torch::ViewedText> texts;
+std::vector<deep::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences) {
+  std::vector<deep::ViewedText> texts;
   for (const PivotalSentence& sentence : sentences)
     texts.push_back({.text = sentence.sentence,
                      .title = fmt::format("{} ({}, pivotal word “{}”)", sentence.sentence,

@@ -1,10 +1,10 @@
 // The networks that a subcommand looks at, as users name them: weight files, or folders of attmirror deep train.
 #pragma once
 
+#include "deep/views/view_pages.hpp"
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/text_attention.hpp>
 #include <attmirror/deep/text_set.hpp>
-#include <attmirror/deep/view_pages.hpp>
 
 #include <filesystem>
 #include <string>
@@ -17,17 +17,18 @@ struct ModelFile {
   std::string name;  // short, and different from the others'
 };
 
-// A run folder stands for the weights it ended with, those of all its trials. Throws Error (bad input), naming the folder, where it has none.
+// A run folder stands for the weights it ended with, those of all its trials. Throws Error (bad input), naming the
+// folder, where it has none.
 std::vector<ModelFile> model_files(const std::vector<std::filesystem::path>& given);
 
 struct TextModels {
   WordPiece vocabulary;
-  std::vector<torch::TextModel> models;
+  std::vector<deep::TextModel> models;
 };
 TextModels load_text_models(const std::vector<std::filesystem::path>& given,
                             const std::filesystem::path& vocabulary);
 
 // Reviews with a pivotal word, to be shown.
-std::vector<torch::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences);
+std::vector<deep::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences);
 
 }  // namespace attmirror::cli

@@ -25,7 +25,7 @@ struct ScoreOptions {
   PageOutput output;
 };
 
-Json mean_json(const torch::ScoreMean& mean) {
+Json mean_json(const deep::ScoreMean& mean) {
   return {{"mean", finite_or_null(mean.mean)},
           {"standard_error", finite_or_null(mean.standard_error)},
           {"kept", mean.count}};
@@ -33,10 +33,10 @@ Json mean_json(const torch::ScoreMean& mean) {
 
 Json optional_json(const std::optional<double>& number) { return number ? finite_or_null(*number) : Json(); }
 
-Json score_json(const torch::ModelScore& score, const std::vector<PivotalSentence>& sentences) {
+Json score_json(const deep::ModelScore& score, const std::vector<PivotalSentence>& sentences) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < sentences.size(); ++i) {
-    const torch::SentenceScore& one = score.sentences[i];
+    const deep::SentenceScore& one = score.sentences[i];
     rows.push_back({{"sentence", sentences[i].sentence},
                     {"label", sentences[i].label},
                     {"pivotal", sentences[i].pivotal},
@@ -67,26 +67,26 @@ int run_score(const ScoreOptions& options) {
   if (!options.output.path.empty()) check_page_output(options.output);
   const std::vector<PivotalSentence> sentences = read_pivotal_sentences(options.sentences);
   const TextModels loaded = load_text_models(options.models, options.vocabulary);
-  std::vector<torch::ModelScore> scores;
-  for (const torch::TextModel& model : loaded.models)
-    scores.push_back(torch::token_score(model, loaded.vocabulary, sentences));
+  std::vector<deep::ModelScore> scores;
+  for (const deep::TextModel& model : loaded.models)
+    scores.push_back(deep::token_score(model, loaded.vocabulary, sentences));
   std::vector<fs::path> files;
   if (!options.output.path.empty()) {
-    const torch::AttentionView view =
-        torch::attention_view(loaded.models, loaded.vocabulary, viewed_texts(sentences));
-    files = write_output_page(torch::score_page(scores, sentences, view), options.output);
+    const deep::AttentionView view =
+        deep::attention_view(loaded.models, loaded.vocabulary, viewed_texts(sentences));
+    files = write_output_page(deep::score_page(scores, sentences, view), options.output);
   }
   if (options.common.json) {
     Json answer = files.empty() ? Json{{"status", "done"}} : written_json(files);
-    answer["published"] = {{"l1.1", torch::published_score_md}, {"gd", torch::published_score_gd}};
+    answer["published"] = {{"l1.1", deep::published_score_md}, {"gd", deep::published_score_gd}};
     answer["models"] = Json::array();
-    for (const torch::ModelScore& score : scores) answer["models"].push_back(score_json(score, sentences));
+    for (const deep::ModelScore& score : scores) answer["models"].push_back(score_json(score, sentences));
     print_json(answer);
     return done;
   }
   // The table is what was asked for, so --quiet does not silence it.
-  std::string text = to_text(torch::score_table(scores));
-  const Table dropped = torch::dropped_table(scores.front(), sentences);
+  std::string text = to_text(deep::score_table(scores));
+  const Table dropped = deep::dropped_table(scores.front(), sentences);
   if (!dropped.rows.empty()) text += "\n" + to_text(dropped);
   if (!files.empty() && !options.common.quiet) text += fmt::format("\nreport   {}\n", written_text(files));
   print(text);

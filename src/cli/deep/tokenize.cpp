@@ -1,8 +1,8 @@
 // attmirror-deep tokenize: text sets as token ids, and what tells whether they are those of somebody else.
+#include "base/atomic_file.hpp"
 #include "base/stopwatch.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/deep/tokenize.hpp>

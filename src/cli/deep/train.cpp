@@ -1,10 +1,10 @@
-// attmirror deep train: trains a transformer as a TOML file says, in a folder that survives Ctrl-C, kill -9 and a full
-// disk.
+// attmirror deep train: trains a transformer as a TOML file says, in a folder that survives Ctrl-C, kill -9 and a
+// full disk.
+#include "base/progress.hpp"
+#include "base/signals.hpp"
 #include "cli/console.hpp"
 #include "cli/deep/deep_options.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/progress.hpp>
-#include <attmirror/base/signals.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/deep/trainer.hpp>
 
@@ -28,20 +28,20 @@ struct DeepTrainOptions {
   CommonOptions common;
   std::filesystem::path config, output;
   std::vector<std::string> set;
-  bool resume = false, force = false;
+  bool resume = false, overwrite = false;
 };
 
 std::string percent(const std::optional<double>& share) {
   return share && std::isfinite(*share) ? fmt::format("{:.2f} %", 100 * *share) : std::string("-");
 }
 
-std::string trials_table(const torch::TrainResult& result) {
+std::string trials_table(const deep::TrainResult& result) {
   Table table;
   table.columns = {{"trial"},      {"status", Align::left}, {"epochs"},
                    {"train loss"}, {"train accuracy"},      {"best test"},
                    {"at epoch"},   {"last test"},           {"seconds"}};
-  for (const torch::TrialResult& trial : result.trials)
-    table.rows.push_back({fmt::format("{}", trial.trial), std::string(torch::to_string(trial.status)),
+  for (const deep::TrialResult& trial : result.trials)
+    table.rows.push_back({fmt::format("{}", trial.trial), std::string(deep::to_string(trial.status)),
                           fmt::format("{}", trial.epochs),
                           std::isfinite(trial.train_loss) ? fmt::format("{:.4f}", trial.train_loss) : "-",
                           percent(trial.train_accuracy), percent(trial.best_test_accuracy),
@@ -55,7 +55,7 @@ class Watch {
  public:
   Watch(const TrainConfig& config, bool quiet) : config_(config), quiet_(quiet) {}
 
-  void step(const torch::TrainProgress& at) {
+  void step(const deep::TrainProgress& at) {
     if (quiet_) return;
     const std::int64_t done = (at.trial * at.epochs + at.epoch) * at.steps + at.step;
     if (!progress_)
@@ -70,7 +70,7 @@ class Watch {
     progress_->update(done);
   }
 
-  void epoch(const torch::EpochRow& row) {
+  void epoch(const deep::EpochRow& row) {
     if (quiet_) return;
     std::string text = config_.train.trials > 1 ? fmt::format("trial {} ", row.trial) : std::string();
     text += fmt::format("epoch {}  loss {:.4f}  accuracy {}", row.epoch, row.train_loss,
@@ -90,8 +90,8 @@ class Watch {
   std::optional<Progress> progress_;
 };
 
-// Whether LibTorch was given the reference BLAS, whose matrix products take some fifteen times as long as OpenBLAS's. It is
-// what Debian installs beside libtorch-dev where nobody asks for another.
+// Whether LibTorch was given the reference BLAS, whose matrix products take some fifteen times as long as OpenBLAS's.
+// It is what Debian installs beside libtorch-dev where nobody asks for another.
 bool has_reference_blas() {
   Dl_info place{};
   void* const product = ::dlsym(RTLD_DEFAULT, "sgemm_");
@@ -102,46 +102,46 @@ bool has_reference_blas() {
 }
 
 int run_deep_train(const DeepTrainOptions& options, bool threads_given) {
-  if (options.resume && options.force)
-    throw bad_input("--resume and --force are both given: one goes on with a run, the other replaces it");
+  if (options.resume && options.overwrite)
+    throw bad_input("--resume and --overwrite are both given: one goes on with a run, the other replaces it");
   const SignalGuard
       guard;  // from here on: reading texts takes seconds, and ends in a checkpoint like the rest
   TrainConfig config = load_train_config(options.config, options.set);
   if (threads_given) config.train.threads = options.common.threads;
   const bool quiet = options.common.quiet;
-  const torch::TrainData data = torch::load_train_data(config);
+  const deep::TrainData data = deep::load_train_data(config);
   if (!quiet && !config.train.device.starts_with("cuda") && has_reference_blas())
     note("LibTorch multiplies matrices with the reference BLAS: libopenblas0-openmp is many times faster");
 
   Watch watch(config, quiet);
-  torch::TrainOptions training;
+  deep::TrainOptions training;
   training.folder = options.output;
-  training.existing = options.resume  ? torch::ExistingRun::resume
-                      : options.force ? torch::ExistingRun::replace
-                                      : torch::ExistingRun::refuse;
-  training.on_progress = [&](const torch::TrainProgress& at) { watch.step(at); };
-  training.on_epoch = [&](const torch::EpochRow& row) { watch.epoch(row); };
+  training.existing = options.resume      ? deep::ExistingRun::resume
+                      : options.overwrite ? deep::ExistingRun::replace
+                                          : deep::ExistingRun::refuse;
+  training.on_progress = [&](const deep::TrainProgress& at) { watch.step(at); };
+  training.on_epoch = [&](const deep::EpochRow& row) { watch.epoch(row); };
   training.on_note = [&](const std::string& text) {
     if (!quiet) note(text);
   };
-  training.stop = [] { return SignalGuard::interrupted() != 0; };
-  const torch::TrainResult result = torch::train(config, data, training);
+  training.stop = SignalGuard::stop();
+  const deep::TrainResult result = deep::train(config, data, training);
   watch.clear();
   if (!result.writes)
-    return result.status == torch::TrainStatus::stopped ? signalled + SignalGuard::interrupted() : done;
+    return result.status == deep::TrainStatus::stopped ? signalled + SignalGuard::interrupted() : done;
 
   if (options.common.json)
-    print(torch::to_json(result, options.output));
+    print(deep::to_json(result, options.output));
   else if (!quiet)
     print(fmt::format("{}: {} parameters on {}\n\n{}\n{}", options.config.string(), result.parameters,
                       result.device, trials_table(result),
                       fmt::format("files   {}\n", options.output.string())));
-  if (result.status == torch::TrainStatus::stopped) {
+  if (result.status == deep::TrainStatus::stopped) {
     note("interrupted; the same command with --resume goes on from there");
     return signalled + SignalGuard::interrupted();
   }
-  if (result.status == torch::TrainStatus::time_limit) {
-    note("train.time_limit is reached; the same command with --resume goes on from there");
+  if (result.status == deep::TrainStatus::time_limit) {
+    note("train.max_seconds is reached; the same command with --resume goes on from there");
     return done;
   }
   if (!result.all_diverged()) return done;
@@ -161,8 +161,8 @@ Subcommand add_deep_train(CLI::App& parent) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   add_path(app, "-o,--output", options->output, "FOLDER", "where the run is kept")->required();
-  add_flag(app, "--resume", options->resume, "go on with the run in the folder");
-  add_flag(app, "--force", options->force, "replace the run in the folder");
+  add_existing_run_flags(app, options->resume, options->overwrite);
+  add_flag(app, "--force", options->overwrite, "the name of --overwrite in version 0.1.0")->group("");
   add_common_options(app, options->common);
   app.footer(
       "Examples:\n"

@@ -1,5 +1,5 @@
-// CIFAR-10's binary files. An image is a record of 3,073 bytes and there is no header, so the size is the only sign that
-// a file is whole.
+// CIFAR-10's binary files. An image is a record of 3,073 bytes and there is no header, so the size is the only sign
+// that a file is whole.
 #include "deep/corpus/xz.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/image_set.hpp>

@@ -1,8 +1,8 @@
 // Building the double array: nodes breadth first, each given the first base at which all its children find free cells.
 //
-// Nodes with many children come early, when there is room, and most others have a single child, which fits anywhere. The
-// search starts at the first free cell, or later once the cells there have proved too full: a start that never moves
-// would look through the same crowded cells for every node.
+// Nodes with many children come early, when there is room, and most others have a single child, which fits anywhere.
+// The search starts at the first free cell, or later once the cells there have proved too full: a start that never
+// moves would look through the same crowded cells for every node.
 #include "deep/corpus/piece_trie.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Text sets on disk: one file, or the 25,000 files of half of aclImdb.
+#include "base/atomic_file.hpp"
 #include "deep/corpus/xz.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/text_set.hpp>
 

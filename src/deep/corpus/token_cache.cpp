@@ -1,9 +1,9 @@
-// The file's name holds what tells sets apart that are used side by side (path, vocabulary, length, columns), so they do
-// not drive each other out; its metadata hold what may change under the same name (the source's content, Unicode).
+// The file's name holds what tells sets apart that are used side by side (path, vocabulary, length, columns), so they
+// do not drive each other out; its metadata hold what may change under the same name (the source's content, Unicode).
+#include "base/atomic_file.hpp"
 #include "data/messages.hpp"
 #include "deep/corpus/byte_fingerprint.hpp"
 #include "deep/corpus/token_file.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/deep/token_cache.hpp>

@@ -1,9 +1,9 @@
 // Token files: what makes one valid, and the bytes of it.
+#include "base/atomic_file.hpp"
 #include "base/sha256.hpp"
 #include "data/messages.hpp"
 #include "deep/corpus/byte_fingerprint.hpp"
 #include "deep/corpus/token_file.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -140,7 +140,7 @@ TokenSet to_token_set(const Safetensors& content, std::string_view name) {
   try {
     tokens.validate();
   } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", name, error.what()));
+    throw error.in(name);
   }
   return tokens;
 }

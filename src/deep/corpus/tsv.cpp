@@ -1,7 +1,7 @@
 // Rows of a .tsv file, and which of their ends holds the label.
 //
 // A text may hold tabs itself. So the label is what stands before the first tab, or what stands after the last one: two
-// candidates, whatever the number of tabs. One pass keeps, for each, the first line at which it is no label.
+// candidates, whatever the number of tabs. One pass keeps, for each, the first line at which it is not a label.
 #include "data/messages.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/text_set.hpp>

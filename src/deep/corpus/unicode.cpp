@@ -1,8 +1,9 @@
 // Normalisation letter by letter, so that each letter still knows where it came from.
 //
-// NFD is two things: each letter is replaced by its full decomposition, which ICU has letter by letter; then, within
-// each run of letters of non-zero combining class, these are sorted by class, equal ones staying in order. Doing the two
-// here instead of asking for the whole string costs a sort of two or three letters now and then, and keeps the places.
+// NFD is two things: each letter is replaced by its full decomposition, which ICU has letter by letter; then,
+// within each run of letters of non-zero combining class, these are sorted by class, equal ones staying in order.
+// Doing the two here instead of asking for the whole string costs a sort of two or three letters now and then, and
+// keeps the places.
 #include "deep/corpus/unicode.hpp"
 
 #include "base/utf8.hpp"

@@ -1,7 +1,7 @@
 // What WordPiece asks of Unicode, answered by ICU. Internal.
 //
-// Without ICU the questions about letters beyond ASCII cannot be answered; then both functions throw Error (bad input) that
-// names the missing package.
+// Without ICU the questions about letters beyond ASCII cannot be answered; then both functions throw Error (bad
+// input) that names the missing package.
 #pragma once
 
 #include <cstddef>

@@ -1,14 +1,14 @@
 // The vocabulary and the two engines.
 //
-// Why the fast engine may take words one by one: NFD changes nothing about ASCII and moves no mark past it, and blanks and
-// ASCII punctuation end a word whatever stands beside them. So the text between two of those can be normalized by
-// itself: by a table if it is ASCII, through ICU otherwise. Control characters are dropped before anything else and so
-// end neither a word nor a run of marks.
+// Why the fast engine may take words one by one: NFD changes nothing about ASCII and moves no mark past it, and
+// blanks and ASCII punctuation end a word whatever stands beside them. So the text between two of those can be
+// normalized by itself: by a table if it is ASCII, through ICU otherwise. Control characters are dropped before
+// anything else and so end neither a word nor a run of marks.
+#include "base/atomic_file.hpp"
 #include "base/utf8.hpp"
 #include "data/messages.hpp"
 #include "deep/corpus/piece_trie.hpp"
 #include "deep/corpus/unicode.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/deep/wordpiece.hpp>

@@ -1,7 +1,7 @@
 // liblzma reads a stream piece by piece; the result grows by doubling, as its size is not known before.
 #include "deep/corpus/xz.hpp"
 
-#include <attmirror/base/atomic_file.hpp>
+#include "base/atomic_file.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 #include "deep/cuda/row_kernels.hpp"
-
 #include "deep/dropout_bits.hpp"
 
 #include <cuda_bf16.h>
@@ -32,7 +31,8 @@ __device__ void store_four(float* at, const Four& v) {
   *reinterpret_cast<float4*>(at) = make_float4(v.value[0], v.value[1], v.value[2], v.value[3]);
 }
 __device__ void store_four(__nv_bfloat16* at, const Four& v) {
-  const __nv_bfloat162 a = __floats2bfloat162_rn(v.value[0], v.value[1]), b = __floats2bfloat162_rn(v.value[2], v.value[3]);
+  const __nv_bfloat162 a = __floats2bfloat162_rn(v.value[0], v.value[1]),
+                       b = __floats2bfloat162_rn(v.value[2], v.value[3]);
   uint2 bits;
   bits.x = *reinterpret_cast<const unsigned*>(&a);
   bits.y = *reinterpret_cast<const unsigned*>(&b);
@@ -55,11 +55,13 @@ __device__ float warp_sum(float x) {
 __device__ void drop(const RowDropout& dropout, std::uint64_t key, std::uint32_t column, Four& v) {
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    v.value[i] = dropout_bits(key, dropout.site, column + i) >= dropout.threshold ? v.value[i] * dropout.scale : 0.0f;
+    v.value[i] =
+        dropout_bits(key, dropout.site, column + i) >= dropout.threshold ? v.value[i] * dropout.scale : 0.0f;
 }
 
 template <class Number>
-__global__ void drop_kernel(const Number* x, RowDropout dropout, Number* result, std::int64_t rows, std::int64_t width) {
+__global__ void drop_kernel(const Number* x, RowDropout dropout, Number* result, std::int64_t rows,
+                            std::int64_t width) {
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const auto key = static_cast<std::uint64_t>(dropout.keys[row]);
     for (std::int64_t c = threadIdx.x; c < width; c += blockDim.x) {
@@ -74,8 +76,9 @@ __global__ void drop_kernel(const Number* x, RowDropout dropout, Number* result,
 template <class Number, int chunks>
 __global__ void __launch_bounds__(block_threads)
     norm_forward_kernel(const Number* __restrict__ x, const Number* __restrict__ branch,
-                        const float* __restrict__ weight, float eps, RowDropout dropout, Number* __restrict__ sum,
-                        float2* __restrict__ statistics, Number* __restrict__ result, std::int64_t rows, int width) {
+                        const float* __restrict__ weight, float eps, RowDropout dropout,
+                        Number* __restrict__ sum, float2* __restrict__ statistics,
+                        Number* __restrict__ result, std::int64_t rows, int width) {
   const int lane = threadIdx.x % warp;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp;
   if (row >= rows) return;
@@ -123,16 +126,16 @@ __global__ void __launch_bounds__(block_threads)
 template <class Number, int chunks>
 __global__ void __launch_bounds__(block_threads)
     norm_backward_kernel(const Number* __restrict__ d_result, const Number* __restrict__ sum,
-                         const float2* __restrict__ statistics, const float* __restrict__ weight, RowDropout dropout,
-                         Number* __restrict__ d_sum, Number* __restrict__ d_branch, float* __restrict__ partials,
-                         std::int64_t rows, int width) {
+                         const float2* __restrict__ statistics, const float* __restrict__ weight,
+                         RowDropout dropout, Number* __restrict__ d_sum, Number* __restrict__ d_branch,
+                         float* __restrict__ partials, std::int64_t rows, int width) {
   extern __shared__ float shared[];  // [width]
   const int lane = threadIdx.x % warp;
   for (int c = threadIdx.x; c < width; c += block_threads) shared[c] = 0;
   Four d_weight[chunks] = {};
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps_per_block;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp; row < rows;
-       row += stride) {
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp;
+       row < rows; row += stride) {
     const float2 known = statistics[row];
     const std::int64_t base = row * width;
     Four n[chunks], d[chunks];
@@ -161,7 +164,8 @@ __global__ void __launch_bounds__(block_threads)
       const int column = c * 4 * warp + 4 * lane;
       if (column >= width) continue;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) d[c].value[i] = known.y * (d[c].value[i] - d_mean - n[c].value[i] * dn_mean);
+      for (int i = 0; i < 4; ++i)
+        d[c].value[i] = known.y * (d[c].value[i] - d_mean - n[c].value[i] * dn_mean);
       store_four(d_sum + base + column, d[c]);
       if (d_branch) {
         if (dropout.keys) drop(dropout, key, column, d[c]);
@@ -187,20 +191,21 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 template <class Number, int chunks>
-cudaError_t launch_forward(const RowShape& shape, const void* x, const void* branch, const float* weight, float eps,
-                           const RowDropout& dropout, void* sum, float2* statistics, void* result,
+cudaError_t launch_forward(const RowShape& shape, const void* x, const void* branch, const float* weight,
+                           float eps, const RowDropout& dropout, void* sum, float2* statistics, void* result,
                            cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((shape.rows + warps_per_block - 1) / warps_per_block);
   norm_forward_kernel<Number, chunks><<<blocks, block_threads, 0, stream>>>(
       static_cast<const Number*>(x), static_cast<const Number*>(branch), weight, eps, dropout,
-      static_cast<Number*>(sum), statistics, static_cast<Number*>(result), shape.rows, static_cast<int>(shape.width));
+      static_cast<Number*>(sum), statistics, static_cast<Number*>(result), shape.rows,
+      static_cast<int>(shape.width));
   return cudaGetLastError();
 }
 
 template <class Number, int chunks>
-cudaError_t launch_backward(const RowShape& shape, const void* d_result, const void* sum, const float2* statistics,
-                            const float* weight, const RowDropout& dropout, void* d_sum, void* d_branch,
-                            float* partials, cudaStream_t stream) {
+cudaError_t launch_backward(const RowShape& shape, const void* d_result, const void* sum,
+                            const float2* statistics, const float* weight, const RowDropout& dropout,
+                            void* d_sum, void* d_branch, float* partials, cudaStream_t stream) {
   norm_backward_kernel<Number, chunks>
       <<<backward_blocks, block_threads, static_cast<unsigned>(shape.width) * sizeof(float), stream>>>(
           static_cast<const Number*>(d_result), static_cast<const Number*>(sum), statistics, weight, dropout,
@@ -234,27 +239,28 @@ cudaError_t drop_rows(const RowShape& shape, const void* x, const RowDropout& dr
   const auto blocks = static_cast<unsigned>(shape.rows < 65535 ? shape.rows : 65535);
   const unsigned threads = shape.width < 128 ? 64 : 128;
   if (shape.type == RowType::float32)
-    drop_kernel<<<blocks, threads, 0, stream>>>(static_cast<const float*>(x), dropout, static_cast<float*>(result),
-                                                shape.rows, shape.width);
+    drop_kernel<<<blocks, threads, 0, stream>>>(static_cast<const float*>(x), dropout,
+                                                static_cast<float*>(result), shape.rows, shape.width);
   else
     drop_kernel<<<blocks, threads, 0, stream>>>(static_cast<const __nv_bfloat16*>(x), dropout,
                                                 static_cast<__nv_bfloat16*>(result), shape.rows, shape.width);
   return cudaGetLastError();
 }
 
-cudaError_t norm_forward(const RowShape& shape, const void* x, const void* branch, const float* weight, float eps,
-                         const RowDropout& dropout, void* sum, float2* statistics, void* result,
+cudaError_t norm_forward(const RowShape& shape, const void* x, const void* branch, const float* weight,
+                         float eps, const RowDropout& dropout, void* sum, float2* statistics, void* result,
                          cudaStream_t stream) {
   return dispatch(shape, [&]<class Number, int chunks>() {
-    return launch_forward<Number, chunks>(shape, x, branch, weight, eps, dropout, sum, statistics, result, stream);
+    return launch_forward<Number, chunks>(shape, x, branch, weight, eps, dropout, sum, statistics, result,
+                                          stream);
   });
 }
 
 std::int64_t norm_partials() { return backward_blocks; }
 
-cudaError_t norm_backward(const RowShape& shape, const void* d_result, const void* sum, const float2* statistics,
-                          const float* weight, const RowDropout& dropout, void* d_sum, void* d_branch,
-                          float* partials, cudaStream_t stream) {
+cudaError_t norm_backward(const RowShape& shape, const void* d_result, const void* sum,
+                          const float2* statistics, const float* weight, const RowDropout& dropout,
+                          void* d_sum, void* d_branch, float* partials, cudaStream_t stream) {
   return dispatch(shape, [&]<class Number, int chunks>() {
     return launch_backward<Number, chunks>(shape, d_result, sum, statistics, weight, dropout, d_sum, d_branch,
                                            partials, stream);

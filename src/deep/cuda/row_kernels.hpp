@@ -1,4 +1,5 @@
-// Kernels for rows of numbers on a GPU, on raw pointers: dropout, and norm(x + dropout(branch)) with its gradient. Internal.
+// Kernels for rows of numbers on a GPU, on raw pointers: dropout, and norm(x + dropout(branch)) with its
+// gradient. Internal.
 //
 // Both are bound by memory. LibTorch makes the second of three operations (dropout, sum, norm) and keeps a mask: eleven
 // passes over the rows forward and backward, where these make seven and keep no mask.
@@ -31,8 +32,8 @@ inline bool norm_takes(std::int64_t width) { return width > 0 && width % 4 == 0 
 cudaError_t drop_rows(const RowShape& shape, const void* x, const RowDropout& dropout, void* result,
                       cudaStream_t stream);
 
-// sum = x + dropped(branch); result = (sum - mean) rstd weight; statistics[row] = (mean, rstd). `sum` and `statistics` may be null where no
-// gradient will be asked for.
+// sum = x + dropped(branch); result = (sum - mean) rstd weight; statistics[row] = (mean, rstd). `sum` and
+// `statistics` may be null where no gradient will be asked for.
 cudaError_t norm_forward(const RowShape& shape, const void* x, const void* branch, const float* weight,
                          float eps, const RowDropout& dropout, void* sum, float2* statistics, void* result,
                          cudaStream_t stream);
@@ -40,7 +41,8 @@ cudaError_t norm_forward(const RowShape& shape, const void* x, const void* branc
 // The number of partial sums that norm_backward() writes for the weight's gradient: [norm_partials(), width] floats.
 std::int64_t norm_partials();
 
-// d_sum is the gradient of x, d_branch (where not null) that of the branch; the weight's is the sum of `partials` over rows.
+// d_sum is the gradient of x, d_branch (where not null) that of the branch; the weight's is the sum of `partials`
+// over rows.
 cudaError_t norm_backward(const RowShape& shape, const void* d_result, const void* sum,
                           const float2* statistics, const float* weight, const RowDropout& dropout,
                           void* d_sum, void* d_branch, float* partials, cudaStream_t stream);

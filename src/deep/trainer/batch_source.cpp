@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -15,7 +15,7 @@ constexpr std::int64_t gpu_row_multiple = 256;  // packed_batch.hpp says why
 
 class TextSource : public BatchSource {
  public:
-  TextSource(const TokenSet& tokens, std::int64_t limit, ::at::Device device)
+  TextSource(const TokenSet& tokens, std::int64_t limit, at::Device device)
       : tokens_(tokens), chosen_(tokens.rows(), limit), device_(device) {}
 
   std::int64_t rows() const override { return chosen_.count(); }
@@ -44,7 +44,7 @@ class TextSource : public BatchSource {
  private:
   const TokenSet& tokens_;
   ChosenRows chosen_;
-  ::at::Device device_;
+  at::Device device_;
 };
 
 }  // namespace
@@ -67,7 +67,7 @@ PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional
   return planned;
 }
 
-BatchSources batch_sources(const TrainConfig& config, const TrainData& data, ::at::Device device) {
+BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at::Device device) {
   BatchSources sources;
   if (config.data.kind == "text") {
     if (!data.train_texts || !data.test_texts)
@@ -85,4 +85,4 @@ BatchSources batch_sources(const TrainConfig& config, const TrainData& data, ::a
   return sources;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,4 +1,5 @@
-// Batches of a data set, in two halves: what a thread can do ahead, and what the device does when its turn comes. Internal.
+// Batches of a data set, in two halves: what a thread can do ahead, and what the device does when its turn
+// comes. Internal.
 #pragma once
 
 #include "deep/trainer/data_order.hpp"
@@ -12,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 // A batch on its way to the device.
 struct PlannedBatch {
@@ -56,12 +57,12 @@ class ChosenRows {
 };
 
 std::unique_ptr<BatchSource> image_source(const TrainConfig& config, const ImageSet& images,
-                                          std::int64_t limit, ::at::Device device);
+                                          std::int64_t limit, at::Device device);
 
 // Sources view the data, which must outlive them.
 struct BatchSources {
   std::unique_ptr<BatchSource> train, test;
 };
-BatchSources batch_sources(const TrainConfig& config, const TrainData& data, ::at::Device device);
+BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at::Device device);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,237 +1,284 @@
 #include "deep/trainer/config_fields.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <type_traits>
+#include "descent/optimizer_fields.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <initializer_list>
+
+#include <fmt/ranges.h>
 
 namespace attmirror {
 
 namespace {
 
-// A TOML number: 1 is 1.0 where a number is asked for.
-std::optional<double> toml_number(const TomlValue& value) {
-  if (const auto* number = value.as<double>()) return *number;
-  if (const auto* whole = value.as<std::int64_t>()) return static_cast<double>(*whole);
-  return std::nullopt;
+// ---- keys that only some kinds or optimizers have
+
+std::string only_for(std::initializer_list<std::string_view> kinds, std::string_view key,
+                     std::string_view chosen) {
+  if (std::ranges::find(kinds, chosen) != kinds.end()) return "";
+  return fmt::format("{} is {}: only {} {} it", field_name(key), chosen, fmt::join(kinds, ", "),
+                     kinds.size() == 1 ? "takes" : "take");
 }
 
-struct Range {
-  double low, high;
-  bool open_low = false, open_high = false;
-  bool contains(double x) const {  // false for NaN
-    return (open_low ? x > low : x >= low) && (open_high ? x < high : x <= high);
-  }
-};
+std::string only_for_methods(std::initializer_list<std::string_view> methods, const TrainConfig& config) {
+  return only_for(methods, "optimizer.name", current_method(config.optimizer.name));
+}
 
-constexpr double no_limit = std::numeric_limits<double>::infinity();
-constexpr Range positive{0, no_limit, true, true}, not_negative{0, no_limit, false, true},
-    fraction{0, 1, false, true};
+std::string text_only(const TrainConfig& config) { return only_for({"text"}, "data.kind", config.data.kind); }
+std::string images_only(const TrainConfig& config) {
+  return only_for({"images"}, "data.kind", config.data.kind);
+}
+std::string encoder_only(const TrainConfig& config) {
+  return only_for({"encoder"}, "model.kind", config.model.kind);
+}
+std::string vit_only(const TrainConfig& config) { return only_for({"vit"}, "model.kind", config.model.kind); }
+std::string md_only(const TrainConfig& config) { return only_for_methods({"md"}, config); }
+std::string mirror_only(const TrainConfig& config) { return only_for_methods({"md", "gd"}, config); }
+std::string muon_only(const TrainConfig& config) { return only_for_methods({"muon-adamw"}, config); }
+std::string adaptive_only(const TrainConfig& config) {
+  return only_for_methods({"adam", "adamw", "muon-adamw"}, config);
+}
+std::string momentum_only(const TrainConfig& config) {
+  return only_for_methods({"md", "gd", "sign", "muon-adamw"}, config);
+}
 
-// Makes fields of one table of TrainConfig.
-template <class Part>
-class FieldMaker {
- public:
-  FieldMaker(std::vector<ConfigField>& fields, std::string table, Part TrainConfig::*part)
-      : fields_(fields), table_(std::move(table)), part_(part) {}
+// ---- keys of the four tables
 
-  void number(std::string key, double Part::*at, Range range, std::string expected) {
-    add(std::move(key), std::move(expected), at, [range](double& into, const TomlValue& value) {
-      const std::optional<double> given = toml_number(value);
-      if (!given || !range.contains(*given)) return false;
-      into = *given;
-      return true;
-    });
-  }
-  void count(std::string key, std::int64_t Part::*at, std::int64_t least, std::int64_t most) {
-    add(std::move(key),
-        most == INT64_MAX ? fmt::format("a whole number, {} or more", least)
-                          : fmt::format("a whole number from {} to {}", least, most),
-        at, [least, most](std::int64_t& into, const TomlValue& value) {
-          const auto* given = value.as<std::int64_t>();
-          if (given == nullptr || *given < least || *given > most) return false;
-          into = *given;
-          return true;
-        });
-  }
-  void seed(std::string key, std::uint64_t Part::*at) {
-    add(std::move(key), "a whole number from 0 to 2^63 - 1", at,
-        [](std::uint64_t& into, const TomlValue& value) {
-          const auto* given = value.as<std::int64_t>();
-          if (given == nullptr || *given < 0) return false;
-          into = static_cast<std::uint64_t>(*given);
-          return true;
-        });
-  }
-  void flag(std::string key, bool Part::*at) {
-    add(std::move(key), "true or false", at, [](bool& into, const TomlValue& value) {
-      const auto* given = value.as<bool>();
-      if (given != nullptr) into = *given;
-      return given != nullptr;
-    });
-  }
-  void word(std::string key, std::string Part::*at, std::vector<std::string> words) {
-    std::string expected = fmt::format("\"{}\"", fmt::join(words, "\", \""));
-    if (const std::size_t comma = expected.rfind(", "); comma != std::string::npos)
-      expected.replace(comma, 2, " or ");
-    add(std::move(key), std::move(expected), at,
-        [words = std::move(words)](std::string& into, const TomlValue& value) {
-          const auto* given = value.as<std::string>();
-          if (given == nullptr || std::ranges::find(words, *given) == words.end()) return false;
-          into = *given;
-          return true;
-        });
-  }
-  void path(std::string key, std::filesystem::path Part::*at) {
-    add(std::move(key), "a path in quotes", at, [](std::filesystem::path& into, const TomlValue& value) {
-      const auto* given = value.as<std::string>();
-      if (given == nullptr || given->empty() || given->find('\0') != std::string::npos) return false;
-      into = *given;
-      return true;
-    });
-    fields_.back().role = FieldRole::place;
-    fields_.back().value = FieldValue::path;
-  }
-  template <class Value, class Read>
-  void add(std::string key, std::string expected, Value Part::*at, Read read) {
-    Part TrainConfig::*const part = part_;
-    ConfigField field;
-    field.table = table_;
-    field.key = std::move(key);
-    field.expected = std::move(expected);
-    field.read = [part, at, read](TrainConfig& config, const TomlValue& value) {
-      return read(config.*part.*at, value);
-    };
-    field.write = [part, at](const TrainConfig& config) {
-      if constexpr (std::is_same_v<Value, std::filesystem::path>)
-        return Json((config.*part.*at).string());
-      else
-        return Json(config.*part.*at);
-    };
-    fields_.push_back(std::move(field));
-  }
+using KeyIdle = std::string (*)(const TrainConfig&);
 
-  void only_for(std::vector<std::string_view> kinds) { fields_.back().kinds = std::move(kinds); }
-  void place() { fields_.back().role = FieldRole::place; }
+template <auto part, auto member, auto parse = nullptr>
+Field<TrainConfig> key(std::string name, std::string help, const char* choices, KeyIdle idle = nullptr) {
+  return only_if(field_of_part<part, member, parse>(
+                     {.name = std::move(name), .help = std::move(help), .choices = choices}),
+                 nullptr, idle);
+}
+template <auto part, auto member>
+Field<TrainConfig> key(std::string name, std::string help, Range range, KeyIdle idle = nullptr) {
+  return only_if(
+      field_of_part<part, member>({.name = std::move(name), .help = std::move(help), .range = range}),
+      nullptr, idle);
+}
+template <auto part, auto member>
+Field<TrainConfig> key(std::string name, std::string help, KeyIdle idle = nullptr) {
+  return key<part, member>(std::move(name), std::move(help), Range{}, idle);
+}
 
- private:
-  std::vector<ConfigField>& fields_;
-  std::string table_;
-  Part TrainConfig::*part_;
-};
+// The same training, elsewhere or at another pace.
+Field<TrainConfig> place(Field<TrainConfig> field) {
+  field.place = true;
+  return field;
+}
 
-void add_data_fields(std::vector<ConfigField>& fields) {
-  FieldMaker make(fields, "data", &TrainConfig::data);
+// A key that version 0.1.0 had under another name. config.json keeps that one, so that each version reads what the
+// other wrote; TOML files may have either.
+Field<TrainConfig> formerly(std::string name, Field<TrainConfig> field) {
+  field.key = std::move(name);
+  return field;
+}
+
+constexpr Range key_positive = Range::above(0), key_from_0 = Range::from(0),
+                key_share = Range::from_to_below(0, 1);
+constexpr double widest = 1 << 20;
+
+Fields<TrainConfig> data_keys() {
+  constexpr auto data = &TrainConfig::data;
   using D = DataConfig;
-  make.word("kind", &D::kind, {"text", "images"});
-  make.path("train", &D::train);
-  make.path("test", &D::test);
-  make.path("vocabulary", &D::vocabulary), make.only_for({"text"});
-  make.word("columns", &D::columns, {"auto", "label,text", "text,label"}), make.only_for({"text"});
-  make.place();
-  make.count("length", &D::length, 2, 1 << 20), make.only_for({"text"});
-  make.count("limit", &D::limit, 0, INT64_MAX);
-  make.count("test_limit", &D::test_limit, 0, INT64_MAX);
-  make.path("cache", &D::cache), make.only_for({"text"});
-  make.count("padding", &D::padding, 0, 1024), make.only_for({"images"});
-  make.number("mirror", &D::mirror, {0, 1}, "a probability"), make.only_for({"images"});
+  return {
+      key<data, &D::kind>("data.kind", "what the network reads", "text|images"),
+      place(
+          key<data, &D::train>("data.train",
+                               "texts: a token file (.safetensors), a .tsv or .tsv.xz file, half of aclImdb; "
+                               "images: a .bin or .bin.xz file of CIFAR-10, or the folder of them")),
+      place(key<data, &D::test>("data.test", "the test set, in the same kinds of files")),
+      place(key<data, &D::vocabulary>("data.vocabulary",
+                                      "texts: WordPieces, one a line; token files need none", text_only)),
+      place(key<data, &D::columns>("data.columns", "of .tsv files", "auto|label,text|text,label", text_only)),
+      key<data, &D::length>("data.length", "ids of a text, [CLS] and [SEP] included; the rest is cut off",
+                            Range::between(2, widest), text_only),
+      key<data, &D::limit>("data.limit", "train with only so many rows, evenly spaced over the file; 0: all",
+                           key_from_0),
+      key<data, &D::test_limit>("data.test_limit", "measure on only so many rows of the test set; 0: all",
+                                key_from_0),
+      place(key<data, &D::cache>("data.cache", "texts: folder in which token files are kept", text_only)),
+      key<data, &D::padding>("data.padding", "images: zeros around them before a random cut",
+                             Range::between(0, 1024), images_only),
+      key<data, &D::mirror>("data.mirror", "images: probability of being mirrored", Range::between(0, 1),
+                            images_only),
+  };
 }
 
-void add_model_fields(std::vector<ConfigField>& fields) {
-  FieldMaker make(fields, "model", &TrainConfig::model);
+Fields<TrainConfig> model_keys() {
+  constexpr auto model = &TrainConfig::model;
   using M = ModelConfig;
-  constexpr std::int64_t most = 1 << 20;
-  make.word("kind", &M::kind, {"encoder", "vit"});
-  make.count("width", &M::width, 1, most);
-  make.count("blocks", &M::blocks, 1, 10000);
-  make.count("heads", &M::heads, 1, most);
-  make.count("hidden", &M::hidden, 0, most);
-  make.number("dropout", &M::dropout, fraction, "a number at least 0 and below 1");
-  make.word("attention", &M::attention, {"automatic", "plain", "packed", "fused"});
-  make.word("last_block", &M::last_block, {"first_token", "all_tokens"});
-  make.number("embedding_deviation", &M::embedding_deviation, positive, "a finite number greater than 0"),
-      make.only_for({"encoder"});
-  make.count("image", &M::image, 1, 4096), make.only_for({"vit"});
-  make.count("patch", &M::patch, 1, 4096), make.only_for({"vit"});
-  make.count("head_width", &M::head_width, 1, most), make.only_for({"vit"});
+  const Range size = Range::between(1, widest), pixels = Range::between(1, 4096);
+  return {
+      key<model, &M::kind>("model.kind", "for texts and for images", "encoder|vit"),
+      key<model, &M::width>("model.width", "numbers that stand for a token", size),
+      key<model, &M::blocks>("model.blocks", "attention and MLP, one block after another",
+                             Range::between(1, 10000)),
+      key<model, &M::heads>("model.heads", "attention heads of a block", size),
+      key<model, &M::hidden>("model.hidden", "width of the MLP; 0: four times that of the model",
+                             Range::between(0, widest)),
+      key<model, &M::dropout>("model.dropout", "probability that a number is dropped in training", key_share),
+      key<model, &M::attention>(
+          "model.attention",
+          "packed is for CPUs, fused for GPUs: the same numbers, up to rounding and the dropout of fused",
+          "automatic|plain|packed|fused"),
+      key<model, &M::last_block>("model.last_block",
+                                 "first_token: of the last block, only what the answer reads is computed",
+                                 "first_token|all_tokens"),
+      key<model, &M::embedding_deviation>("model.embedding_deviation",
+                                          "encoder: of the initial embeddings; P1 has PyTorch's 1, and where "
+                                          "most words are rare, far smaller ones learn better",
+                                          key_positive, encoder_only),
+      key<model, &M::image>("model.image", "vit: pixels to which the sides of images are resized", pixels,
+                            vit_only),
+      key<model, &M::patch>("model.patch", "vit: pixels of a side of the patches into which they are cut",
+                            pixels, vit_only),
+      key<model, &M::head_width>("model.head_width", "vit: width of each head", size, vit_only),
+  };
 }
 
-void add_optimizer_fields(std::vector<ConfigField>& fields) {
-  FieldMaker make(fields, "optimizer", &TrainConfig::optimizer);
+std::string trainer_methods() {
+  std::string choices;
+  for (const MethodName& method : method_names)
+    if (method.in_trainer) choices += fmt::format("{}{}", choices.empty() ? "" : "|", method.name);
+  return choices;
+}
+
+Field<TrainConfig> method_key() {
+  return made_field<TrainConfig>(
+      {.name = "optimizer.name", .help = "what moves the weights", .choices = trainer_methods()},
+      FieldKind::word,
+      [](const TrainConfig& config) -> FieldValue {
+        return std::string(current_method(config.optimizer.name));
+      },
+      [](TrainConfig& config, const FieldValue& value) {
+        const std::string name(current_method(std::get<std::string>(value)));
+        check_value({.choices = trainer_methods(), .listed = true}, name, "optimizer.name");
+        config.optimizer.name = name;
+      });
+}
+
+Fields<TrainConfig> optimizer_keys() {
+  constexpr auto optimizer = &TrainConfig::optimizer;
   using O = OptimizerConfig;
-  const std::vector<std::string_view> with_momentum{"md", "gd", "muon", "sign"},
-      adaptive{"adam", "adamw", "muon"};
-  make.word("name", &O::name, {"md", "gd", "adam", "adamw", "muon", "sign"});
-  make.number("lr", &O::lr, positive, "a finite number greater than 0");
-  make.number("p", &O::p, {1, no_limit, true, true}, "a number greater than 1"), make.only_for({"md"});
-  make.number("momentum", &O::momentum, fraction, "a number at least 0 and below 1");
-  make.only_for(with_momentum);
-  make.flag("nesterov", &O::nesterov), make.only_for(with_momentum);
-  make.flag("normalized", &O::normalized), make.only_for({"md", "gd"});
-  make.number("weight_decay", &O::weight_decay, not_negative, "a number, 0 or more");
-  make.add("betas", "two numbers at least 0 and below 1, [0.9, 0.999]", &O::betas,
-           [](std::array<double, 2>& into, const TomlValue& value) {
-             const auto* list = value.as<TomlArray>();
-             if (list == nullptr || list->size() != 2) return false;
-             const auto first = toml_number((*list)[0]), second = toml_number((*list)[1]);
-             if (!first || !second || !fraction.contains(*first) || !fraction.contains(*second)) return false;
-             into = {*first, *second};
-             return true;
-           });
-  make.only_for(adaptive);
-  make.number("eps", &O::eps, positive, "a finite number greater than 0"), make.only_for(adaptive);
-  make.number("other_lr", &O::other_lr, positive, "a finite number greater than 0"), make.only_for({"muon"});
-  make.word("schedule", &O::schedule, {"constant", "linear", "cosine"});
-  make.number("warmup", &O::warmup, not_negative, "a number of epochs, 0 or more");
+  return {
+      method_key(),
+      key<optimizer, &O::lr>("optimizer.lr",
+                             "step size, for the loss summed over a batch unless train.loss is mean",
+                             key_positive),
+      key<optimizer, &O::p>("optimizer.p", "md: p of its potential; near 1 gives sparse weights",
+                            Range::above(1), md_only),
+      key<optimizer, &O::momentum>(
+          "optimizer.momentum",
+          "md, gd, sign, muon-adamw: beta of M <- beta M + g, which takes the place of g", key_share,
+          momentum_only),
+      key<optimizer, &O::nesterov>("optimizer.nesterov",
+                                   "md, gd, sign, muon-adamw: step along g + beta M instead of M",
+                                   momentum_only),
+      key<optimizer, &O::normalized>(
+          "optimizer.normalized", "md, gd: divide the gradient of each tensor by its dual norm", mirror_only),
+      key<optimizer, &O::weight_decay>(
+          "optimizer.weight_decay",
+          "decoupled: w <- (1 - lr weight_decay) w; with adam it joins the gradient", key_from_0),
+      key<optimizer, &O::betas>(
+          "optimizer.betas",
+          "adam, adamw, muon-adamw: weights of the past in the averages of gradients and of their squares",
+          key_share, adaptive_only),
+      key<optimizer, &O::eps>("optimizer.eps",
+                              "adam, adamw, muon-adamw: added to the root of the average of squares",
+                              key_positive, adaptive_only),
+      key<optimizer, &O::other_lr>(
+          "optimizer.other_lr",
+          "muon-adamw: step size of the AdamW that moves embeddings, head, norms and biases", key_positive,
+          muon_only),
+      key<optimizer, &O::schedule>("optimizer.schedule",
+                                   "linear and cosine take lr down to 0 at the last epoch",
+                                   "constant|linear|cosine"),
+      key<optimizer, &O::warmup>("optimizer.warmup", "epochs in which lr rises from 0", key_from_0),
+  };
 }
 
-void add_loop_fields(std::vector<ConfigField>& fields) {
-  FieldMaker make(fields, "train", &TrainConfig::train);
+std::string parse_device(const std::string& text) {
+  const bool is_numbered = text.starts_with("cuda:") && text.size() > 5 && text.size() < 9 &&
+                           text.find_first_not_of("0123456789", 5) == std::string::npos;
+  if (text == "auto" || text == "cpu" || text == "cuda" || is_numbered) return text;
+  throw bad_value("train.device", text, "\"auto\", \"cpu\", \"cuda\" or \"cuda:NUMBER\"");
+}
+
+Fields<TrainConfig> loop_keys() {
+  constexpr auto train = &TrainConfig::train;
   using L = LoopConfig;
-  make.count("epochs", &L::epochs, 1, 1'000'000);
-  make.count("batch", &L::batch, 1, 1 << 24);
-  make.word("loss", &L::loss, {"sum", "mean"});
-  make.seed("seed", &L::seed);
-  make.seed("init_seed", &L::init_seed);
-  make.seed("order_seed", &L::order_seed);
-  make.seed("dropout_seed", &L::dropout_seed);
-  make.count("trials", &L::trials, 1, 100'000);
-  make.number("stop_train_accuracy", &L::stop_train_accuracy, positive, "a finite number greater than 0");
-  make.count("evaluate_every", &L::evaluate_every, 1, 1'000'000);
-  make.number("divergence", &L::divergence, {1, no_limit, true, true}, "a number greater than 1");
-  make.number("checkpoint_seconds", &L::checkpoint_seconds, not_negative, "a number, 0 or more"),
-      make.place();
-  make.number("time_limit", &L::time_limit, not_negative, "a number of seconds, 0 for none"), make.place();
-  make.add("device", "\"auto\", \"cpu\", \"cuda\" or \"cuda:NUMBER\"", &L::device,
-           [](std::string& into, const TomlValue& value) {
-             const auto* given = value.as<std::string>();
-             if (given == nullptr) return false;
-             const bool numbered =
-                 given->starts_with("cuda:") && given->size() > 5 && given->size() < 9 &&
-                 std::all_of(given->begin() + 5, given->end(), [](char c) { return c >= '0' && c <= '9'; });
-             if (*given != "auto" && *given != "cpu" && *given != "cuda" && !numbered) return false;
-             into = *given;
-             return true;
-           });
-  make.place();
-  make.word("precision", &L::precision, {"auto", "fp32", "bf16"});
-  make.count("threads", &L::threads, 0, 1024), make.place();
+  const Range epochs = Range::between(1, 1'000'000);
+  return {
+      key<train, &L::epochs>("train.epochs", "passes over the training set, at most", epochs),
+      key<train, &L::batch>("train.batch", "samples of a step, of all processes together",
+                            Range::between(1, 1 << 24)),
+      key<train, &L::loss>("train.loss",
+                           "of a batch; the sum is as in P1: lr goes with the size of the batch then",
+                           "sum|mean"),
+      key<train, &L::seed>("train.seed",
+                           "init_seed, order_seed and dropout_seed follow it unless they are set"),
+      key<train, &L::init_seed>("train.init_seed", "of the initial weights"),
+      key<train, &L::order_seed>("train.order_seed", "of the order of samples"),
+      key<train, &L::dropout_seed>("train.dropout_seed", "of dropout"),
+      key<train, &L::trials>("train.trials",
+                             "trainings one after another with seeds of their own; results.json says which",
+                             Range::between(1, 100'000)),
+      key<train, &L::stop_train_accuracy>(
+          "train.stop_train_accuracy",
+          "P1's rule: stop at this accuracy over an epoch, measured while training; above 1: never",
+          key_positive),
+      key<train, &L::evaluate_every>("train.evaluate_every", "epochs between measurements on the test set",
+                                     epochs),
+      key<train, &L::divergence>("train.divergence",
+                                 "a mean loss of so many times log(classes) over an epoch ends the trial as "
+                                 "diverged, and so does a loss or weight that is not finite",
+                                 Range::above(1)),
+      place(key<train, &L::checkpoint_seconds>("train.checkpoint_seconds", "seconds between checkpoints",
+                                               key_from_0)),
+      formerly("train.time_limit",
+               place(key<train, &L::max_seconds>(
+                   "train.max_seconds",
+                   "seconds, after which a checkpoint is written and the command ends with 0; 0: none",
+                   key_from_0))),
+      place(key<train, &L::device, parse_device>("train.device", "auto: a GPU where there is one",
+                                                 "auto|cpu|cuda|cuda:NUMBER")),
+      key<train, &L::precision>("train.precision", "auto: bf16 on a GPU, with parameters and sums in fp32",
+                                "auto|fp32|bf16"),
+      place(key<train, &L::threads>("train.threads", "of the CPU; 0: as many as the machine has",
+                                    Range::between(0, 1024))),
+  };
 }
 
 }  // namespace
 
-const std::vector<ConfigField>& config_fields() {
-  static const std::vector<ConfigField> fields = [] {
-    std::vector<ConfigField> list;
-    add_data_fields(list);
-    add_model_fields(list);
-    add_optimizer_fields(list);
-    add_loop_fields(list);
+std::string_view current_method(std::string_view name) { return name == "muon" ? "muon-adamw" : name; }
+
+const Fields<TrainConfig>& config_fields() {
+  static const Fields<TrainConfig> fields = [] {
+    Fields<TrainConfig> list;
+    for (const auto& keys : {data_keys(), model_keys(), optimizer_keys(), loop_keys()})
+      list.insert(list.end(), keys.begin(), keys.end());
     return list;
   }();
   return fields;
+}
+
+// Options of P1, and of those who use the others.
+ModelConfig model_preset(std::string_view kind) {
+  if (kind != "vit") return {};
+  return {.kind = "vit", .width = 512, .blocks = 6, .heads = 8, .hidden = 512, .dropout = 0.1};
+}
+
+OptimizerConfig optimizer_preset(std::string_view name) {
+  OptimizerConfig preset{.name = std::string(name)};
+  if (name == "gd") preset.lr = 4e-4, preset.p = 2;
+  if (name == "sign" || name == "adam" || name == "adamw") preset.lr = 1e-4;
+  if (name == "adamw") preset.weight_decay = 0.01;
+  if (name == "muon-adamw") preset.lr = 0.02, preset.momentum = 0.95, preset.nesterov = true;
+  return preset;
 }
 
 }  // namespace attmirror

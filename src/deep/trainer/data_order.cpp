@@ -1,6 +1,6 @@
 #include "deep/trainer/data_order.hpp"
 
-#include <attmirror/base/random.hpp>
+#include "base/random.hpp"
 
 #include <numeric>
 #include <utility>
@@ -9,8 +9,8 @@ namespace attmirror {
 
 namespace {
 
-// Numbers of a seed that nothing else asks for: from the end. Of 63 bits, as configurations hold them, so that a trial can
-// be repeated alone.
+// Numbers of a seed that nothing else asks for: from the end. Of 63 bits, as configurations hold them, so that a
+// trial can be repeated alone.
 std::uint64_t seed_of_trial(std::uint64_t seed, RandomStream stream, std::int64_t trial) {
   if (trial == 0) return seed;
   return CounterRandom(seed, stream).bits(~static_cast<std::uint64_t>(trial)) >> 1;

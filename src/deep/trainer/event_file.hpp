@@ -1,8 +1,8 @@
 // Curves for TensorBoard: the records of its event files, which are little enough to write by hand. Internal.
 //
 // A file is a sequence of TFRecords: the length (8 bytes), its checksum (4), the data, their checksum (4); all
-// little-endian. A checksum is the CRC-32C (Castagnoli), rotated and shifted by a constant, so that the checksum of data which hold
-// checksums is still of use. The data are a protocol buffer:
+// little-endian. A checksum is the CRC-32C (Castagnoli), rotated and shifted by a constant, so that the checksum of
+// data which hold checksums is still of use. The data are a protocol buffer:
 //   Event    1: wall_time (double), 2: step (int64), 3: file_version (text), 5: summary (Summary)
 //   Summary  1: values, each {1: tag (text), 2: simple_value (float)}
 #pragma once

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 // Long enough for the first process to write a checkpoint on a slow disk; those that ended are noticed at once.
 constexpr std::chrono::minutes operation_timeout{30};
@@ -35,9 +35,9 @@ class GroupProcesses : public Processes {
     }
   }
 
-  void add_up(::at::Tensor& numbers) override {
+  void add_up(at::Tensor& numbers) override {
     try {
-      std::vector<::at::Tensor> tensors{numbers};
+      std::vector<at::Tensor> tensors{numbers};
       group_->allreduce(tensors)->wait();
     } catch (const std::exception& error) {
       throw environment_error(fmt::format("another of the {} processes has ended: {}", this->place().size,
@@ -49,4 +49,4 @@ class GroupProcesses : public Processes {
   c10::intrusive_ptr<Group> group_;
 };
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

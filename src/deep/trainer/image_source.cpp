@@ -2,13 +2,13 @@
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/deep/image_batch.hpp>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
 class ImageSource : public BatchSource {
  public:
-  ImageSource(const TrainConfig& config, const ImageSet& images, std::int64_t limit, ::at::Device device)
+  ImageSource(const TrainConfig& config, const ImageSet& images, std::int64_t limit, at::Device device)
       : images_(images), chosen_(images.count(), limit), on_device_(device_images(images, device)) {
     options_.padding = config.data.padding;
     options_.mirror = config.data.mirror;
@@ -50,8 +50,8 @@ class ImageSource : public BatchSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> image_source(const TrainConfig& config, const ImageSet& images,
-                                          std::int64_t limit, ::at::Device device) {
+                                          std::int64_t limit, at::Device device) {
   return std::make_unique<ImageSource>(config, images, limit, device);
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -13,7 +13,7 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -22,7 +22,7 @@ std::int64_t label_count(const std::vector<std::int32_t>& labels) {
 }
 
 std::shared_ptr<Network> configured_encoder(const TrainConfig& config, const TrainData& data,
-                                            std::uint64_t seed, ::at::ScalarType compute) {
+                                            std::uint64_t seed, at::ScalarType compute) {
   const TokenSet &train = *data.train_texts, &test = *data.test_texts;
   for (const auto& [set, name] : {std::pair{&train, "data.train"}, std::pair{&test, "data.test"}})
     if (label_count(set->labels) > 2)
@@ -53,7 +53,7 @@ std::shared_ptr<Network> configured_encoder(const TrainConfig& config, const Tra
 }
 
 std::shared_ptr<Network> configured_vit(const TrainConfig& config, const TrainData& data, std::uint64_t seed,
-                                        ::at::ScalarType compute) {
+                                        at::ScalarType compute) {
   const ImageSet &train = *data.train_images, &test = *data.test_images;
   if (train.classes != test.classes || train.channels != test.channels)
     throw bad_input(fmt::format("data.train has {} classes and {} channels, data.test {} and {}",
@@ -79,23 +79,23 @@ std::shared_ptr<Network> configured_vit(const TrainConfig& config, const TrainDa
 
 Machine chosen_machine(const LoopConfig& config, std::int64_t local_rank) {
   Machine machine;
-  const bool has_gpu = ::at::hasCUDA();
+  const bool has_gpu = at::hasCUDA();
   if (config.device != "cpu" && !(config.device == "auto" && !has_gpu)) {
     if (!has_gpu)
       throw bad_input(
           fmt::format("train.device is \"{}\": LibTorch finds no GPU on this machine", config.device));
-    const std::int64_t gpus = ::at::detail::getCUDAHooks().getNumGPUs();
+    const std::int64_t gpus = at::detail::getCUDAHooks().getNumGPUs();
     const std::int64_t index =
         config.device.starts_with("cuda:") ? std::stoll(config.device.substr(5)) : local_rank;
     if (index >= gpus)
       throw bad_input(
           fmt::format("train.device is \"{}\", and process {} of this machine asks for GPU {}: it has {}",
                       config.device, local_rank, index, gpus));
-    machine.device = ::at::Device(::at::kCUDA, static_cast<::at::DeviceIndex>(index));
+    machine.device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
   }
   if (config.precision == "bf16" && machine.device.is_cpu())
     throw bad_input("train.precision is \"bf16\": it is for GPUs, and this training runs on the CPU");
-  if (machine.device.is_cuda() && config.precision != "fp32") machine.compute = ::at::kBFloat16;
+  if (machine.device.is_cuda() && config.precision != "fp32") machine.compute = at::kBFloat16;
   return machine;
 }
 
@@ -104,7 +104,7 @@ std::shared_ptr<Network> make_network(const TrainConfig& config, const TrainData
   const AttentionKind attention = attention_kind(config.model.attention);
   if (attention == AttentionKind::packed && machine.device.is_cuda())
     throw bad_input("model.attention is \"packed\": it is for CPUs, and this training runs on a GPU");
-  if (attention == AttentionKind::fused && machine.compute != ::at::kBFloat16)
+  if (attention == AttentionKind::fused && machine.compute != at::kBFloat16)
     throw bad_input("model.attention is \"fused\": it is for GPUs in bf16, and this training runs otherwise");
   std::shared_ptr<Network> network = config.model.kind == "encoder"
                                          ? configured_encoder(config, data, seed, machine.compute)
@@ -114,26 +114,26 @@ std::shared_ptr<Network> make_network(const TrainConfig& config, const TrainData
 }
 
 WeightMeasures measured_weights(const Network& network) {
-  const ::at::NoGradGuard no_gradients;
+  const at::NoGradGuard no_gradients;
   constexpr std::array<char, 3> names{'K', 'Q', 'V'};
   constexpr std::int64_t numbers = 4;  // of each map
   const std::vector<Projection> projections = network.projections();
-  std::vector<::at::Tensor> measures;
+  std::vector<at::Tensor> measures;
   std::array<double, 3> counts{};
   for (std::size_t m = 0; m < names.size(); ++m) {
-    std::vector<::at::Tensor> parts;
+    std::vector<at::Tensor> parts;
     for (const Projection& projection : projections)
-      if (projection.map == names[m]) parts.push_back(projection.weight.to(::at::kDouble).abs().flatten());
-    const ::at::Tensor all = ::at::cat(parts);
+      if (projection.map == names[m]) parts.push_back(projection.weight.to(at::kDouble).abs().flatten());
+    const at::Tensor all = at::cat(parts);
     counts[m] = static_cast<double>(all.numel());
     measures.insert(measures.end(),
-                    {all.sum(), all.square().sum(), all.max(), all.gt(0.06).sum().to(::at::kDouble)});
+                    {all.sum(), all.square().sum(), all.max(), all.gt(0.06).sum().to(at::kDouble)});
   }
-  ::at::Tensor squares = ::at::zeros_like(measures.front());
-  for (const ::at::Tensor& parameter : network.parameters())
-    squares = squares + parameter.detach().square().sum(::at::kDouble);
+  at::Tensor squares = at::zeros_like(measures.front());
+  for (const at::Tensor& parameter : network.parameters())
+    squares = squares + parameter.detach().square().sum(at::kDouble);
   measures.push_back(squares);
-  const ::at::Tensor read = ::at::stack(measures).to(::at::kCPU);
+  const at::Tensor read = at::stack(measures).to(at::kCPU);
   const auto* value = read.data_ptr<double>();
   WeightMeasures result;
   for (std::size_t m = 0; m < names.size(); ++m, value += numbers) {
@@ -145,4 +145,4 @@ WeightMeasures measured_weights(const Network& network) {
   return result;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <memory>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 struct Machine {
-  ::at::Device device = ::at::kCPU;
-  ::at::ScalarType compute = ::at::kFloat;
+  at::Device device = at::kCPU;
+  at::ScalarType compute = at::kFloat;
 };
 
 // Throws Error (bad input) for a GPU that is not there. `local_rank` chooses among several for "auto" and "cuda".
@@ -29,4 +29,4 @@ struct WeightMeasures {
 };
 WeightMeasures measured_weights(const Network& network);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

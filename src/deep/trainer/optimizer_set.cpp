@@ -1,5 +1,6 @@
 #include "deep/trainer/optimizer_set.hpp"
 
+#include "deep/trainer/config_fields.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
@@ -15,12 +16,12 @@
 #include <torch/optim/adamw.h>
 #include <torch/serialize/archive.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
-::torch::optim::AdamWOptions adamw_options(const OptimizerConfig& config, double lr) {
-  return ::torch::optim::AdamWOptions(lr)
+torch::optim::AdamWOptions adamw_options(const OptimizerConfig& config, double lr) {
+  return torch::optim::AdamWOptions(lr)
       .betas(std::make_tuple(config.betas[0], config.betas[1]))
       .eps(config.eps)
       .weight_decay(config.weight_decay);
@@ -35,7 +36,7 @@ SteepestDescentOptions steepest_options(const OptimizerConfig& config, const cha
 }
 
 // Parameters of blocks are named "block0_up", "blocks.0.up": whatever comes after.
-bool is_matrix_of_block(const std::string& name, const ::at::Tensor& parameter) {
+bool is_matrix_of_block(const std::string& name, const at::Tensor& parameter) {
   return name.starts_with("block") && parameter.dim() >= 2;
 }
 
@@ -43,29 +44,30 @@ bool is_matrix_of_block(const std::string& name, const ::at::Tensor& parameter) 
 
 OptimizerSet::OptimizerSet(const OptimizerConfig& config, const Network& network)
     : parameters_(network.parameters()) {
-  if (config.name == "md" || config.name == "gd") {
+  const std::string_view name = current_method(config.name);
+  if (name == "md" || name == "gd") {
     add("mirror_descent",
         std::make_unique<MirrorDescent>(parameters_, MirrorDescentOptions(config.lr)
-                                                         .p(config.name == "gd" ? 2 : config.p)
+                                                         .p(name == "gd" ? 2 : config.p)
                                                          .momentum(config.momentum)
                                                          .nesterov(config.nesterov)
                                                          .normalized(config.normalized)
                                                          .weight_decay(config.weight_decay)));
-  } else if (config.name == "sign") {
+  } else if (name == "sign") {
     add("steepest_descent", std::make_unique<SteepestDescent>(parameters_, steepest_options(config, "linf")));
-  } else if (config.name == "adam") {
-    add("adam", std::make_unique<::torch::optim::Adam>(
-                    parameters_, ::torch::optim::AdamOptions(config.lr)
+  } else if (name == "adam") {
+    add("adam", std::make_unique<torch::optim::Adam>(
+                    parameters_, torch::optim::AdamOptions(config.lr)
                                      .betas(std::make_tuple(config.betas[0], config.betas[1]))
                                      .eps(config.eps)
                                      .weight_decay(config.weight_decay)));
-  } else if (config.name == "adamw") {
-    add("adamw", std::make_unique<::torch::optim::AdamW>(parameters_, adamw_options(config, config.lr)));
-  } else if (config.name == "muon") {
-    std::vector<::torch::optim::OptimizerParamGroup> matrices;
-    std::vector<::at::Tensor> others;
+  } else if (name == "adamw") {
+    add("adamw", std::make_unique<torch::optim::AdamW>(parameters_, adamw_options(config, config.lr)));
+  } else if (name == "muon-adamw") {
+    std::vector<torch::optim::OptimizerParamGroup> matrices;
+    std::vector<at::Tensor> others;
     for (const auto& item : network.named_parameters()) {
-      const ::at::Tensor& parameter = item.value();
+      const at::Tensor& parameter = item.value();
       if (!is_matrix_of_block(item.key(), parameter)) {
         others.push_back(parameter);
         continue;
@@ -74,21 +76,20 @@ OptimizerSet::OptimizerSet(const OptimizerConfig& config, const Network& network
       const auto rows = static_cast<double>(parameter.size(0));
       const double columns = static_cast<double>(parameter.numel()) / rows;
       options.lr(config.lr * std::sqrt(std::max(1.0, rows / columns)));
-      matrices.emplace_back(std::vector<::at::Tensor>{parameter},
+      matrices.emplace_back(std::vector<at::Tensor>{parameter},
                             std::make_unique<SteepestDescentOptions>(options));
     }
     if (matrices.empty())
-      throw bad_input("optimizer.name is \"muon\", and the network has no matrices in blocks");
+      throw bad_input("optimizer.name is \"muon-adamw\", and the network has no matrices in blocks");
     add("muon", std::make_unique<SteepestDescent>(std::move(matrices), steepest_options(config, "spectral")));
     if (!others.empty())
-      add("adamw", std::make_unique<::torch::optim::AdamW>(others, adamw_options(config, config.other_lr)));
+      add("adamw", std::make_unique<torch::optim::AdamW>(others, adamw_options(config, config.other_lr)));
   } else {
-    throw bad_input(
-        fmt::format("optimizer.name is \"{}\": expected md, gd, adam, adamw, muon or sign", config.name));
+    throw bad_value("optimizer.name", name, "md, gd, sign, adam, adamw or muon-adamw");
   }
 }
 
-void OptimizerSet::add(std::string name, std::unique_ptr<::torch::optim::Optimizer> optimizer) {
+void OptimizerSet::add(std::string name, std::unique_ptr<torch::optim::Optimizer> optimizer) {
   Part part{std::move(name), std::move(optimizer), {}};
   for (const auto& group : part.optimizer->param_groups()) part.rates.push_back(group.options().get_lr());
   parts_.push_back(std::move(part));
@@ -105,13 +106,13 @@ void OptimizerSet::step() {
 }
 
 void OptimizerSet::forget_gradients() {
-  for (::at::Tensor& parameter : parameters_) parameter.mutable_grad() = ::at::Tensor();
+  for (at::Tensor& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
 }
 
 NamedArrays OptimizerSet::state() const {
   NamedArrays arrays;
   for (const Part& part : parts_) {
-    ::torch::serialize::OutputArchive archive;
+    torch::serialize::OutputArchive archive;
     part.optimizer->save(archive);
     std::vector<std::byte> bytes;
     archive.save_to([&](const void* data, std::size_t size) {
@@ -125,13 +126,13 @@ NamedArrays OptimizerSet::state() const {
   return arrays;
 }
 
-void OptimizerSet::load(const NamedArrays& arrays, ::at::Device device) {
+void OptimizerSet::load(const NamedArrays& arrays, at::Device device) {
   for (Part& part : parts_) {
     const auto found = arrays.find(part.name);
     if (found == arrays.end())
       throw bad_input(fmt::format("it lacks the state of the optimizer {}", part.name));
     const std::span<const std::byte> bytes = found->second.bytes();
-    ::torch::serialize::InputArchive archive;
+    torch::serialize::InputArchive archive;
     try {
       archive.load_from(reinterpret_cast<const char*>(bytes.data()), bytes.size(), device);
       part.optimizer->load(archive);
@@ -152,4 +153,4 @@ double schedule_factor(const OptimizerConfig& config, std::int64_t step, std::in
   return config.schedule == "linear" ? 1 - gone : 0.5 * (1 + std::cos(std::numbers::pi * gone));
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

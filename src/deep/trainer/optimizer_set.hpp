@@ -2,9 +2,10 @@
 //
 //   md     mirror descent, p of the configuration       gd     mirror descent with p = 2
 //   sign   steepest descent in the max norm             adam, adamw    LibTorch's
-//   muon   steepest descent in the spectral norm for the matrices within blocks, and adamw for the rest: embeddings
-//          (whose rows are used one at a time), the head, norms and biases. lr of a matrix of r rows and c columns is times
-//          sqrt(max(1, r / c)), so that one lr suits all shapes.
+//   muon-adamw   steepest descent in the spectral norm for the matrices within blocks, and adamw for the rest:
+//                embeddings
+//                (whose rows are used one at a time), the head, norms and biases. lr of a matrix of r rows and c
+//                columns is times sqrt(max(1, r / c)), so that one lr suits all shapes.
 #pragma once
 
 #include <attmirror/data/array.hpp>
@@ -17,7 +18,7 @@
 
 #include <torch/optim/optimizer.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 class OptimizerSet {
  public:
@@ -31,17 +32,17 @@ class OptimizerSet {
 
   // Exactly, as bytes: one array per optimizer. load() throws Error (bad input) if they are another's.
   NamedArrays state() const;
-  void load(const NamedArrays& arrays, ::at::Device device);
+  void load(const NamedArrays& arrays, at::Device device);
 
  private:
   struct Part {
     std::string name;
-    std::unique_ptr<::torch::optim::Optimizer> optimizer;
+    std::unique_ptr<torch::optim::Optimizer> optimizer;
     std::vector<double> rates;  // of its groups, unscaled
   };
-  void add(std::string name, std::unique_ptr<::torch::optim::Optimizer> optimizer);
+  void add(std::string name, std::unique_ptr<torch::optim::Optimizer> optimizer);
 
-  std::vector<::at::Tensor> parameters_;
+  std::vector<at::Tensor> parameters_;
   std::vector<Part> parts_;
 };
 
@@ -49,4 +50,4 @@ class OptimizerSet {
 double schedule_factor(const OptimizerConfig& config, std::int64_t step, std::int64_t steps_per_epoch,
                        std::int64_t epochs);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

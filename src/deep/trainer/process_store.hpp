@@ -11,20 +11,20 @@
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
-inline c10::intrusive_ptr<::c10d::Store> open_store(const MeetingPlace& meeting, const ProcessPlace& place) {
+inline c10::intrusive_ptr<c10d::Store> open_store(const MeetingPlace& meeting, const ProcessPlace& place) {
   constexpr std::chrono::seconds joining_timeout{120};
-  c10::intrusive_ptr<::c10d::Store> store;
+  c10::intrusive_ptr<c10d::Store> store;
   if (meeting.address.empty()) {
-    store = c10::make_intrusive<::c10d::FileStore>(meeting.file.string(), static_cast<int>(place.size));
+    store = c10::make_intrusive<c10d::FileStore>(meeting.file.string(), static_cast<int>(place.size));
   } else {
-    ::c10d::TCPStoreOptions options;
+    c10d::TCPStoreOptions options;
     options.port = meeting.port;
     options.isServer = place.rank == 0;
     options.numWorkers = static_cast<std::size_t>(place.size);
     options.timeout = joining_timeout;
-    store = c10::make_intrusive<::c10d::TCPStore>(meeting.address, options);
+    store = c10::make_intrusive<c10d::TCPStore>(meeting.address, options);
   }
   store->setTimeout(joining_timeout);
   return store;
@@ -33,4 +33,4 @@ inline c10::intrusive_ptr<::c10d::Store> open_store(const MeetingPlace& meeting,
 // LibTorch's messages go on with a listing of the stack.
 inline std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

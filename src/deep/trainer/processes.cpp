@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -28,7 +28,7 @@ std::optional<std::int64_t> environment_number(const char* name) {
 class OneProcess : public Processes {
  public:
   OneProcess() : Processes({}) {}
-  void add_up(::at::Tensor&) override {}
+  void add_up(at::Tensor&) override {}
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ ProcessPlace process_place() {
   return place;
 }
 
-std::unique_ptr<Processes> join_processes(const ProcessPlace& place, ::at::Device device,
+std::unique_ptr<Processes> join_processes(const ProcessPlace& place, at::Device device,
                                           const std::filesystem::path& folder) {
   if (place.size == 1) return std::make_unique<OneProcess>();
   if (device.is_cuda()) {
@@ -110,4 +110,4 @@ MeetingPlace meeting_place(const ProcessPlace& place, const std::filesystem::pat
   return meeting;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

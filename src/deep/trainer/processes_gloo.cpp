@@ -3,10 +3,10 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 std::unique_ptr<Processes> join_by_gloo(const ProcessPlace& place, const std::filesystem::path& folder) {
-  using Group = ::c10d::ProcessGroupGloo;
+  using Group = c10d::ProcessGroupGloo;
   return std::make_unique<GroupProcesses<Group>>(place, folder, [](const MeetingPlace& meeting) {
     auto options = Group::Options::create(operation_timeout);
     options->devices.push_back(meeting.one_machine ? Group::createDeviceForHostname("127.0.0.1")
@@ -15,4 +15,4 @@ std::unique_ptr<Processes> join_by_gloo(const ProcessPlace& place, const std::fi
   });
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -4,17 +4,17 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
-std::unique_ptr<Processes> join_by_nccl(const ProcessPlace& place, ::at::Device device,
+std::unique_ptr<Processes> join_by_nccl(const ProcessPlace& place, at::Device device,
                                         const std::filesystem::path& folder) {
-  using Group = ::c10d::ProcessGroupNCCL;
+  using Group = c10d::ProcessGroupNCCL;
   return std::make_unique<GroupProcesses<Group>>(place, folder, [&](const MeetingPlace&) {
-    ::c10::cuda::set_device(device.index());
+    c10::cuda::set_device(device.index());
     auto options = Group::Options::create();
     options->timeout = operation_timeout;
     return options;
   });
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

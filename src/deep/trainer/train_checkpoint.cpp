@@ -1,8 +1,8 @@
 #include "deep/trainer/train_checkpoint.hpp"
 
+#include "base/atomic_file.hpp"
 #include "base/json.hpp"
 #include "deep/trainer/train_json.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/data/safetensors.hpp>
@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -108,7 +108,7 @@ TrainCheckpoint parse_train_checkpoint(std::span<const std::byte> file, const st
     return found == content.metadata.end() ? std::string() : found->second;
   };
   if (entry("format") != checkpoint_format)
-    throw bad_input(fmt::format("{} is no checkpoint of attmirror deep train", name));
+    throw bad_input(fmt::format("{} is not a checkpoint of attmirror deep train", name));
   if (entry("format_version") != fmt::format("{}", checkpoint_version))
     throw bad_input(fmt::format("{}: format_version is \"{}\": this version of attmirror reads {}", name,
                                 entry("format_version"), checkpoint_version));
@@ -129,4 +129,4 @@ TrainCheckpoint parse_train_checkpoint(std::span<const std::byte> file, const st
   return checkpoint;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

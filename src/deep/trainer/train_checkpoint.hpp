@@ -1,7 +1,7 @@
 // All that a training needs to go on, as one safetensors file. Internal.
 //
-// Tensors: weights.NAME, and optimizer.NAME (the optimizer's archive as bytes). Metadata: `state`, JSON of the rest below,
-// and `checksum` of everything: a flipped bit in a weight would go unnoticed otherwise.
+// Tensors: weights.NAME, and optimizer.NAME (the optimizer's archive as bytes). Metadata: `state`, JSON of the rest
+// below, and `checksum` of everything: a flipped bit in a weight would go unnoticed otherwise.
 #pragma once
 
 #include <attmirror/data/array.hpp>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 // Sums over the steps of an epoch so far.
 struct EpochSums {
@@ -40,4 +40,4 @@ void save_train_checkpoint(const std::filesystem::path& path, const TrainCheckpo
 TrainCheckpoint load_train_checkpoint(const std::filesystem::path& path);
 TrainCheckpoint parse_train_checkpoint(std::span<const std::byte> file, const std::string& name);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,8 +1,11 @@
-// From TOML to TrainConfig. Which keys there are is said in config_fields.cpp; here is how they are found, in which order
-// they are read (kinds first: they choose the defaults of the rest), and what is said when one is wrong.
+// From TOML to TrainConfig. Which keys there are is said in config_fields.cpp; here is how they are found, and in which
+// order they are read (kinds first: they choose the defaults of the rest).
+#include "base/atomic_file.hpp"
+#include "base/field_json.hpp"
+#include "base/toml_fields.hpp"
 #include "base/words.hpp"
 #include "deep/trainer/config_fields.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "descent/optimizer_fields.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -20,7 +23,7 @@ constexpr std::array<std::string_view, 4> table_names{"data", "model", "optimize
 
 // A key as somebody gave it.
 struct GivenKey {
-  const ConfigField* field = nullptr;
+  const Field<TrainConfig>* field = nullptr;
   TomlValue value;
   std::string where;             // "sst2.toml: line 7", "--set optimizer.p=x"
   std::filesystem::path folder;  // that relative paths are relative to
@@ -29,20 +32,39 @@ struct GivenKey {
 
 std::string tables_text() { return "[data], [model], [optimizer] or [train]"; }
 
-const ConfigField& field_named(std::string_view table, std::string_view key, const std::string& value,
-                               const std::string& where) {
+// "optimizer.p" is the key p of [optimizer].
+std::string_view table_of(const FieldInfo& field) {
+  return std::string_view(field.name).substr(0, field.name.find('.'));
+}
+std::string_view after_table(std::string_view name) { return name.substr(name.find('.') + 1); }
+std::string_view key_of(const FieldInfo& field) { return after_table(field.name); }
+// In config.json, and in files of version 0.1.0.
+std::string_view json_key_of(const FieldInfo& field) { return after_table(field.in_json()); }
+
+const Field<TrainConfig>& field_named(std::string_view table, std::string_view key,
+                                      const std::string& value) {
   std::vector<std::string_view> keys;
-  for (const ConfigField& field : config_fields()) {
-    if (field.table != table) continue;
-    if (field.key == key) return field;
-    keys.push_back(field.key);
+  std::string elsewhere;  // "batch" in [data]
+  for (const Field<TrainConfig>& field : config_fields()) {
+    if (table_of(field) == table && (key_of(field) == key || json_key_of(field) == key)) return field;
+    if (table_of(field) == table) keys.push_back(key_of(field));
+    if (key_of(field) == key) elsewhere = fmt::format(", did you mean \"{}\" of [{}]?", key, table_of(field));
   }
-  std::string hint = did_you_mean(key, keys);
-  // A key of another table: "batch" in [data].
-  for (const ConfigField& field : config_fields())
-    if (field.key == key) hint = fmt::format(", did you mean \"{}\" of [{}]?", key, field.table);
-  throw bad_input(
-      fmt::format("{}: {}.{} is {}: there is no such key in [{}]{}", where, table, key, value, table, hint));
+  const std::string name = fmt::format("{}.{}", table, key);
+  throw Error(ErrorKind::bad_input,
+              fmt::format("{} is {}: there is no such key in [{}]{}", field_name(name), value, table,
+                          elsewhere.empty() ? did_you_mean(key, keys) : elsewhere),
+              {.field = name, .index = std::nullopt, .value = value});
+}
+
+// What `work` returns; its errors say where the mistake is.
+template <class Work>
+auto located(const std::string& where, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw error.in(where);
+  }
 }
 
 void add_file_keys(std::string_view text, const std::string& name, const std::filesystem::path& folder,
@@ -58,8 +80,12 @@ void add_file_keys(std::string_view text, const std::string& name, const std::fi
       throw bad_input(fmt::format("{}: {} is {}: expected a table", where, table.key, to_text(table.value)));
     for (const TomlEntry& entry : *entries) {
       const std::string line = fmt::format("{}: line {}", name, entry.value.line);
-      given.push_back(
-          {&field_named(table.key, entry.key, to_text(entry.value), line), entry.value, line, folder, false});
+      const auto* field =
+          located(line, [&] { return &field_named(table.key, entry.key, to_text(entry.value)); });
+      if (std::ranges::find(given, field, &GivenKey::field) != given.end())
+        throw bad_input(fmt::format("{}: {} is given twice, as {} and as {}", line, field_name(field->name),
+                                    key_of(*field), json_key_of(*field)));
+      given.push_back({field, entry.value, line, folder, false});
     }
   }
 }
@@ -83,73 +109,24 @@ GivenKey override_key(const std::string& text) {
   } catch (const Error&) {
     // A bare word.
   }
-  return {&field_named(table, key, to_text(value), where), value, where, std::filesystem::current_path(),
-          true};
-}
-
-// Options of P1, and of those who use the others: what a kind or an optimizer starts from.
-void apply_model_kind(TrainConfig& config) {
-  if (config.model.kind != "vit") return;
-  config.model.width = 512;
-  config.model.blocks = 6;
-  config.model.heads = 8;
-  config.model.hidden = 512;
-  config.model.dropout = 0.1;
-}
-
-void apply_optimizer_name(OptimizerConfig& optimizer) {
-  if (optimizer.name == "gd") {
-    optimizer.lr = 4e-4;
-    optimizer.p = 2;
-  } else if (optimizer.name == "adam" || optimizer.name == "adamw") {
-    optimizer.lr = 1e-4;
-    if (optimizer.name == "adamw") optimizer.weight_decay = 0.01;
-  } else if (optimizer.name == "muon") {
-    optimizer.lr = 0.02;
-    optimizer.momentum = 0.95;
-    optimizer.nesterov = true;
-  } else if (optimizer.name == "sign") {
-    optimizer.lr = 1e-4;
-  }
+  return {located(where, [&] { return &field_named(table, key, to_text(value)); }), value, where,
+          std::filesystem::current_path(), true};
 }
 
 void read_key(TrainConfig& config, const GivenKey& given) {
-  const ConfigField& field = *given.field;
-  TomlValue value = given.value;
-  if (auto* text = std::get_if<std::string>(&value.value);
-      text != nullptr && field.value == FieldValue::path && !text->empty())
-    *text = (given.folder / *text).lexically_normal().string();
-  if (!field.read(config, value))
-    throw bad_input(fmt::format("{}: {} is {}: expected {}", given.where, field.name(), to_text(given.value),
-                                field.expected));
+  located(given.where, [&] {
+    FieldValue value = read_toml(*given.field, given.value);
+    if (given.field->kind == FieldKind::path)
+      value = (given.folder / std::get<std::string>(value)).lexically_normal().string();
+    apply(*given.field, value, config);
+  });
 }
 
-// What a field is for: the name of the optimizer, the kind of its table.
-std::string chosen_kind(const TrainConfig& config, std::string_view table) {
-  if (table == "data") return config.data.kind;
-  if (table == "model") return config.model.kind;
-  return config.optimizer.name;
-}
-
-bool applies(const TrainConfig& config, const GivenKey& given) {
-  const std::vector<std::string_view>& kinds = given.field->kinds;
-  return kinds.empty() || std::ranges::find(kinds, chosen_kind(config, given.field->table)) != kinds.end();
-}
-
-void check_applies(const TrainConfig& config, const GivenKey& given) {
-  if (applies(config, given)) return;
-  const ConfigField& field = *given.field;
-  throw bad_input(fmt::format("{}: {} is {}: it is for {}, and {} is \"{}\"", given.where, field.name(),
-                              to_text(given.value), fmt::join(field.kinds, ", "),
-                              field.table == "optimizer" ? "optimizer.name" : field.table + ".kind",
-                              chosen_kind(config, field.table)));
-}
-
-bool is_kind(const ConfigField& field) { return field.key == "kind" || field.key == "name"; }
+bool is_kind(const FieldInfo& field) { return key_of(field) == "kind" || key_of(field) == "name"; }
 
 bool kind_is_overridden(const std::vector<GivenKey>& given, std::string_view table) {
   return std::ranges::any_of(given, [&](const GivenKey& key) {
-    return key.is_override && is_kind(*key.field) && key.field->table == table;
+    return key.is_override && is_kind(*key.field) && table_of(*key.field) == table;
   });
 }
 
@@ -168,25 +145,21 @@ TrainConfig parse_train_config(std::string_view text, const std::string& name,
   TrainConfig config;
   for (const GivenKey& key : given)
     if (is_kind(*key.field)) read_key(config, key);
-  apply_model_kind(config);
-  apply_optimizer_name(config.optimizer);
+  config.model = model_preset(config.model.kind);
+  config.optimizer = optimizer_preset(config.optimizer.name);
   for (const GivenKey& key : given)
-    if (key.field->key == "seed") {
+    if (key.field->name == "train.seed") {
       read_key(config, key);
       config.train.init_seed = config.train.order_seed = config.train.dropout_seed = config.train.seed;
     }
   for (const GivenKey& key : given) {
-    if (is_kind(*key.field) || key.field->key == "seed") continue;
-    // --set optimizer.name=adam leaves the file's p without a use: that is no mistake.
-    if (!applies(config, key) && !key.is_override && kind_is_overridden(given, key.field->table)) continue;
-    check_applies(config, key);
+    if (is_kind(*key.field) || key.field->name == "train.seed") continue;
+    // --set optimizer.name=adam leaves the file's p without a use: that is not a mistake.
+    if (!key.is_override && !key.field->has_effect(config) && kind_is_overridden(given, table_of(*key.field)))
+      continue;
     read_key(config, key);
   }
-  try {
-    config.validate();
-  } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", name, error.what()));
-  }
+  located(name, [&] { config.validate(); });
   return config;
 }
 
@@ -195,47 +168,36 @@ TrainConfig load_train_config(const std::filesystem::path& path, const std::vect
 }
 
 void TrainConfig::validate() const {
-  // Each value alone, for those who fill in the struct: as if a file had given it.
-  for (const ConfigField& field : config_fields()) {
-    const Json json = field.write(*this);
-    TomlValue value;
-    if (json.is_boolean())
-      value.value = json.get<bool>();
-    else if (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
-      throw bad_input(fmt::format("{} is {}: expected {}", field.name(), json.dump(), field.expected));
-    else if (json.is_number_integer())
-      value.value = json.get<std::int64_t>();
-    else if (json.is_number())
-      value.value = json.get<double>();
-    else if (json.is_array())
-      value.value = TomlArray{{json[0].get<double>(), 0}, {json[1].get<double>(), 0}};
-    else
-      value.value = json.get<std::string>();
-    TrainConfig copy = *this;
-    const bool absent = json.is_string() && json.get<std::string>().empty() && field.role == FieldRole::place;
-    if (!absent && !field.read(copy, value))
-      throw bad_input(fmt::format("{} is {}: expected {}", field.name(), to_text(value), field.expected));
-  }
-  if (model.kind == "encoder" && model.width % model.heads != 0)
-    throw bad_input(
-        fmt::format("model.heads is {}: expected a divisor of model.width, {}", model.heads, model.width));
-  if (model.kind == "vit" && model.image % model.patch != 0)
-    throw bad_input(
-        fmt::format("model.patch is {}: expected a divisor of model.image, {}", model.patch, model.image));
+  // Each value alone, for those who fill in the struct: the table checks it as if a file had given it.
+  TrainConfig copy = *this;
+  for (const Field<TrainConfig>& field : config_fields()) field.set(copy, field.read(*this));
+  const auto divides = [](std::string_view name, std::int64_t part, std::string_view of, std::int64_t whole) {
+    if (whole % part != 0)
+      throw bad_value(name, part, fmt::format("a divisor of {}, {}", field_name(of), whole));
+  };
+  if (model.kind == "encoder") divides("model.heads", model.heads, "model.width", model.width);
+  if (model.kind == "vit") divides("model.patch", model.patch, "model.image", model.image);
+  const auto refuse = [](const std::string& name, const std::string& value, const std::string& why) {
+    throw Error(ErrorKind::bad_input, fmt::format("{} is {}", field_name(name), why),
+                {.field = name, .index = std::nullopt, .value = value});
+  };
   if ((data.kind == "text") != (model.kind == "encoder"))
-    throw bad_input(
-        fmt::format("model.kind is \"{}\" and data.kind is \"{}\": encoders read text, vits images",
-                    model.kind, data.kind));
+    refuse("model.kind", model.kind,
+           fmt::format("\"{}\" and {} is \"{}\": encoders read text, vits images", model.kind,
+                       field_name("data.kind"), data.kind));
   if (optimizer.nesterov && optimizer.momentum == 0)
-    throw bad_input(
-        "optimizer.nesterov is true and optimizer.momentum is 0: there is nothing to look ahead by");
+    refuse(
+        "optimizer.nesterov", "true",
+        fmt::format("true and {} is 0: there is nothing to look ahead by", field_name("optimizer.momentum")));
   if (train.precision == "bf16" && train.device == "cpu")
-    throw bad_input("train.precision is \"bf16\" and train.device is \"cpu\": expected \"fp32\"");
+    refuse("train.precision", "bf16",
+           fmt::format("\"bf16\" and {} is \"cpu\": expected \"fp32\"", field_name("train.device")));
 }
 
 std::string to_json(const TrainConfig& config) {
   Json json = {{"format", config_format}, {"format_version", config_version}};
-  for (const ConfigField& field : config_fields()) json[field.table][field.key] = field.write(config);
+  for (const Field<TrainConfig>& field : config_fields())
+    json[std::string(table_of(field))][std::string(json_key_of(field))] = to_json(field.read(config));
   return dump(json, 2) + "\n";
 }
 
@@ -247,21 +209,45 @@ std::optional<std::string> first_difference(std::string_view json, const TrainCo
   if (saved.value("format_version", Json()) != config_version)
     throw bad_input(fmt::format("{}: format_version is {}: this version of attmirror reads {}", name,
                                 dump(saved.value("format_version", Json())), config_version));
-  for (const ConfigField& field : config_fields()) {
-    if (field.role == FieldRole::place) continue;
-    const Json now = field.write(config);
-    if (!saved.contains(field.table) || !saved[field.table].is_object() ||
-        !saved[field.table].contains(field.key))
-      throw bad_input(fmt::format("{} lacks the key {}", name, field.name()));
-    const Json& before = saved[field.table][field.key];
-    if (before != now) return fmt::format("{} was {} and is {}", field.name(), dump(before), dump(now));
+  for (const Field<TrainConfig>& field : config_fields()) {
+    if (field.place) continue;
+    TrainConfig before;
+    try {
+      field.set(
+          before,
+          parse_field(field, saved.at(std::string(table_of(field))).at(std::string(json_key_of(field)))));
+    } catch (const Json::exception&) {
+      throw bad_input(fmt::format("{} lacks the key {}, {}", name, field_name(field.name), expected(field)));
+    } catch (const Error& error) {
+      throw error.in(name);
+    }
+    const FieldValue was = field.read(before), is = field.read(config);
+    if (was != is)
+      return fmt::format("{} was {} and is {}", field.name, dump(to_json(was)), dump(to_json(is)));
   }
   return std::nullopt;
 }
 
 std::vector<ConfigKey> train_config_keys() {
+  std::vector<std::pair<std::string_view, TrainConfig>> starts{{"encoder", {}}, {"vit", {}}};
+  starts.back().second.data.kind = "images";
+  starts.back().second.model = model_preset("vit");
+  for (const MethodName& method : method_names) {
+    if (!method.in_trainer) continue;
+    starts.emplace_back(method.name, TrainConfig{});
+    starts.back().second.optimizer = optimizer_preset(method.name);
+  }
   std::vector<ConfigKey> keys;
-  for (const ConfigField& field : config_fields()) keys.push_back({field.name(), field.expected});
+  for (const Field<TrainConfig>& field : config_fields()) {
+    std::vector<std::pair<std::string_view, FieldValue>> defaults;
+    for (const auto& [name, config] : starts)
+      if (const FieldValue value = field.get(config);
+          value.index() != 0 && (defaults.empty() || !is_kind(field)))
+        defaults.emplace_back(name, value);
+    const bool is_word = field.kind == FieldKind::word;
+    keys.push_back({field.name, expected(field), grouped_defaults(defaults),
+                    is_word ? fmt::format("{}; {}", expected(field), field.help) : field.help});
+  }
   return keys;
 }
 

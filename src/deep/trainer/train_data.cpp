@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -100,4 +100,4 @@ TrainData load_train_data(const TrainConfig& config) {
   return data;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

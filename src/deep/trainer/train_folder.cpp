@@ -1,12 +1,11 @@
 #include "deep/trainer/train_folder.hpp"
 
-#include "base/folders.hpp"
+#include "base/atomic_file.hpp"
+#include "base/result_folder.hpp"
 #include "deep/trainer/event_file.hpp"
 #include "deep/trainer/train_json.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/base/error.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -17,45 +16,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view event_file = "events.out.tfevents.0.attmirror";
+
 // In the order in which they are removed: config.json says what the folder is until the end.
-constexpr const char* event_file = "events.out.tfevents.0.attmirror";
-constexpr std::array run_files{"results.json", "checkpoint.safetensors", "metrics.jsonl", "config.json"};
-
-// Whether `name` is PREFIX, digits, SUFFIX: the names that we give, and no others that users may have thought of.
-bool is_numbered(std::string_view name, std::string_view prefix, std::string_view suffix) {
-  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) || !name.ends_with(suffix))
-    return false;
-  name.remove_prefix(prefix.size());
-  name.remove_suffix(suffix.size());
-  return name.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-bool is_final_weights(const std::string& name) {
-  return name == "final.safetensors" || is_numbered(name, "final-", ".safetensors");
-}
-
-// Our files in a folder: weights of its trials, and their curves.
-std::vector<fs::path> final_weights(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (is_final_weights(entry.path().filename().string())) files.push_back(entry.path());
-  return files;
-}
-std::vector<fs::path> trial_events(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder / "events", ignored))
-    if (is_numbered(entry.path().filename().string(), "trial-", "") && is_there(entry.path() / event_file))
-      files.push_back(entry.path() / event_file);
-  return files;
-}
+constexpr std::array<std::string_view, 7> run_files{
+    "results.json",      "checkpoint.safetensors", "metrics.jsonl",
+    "final.safetensors", "final-#.safetensors",    "events/trial-#/events.out.tfevents.0.attmirror",
+    "config.json"};
 
 std::int64_t bytes_of(const fs::path& path) {
   std::error_code error;
@@ -63,10 +36,17 @@ std::int64_t bytes_of(const fs::path& path) {
   return error ? 0 : static_cast<std::int64_t>(bytes);
 }
 
-void remove_path(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) throw environment_error(fmt::format("cannot remove {}: {}", path.string(), error.message()));
+bool is_event_file(const fs::path& file) { return file.filename() == event_file; }
+
+// That of ".../trial-3/events...": 3.
+std::int64_t trial_of(const fs::path& file) {
+  const std::string name = file.parent_path().filename().string();
+  return std::strtoll(name.c_str() + std::string_view("trial-").size(), nullptr, 10);
+}
+
+bool holds_final_weights(const fs::path& folder) {
+  constexpr std::array<std::string_view, 2> names{"final.safetensors", "final-#.safetensors"};
+  return !find_files(folder, names).empty();
 }
 
 double wall_time() {
@@ -127,21 +107,8 @@ void AppendedFile::sync() {
     throw environment_error(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
 }
 
-TrainFolder::TrainFolder(fs::path path) : path_(std::move(path)) {
-  made_ = make_folders(path_);
-  check_writable(config_path());
-  lock_ = lock_folder(path_);
-}
-
-TrainFolder::~TrainFolder() {
-  if (lock_ >= 0) ::close(lock_);
-  remove_empty(made_);
-}
-
-bool TrainFolder::holds_run() const {
-  return std::ranges::any_of(run_files, [&](const char* name) { return is_there(path_ / name); }) ||
-         !final_weights(path_).empty() || !trial_events(path_).empty();
-}
+TrainFolder::TrainFolder(fs::path path)
+    : files_(std::move(path), ResultKind::training, run_files), path_(files_.path()) {}
 
 fs::path TrainFolder::events_path(std::int64_t trial) const {
   return path_ / "events" / fmt::format("trial-{}", trial) / event_file;
@@ -152,30 +119,26 @@ fs::path TrainFolder::final_path(std::int64_t trial, std::int64_t trials) const 
 }
 
 void TrainFolder::remove_run() {
-  if (is_there(config_path())) {  // a stranger's config.json is not ours to remove
-    const Json json = Json::parse(read_text_file(config_path()), nullptr, false);
-    if (!json.is_object() || json.value("format", Json()) != "attmirror deep training")
-      throw bad_input(
-          fmt::format("{} is no configuration of attmirror deep train: the folder is left as it is",
-                      config_path().string()));
-  }
-  for (const char* name : run_files)
-    if (std::string_view(name) != "config.json") remove_path(path_ / name);
-  for (const fs::path& file : final_weights(path_)) remove_path(file);
-  remove_events(0);
-  remove_path(config_path());
+  files_.refuse_foreign_config();
+  for (const fs::path& file : files_.files())
+    if (is_event_file(file))
+      remove_events(file);
+    else
+      remove_file(file);
 }
 
-// The curves of trials from this one on, and the folders that are empty without them.
-void TrainFolder::remove_events(std::int64_t first_trial) {
-  for (const fs::path& file : trial_events(path_)) {
-    const std::string name = file.parent_path().filename().string();
-    if (std::strtoll(name.c_str() + std::string_view("trial-").size(), nullptr, 10) < first_trial) continue;
-    remove_path(file);
-    std::error_code ignored;
-    fs::remove(file.parent_path(), ignored);
-    fs::remove(path_ / "events", ignored);
-  }
+// The curves of trials from this one on.
+void TrainFolder::remove_later_events(std::int64_t first_trial) {
+  for (const fs::path& file : files_.files())
+    if (is_event_file(file) && trial_of(file) >= first_trial) remove_events(file);
+}
+
+// The curves of a trial, and the folders that are empty without them.
+void TrainFolder::remove_events(const fs::path& file) {
+  remove_file(file);
+  std::error_code ignored;
+  fs::remove(file.parent_path(), ignored);
+  fs::remove(path_ / "events", ignored);
 }
 
 void TrainFolder::begin(const std::string& config, const std::optional<TrainCheckpoint>& checkpoint) {
@@ -184,18 +147,13 @@ void TrainFolder::begin(const std::string& config, const std::optional<TrainChec
     throw bad_input(fmt::format("{} has {} bytes: the checkpoint knows of {}", metrics.string(),
                                 bytes_of(metrics), checkpoint->metrics_bytes));
   if (!checkpoint) remove_run();
-  std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with('.') && name.find(".tmp-") != std::string::npos) leftovers.push_back(entry.path());
-  }
-  for (const fs::path& file : leftovers) remove_path(file);
-  if (checkpoint) remove_path(path_ / "results.json");
+  files_.remove_leftovers();
+  if (checkpoint) files_.remove("results.json");
   write_file_atomically(config_path(), config);
   metrics_.emplace(metrics, checkpoint ? checkpoint->metrics_bytes : 0);
   if (!checkpoint) return;
   const std::int64_t trial = checkpoint->current.trial;
-  remove_events(trial + 1);  // of trials that the checkpoint does not know
+  remove_later_events(trial + 1);  // of trials that the checkpoint does not know
   // Curves for TensorBoard that somebody has removed begin anew: all they say is in metrics.jsonl, too.
   if (checkpoint->events_bytes == 0 || bytes_of(events_path(trial)) < checkpoint->events_bytes) return;
   events_.emplace(events_path(trial), checkpoint->events_bytes);
@@ -245,9 +203,9 @@ std::optional<TrainCheckpoint> resumable_checkpoint(const fs::path& folder, cons
   }
   if (!is_there(path)) {
     // A run that was killed before its first checkpoint has neither of these.
-    if (is_there(folder / "results.json") || !final_weights(folder).empty())
-      throw bad_input(fmt::format("{} is missing, and without it the run cannot go on: --force starts anew",
-                                  path.string()));
+    if (is_there(folder / "results.json") || holds_final_weights(folder))
+      throw bad_input(fmt::format(
+          "{} is missing, and without it the run cannot go on: --overwrite starts anew", path.string()));
     return std::nullopt;
   }
   TrainCheckpoint checkpoint = load_train_checkpoint(path);
@@ -262,4 +220,4 @@ std::optional<TrainCheckpoint> resumable_checkpoint(const fs::path& folder, cons
   return checkpoint;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -4,6 +4,7 @@
 // grow; a checkpoint knows how long they were, and on a resume what came after is cut off: it will come again.
 #pragma once
 
+#include "base/result_folder.hpp"
 #include "deep/trainer/train_checkpoint.hpp"
 #include <attmirror/deep/trainer.hpp>
 
@@ -12,9 +13,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 // A file that is appended to, from a known length on.
 class AppendedFile {
@@ -37,14 +37,10 @@ class AppendedFile {
 
 class TrainFolder {
  public:
-  // Makes the folder if it is not there and takes a lock on it. Changes no file; a folder that was made here and stayed
-  // empty is removed at the end. Throws Error (environment) when it cannot be written or another process trains in it.
+  // Makes the folder if it is not there and takes a lock on it; see ResultFolder.
   explicit TrainFolder(std::filesystem::path path);
-  ~TrainFolder();
-  TrainFolder(const TrainFolder&) = delete;
-  TrainFolder& operator=(const TrainFolder&) = delete;
 
-  bool holds_run() const;
+  bool holds_run() const { return files_.holds_result(); }
 
   // Starts the files anew, or goes on with those of a checkpoint; what a killed process left half-written is removed.
   void begin(const std::string& config, const std::optional<TrainCheckpoint>& checkpoint);
@@ -61,21 +57,21 @@ class TrainFolder {
  private:
   std::filesystem::path events_path(std::int64_t trial) const;
   void remove_run();
-  void remove_events(std::int64_t first_trial);
+  void remove_later_events(std::int64_t first_trial);
+  void remove_events(const std::filesystem::path& file);
 
+  ResultFolder files_;
   std::filesystem::path path_;
-  std::vector<std::filesystem::path> made_;
-  int lock_ = -1;
   std::optional<AppendedFile> metrics_, events_;
   std::int64_t events_trial_ = -1;
 };
 
-// The checkpoint of a folder, for a run with this configuration and these data; none where the run was killed before its
-// first. Reads only: any process may call it. Throws Error (bad input) where it is damaged or another run's, and where
-// config.json is.
+// The checkpoint of a folder, for a run with this configuration and these data; none where the run was killed before
+// its first. Reads only: any process may call it. Throws Error (bad input) where it is damaged or another run's, and
+// where config.json is.
 std::optional<TrainCheckpoint> resumable_checkpoint(const std::filesystem::path& folder,
                                                     const TrainConfig& config,
                                                     std::uint64_t train_fingerprint,
                                                     std::uint64_t test_fingerprint);
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

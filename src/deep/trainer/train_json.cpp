@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::string to_json(const TrainResult& result, const std::filesystem::path& fold
          "\n";
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

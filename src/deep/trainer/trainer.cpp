@@ -1,13 +1,9 @@
 // The training loop. Top down: train() makes what all trials share, a Training takes the trials one after another, each
-// epoch is a row, each step a batch; between steps stands everything that can interrupt it.
+// epoch is a row, each step a batch (network_steps.cpp); between steps stands everything that can interrupt it.
 #include "base/stopwatch.hpp"
-#include "deep/trainer/batch_source.hpp"
 #include "deep/trainer/data_order.hpp"
 #include "deep/trainer/made_ahead.hpp"
-#include "deep/trainer/network_choice.hpp"
-#include "deep/trainer/optimizer_set.hpp"
-#include "deep/trainer/processes.hpp"
-#include "deep/trainer/train_checkpoint.hpp"
+#include "deep/trainer/network_steps.hpp"
 #include "deep/trainer/train_folder.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/trainer.hpp>
@@ -21,32 +17,11 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
-constexpr std::size_t batches_ahead = 4;
-constexpr std::int64_t steps_between_looks = 32;  // the same, where several processes must agree
-constexpr double seconds_between_looks = 5;       // at the loss on a GPU, within an epoch
-
-// Loss and hits, summed where they are computed.
-class DeviceSums {
- public:
-  DeviceSums(::at::Device device, const EpochSums& start)
-      : loss_(::at::full({}, start.loss, ::at::TensorOptions(::at::kDouble).device(device))),
-        correct_(::at::full({}, start.correct, ::at::TensorOptions(::at::kLong).device(device))) {}
-
-  void add(const ::at::Tensor& loss, const ::at::Tensor& correct_count) {
-    loss_.add_(loss);
-    correct_.add_(correct_count);
-  }
-  double loss() const { return loss_.item<double>(); }  // waits for a GPU
-  std::int64_t correct() const { return correct_.item<std::int64_t>(); }
-  ::at::Tensor& loss_sum() { return loss_; }
-
- private:
-  ::at::Tensor loss_, correct_;
-};
+constexpr double seconds_between_looks = 5;  // at the loss on a GPU, within an epoch
 
 enum class Pause { none, stop, time_limit };
 
@@ -58,12 +33,10 @@ class Training {
  private:
   Pause run_trial();
   Pause run_epoch();
-  ::at::Tensor train_on(const PlannedBatch& planned, DeviceSums& sums);
   bool finish_epoch();  // true: the trial has ended
-  std::pair<double, double> evaluate();
-  Pause pause_asked();
+  PauseWishes own_wishes() const;
+  Pause pause_asked() const;
   void save();
-  void write_trial();
   void prepare_trial(const TrainCheckpoint* from);
   double trial_seconds() const { return seconds_before_ + seconds_since(resumed_); }
   std::int64_t steps_per_epoch() const {
@@ -81,6 +54,7 @@ class Training {
   std::uint64_t train_print_ = 0, test_print_ = 0;
   std::optional<TrainFolder> folder_;
   std::unique_ptr<Processes> processes_;
+  std::optional<NetworkSteps> steps_;
 
   // Of the trial under way.
   std::shared_ptr<Network> network_;
@@ -90,9 +64,9 @@ class Training {
   std::int64_t epoch_ = 0, step_ = 0;
   EpochSums sums_;
   bool diverged_ = false;
-  double lr_factor_ = 1, seconds_before_ = 0;
+  double seconds_before_ = 0;
   Clock::time_point resumed_ = Clock::now(), saved_ = Clock::now(), looked_ = Clock::now();
-  bool stop_wished_ = false, time_wished_ = false;  // by any process, as of the last step
+  PauseWishes agreed_;  // of several processes, as of the last step at which they looked
   std::vector<TrialResult> finished_;
 };
 
@@ -103,8 +77,8 @@ Training::Training(const TrainConfig& config, const TrainData& data, const Train
   machine_ = chosen_machine(config_.train, place.local_rank);
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t local = machine_.device.is_cpu() ? place.size : 1;  // processes that share the cores
-  ::at::set_num_threads(static_cast<int>(
-      config_.train.threads > 0 ? config_.train.threads : std::max<std::int64_t>(1, cores / local)));
+  at::set_num_threads(static_cast<int>(config_.train.threads > 0 ? config_.train.threads
+                                                                 : std::max<std::int64_t>(1, cores / local)));
   sources_ = batch_sources(config_, data_, machine_.device);
   train_print_ = sources_.train->fingerprint();
   test_print_ = sources_.test->fingerprint();
@@ -112,11 +86,12 @@ Training::Training(const TrainConfig& config, const TrainData& data, const Train
     folder_.emplace(options_.folder);
     if (options_.existing == ExistingRun::refuse && folder_->holds_run())
       throw bad_input(fmt::format(
-          "{} holds a run already: give --resume to go on with it, --force to replace it, or another "
+          "{} holds a run already: give --resume to go on with it, --overwrite to replace it, or another "
           "folder",
           options_.folder.string()));
   }
   processes_ = join_processes(place, machine_.device, options_.folder);
+  steps_.emplace(config_, sources_, machine_, *processes_);
 }
 
 TrainResult Training::run() {
@@ -139,7 +114,7 @@ TrainResult Training::run() {
   prepare_trial(checkpoint ? &*checkpoint
                            : nullptr);  // all that can be wrong is told before a file is touched
   if (!processes_->alone()) {           // nobody changes files before all have read them
-    ::at::Tensor nothing = ::at::zeros({1}, ::at::TensorOptions(::at::kFloat).device(machine_.device));
+    at::Tensor nothing = at::zeros({1}, at::TensorOptions(at::kFloat).device(machine_.device));
     processes_->add_up(nothing);
   }
   if (folder_) folder_->begin(to_json(config_), checkpoint);
@@ -177,7 +152,7 @@ TrainResult Training::result(TrainStatus status) const {
   outcome.device = machine_.device.str();
   outcome.writes = processes_->writes();
   if (network_)
-    for (const ::at::Tensor& parameter : network_->parameters()) outcome.parameters += parameter.numel();
+    for (const at::Tensor& parameter : network_->parameters()) outcome.parameters += parameter.numel();
   return outcome;
 }
 
@@ -257,14 +232,17 @@ Pause Training::run_epoch() {
   };
   while (step_ < steps && !diverged_) {
     const PlannedBatch planned = ahead.next();
-    lr_factor_ = schedule_factor(config_.optimizer, epoch_ * steps + step_, steps, config_.train.epochs);
-    const ::at::Tensor loss = train_on(planned, sums);
+    optimizers_->scale_lr(
+        schedule_factor(config_.optimizer, epoch_ * steps + step_, steps, config_.train.epochs));
+    const StepResult trained = steps_->train_on(planned, step_, *network_, *optimizers_,
+                                                processes_->alone() ? PauseWishes{} : own_wishes(), sums);
+    if (trained.wishes) agreed_ = *trained.wishes;
     sums_.samples += planned.all_samples;
     sums_.tokens += planned.all_tokens;
     ++step_;
-    // A CPU's loss is at hand; a GPU is asked for it now and then only. Several processes must leave the epoch together, so
-    // they look at the same steps and not at their clocks.
-    if (machine_.device.is_cpu() ? !std::isfinite(loss.item<double>())
+    // A CPU's loss is at hand; a GPU is asked for it now and then only. Several processes must leave the epoch
+    // together, so they look at the same steps and not at their clocks.
+    if (machine_.device.is_cpu() ? !std::isfinite(trained.loss.item<double>())
         : processes_->alone()    ? seconds_since(looked_) > seconds_between_looks
                                  : step_ % steps_between_looks == 0) {
       looked_ = Clock::now();
@@ -290,96 +268,15 @@ Pause Training::run_epoch() {
   return Pause::none;
 }
 
-// Forward, backward, step; returns the loss summed over the batch of all processes.
-::at::Tensor Training::train_on(const PlannedBatch& planned, DeviceSums& sums) {
-  ::at::Tensor loss, hits;
-  optimizers_->forget_gradients();
-  if (!planned.samples.empty()) {
-    const Batch batch = sources_.train->on_device(planned);
-    const ::at::Tensor logits = network_->logits(batch);
-    loss = summed_loss(logits, batch.labels);
-    (config_.train.loss == "mean" ? loss / planned.all_samples : loss).backward();
-    loss = loss.detach();
-    hits = correct(logits.detach(), batch.labels).sum();
-  }
-  if (!processes_->alone()) {
-    // One buffer: all gradients, the loss, the hits, and who wishes to stop.
-    const std::vector<::at::Tensor> parameters = network_->parameters();
-    const auto options = ::at::TensorOptions(::at::kFloat).device(machine_.device);
-    std::vector<::at::Tensor> parts;
-    for (const ::at::Tensor& parameter : parameters)
-      parts.push_back(parameter.grad().defined() ? parameter.grad().flatten()
-                                                 : ::at::zeros({parameter.numel()}, options));
-    parts.push_back(loss.defined() ? loss.to(::at::kFloat).view({1}) : ::at::zeros({1}, options));
-    parts.push_back(hits.defined() ? hits.to(::at::kFloat).view({1}) : ::at::zeros({1}, options));
-    const bool stop = options_.stop && options_.stop();
-    const bool late = config_.train.time_limit > 0 && seconds_since(started_) >= config_.train.time_limit;
-    parts.push_back(::at::full({1}, stop ? 1.0 : 0.0, options));
-    parts.push_back(::at::full({1}, late ? 1.0 : 0.0, options));
-    ::at::Tensor all = ::at::cat(parts);
-    processes_->add_up(all);
-    std::int64_t at = 0;
-    for (::at::Tensor parameter : parameters) {
-      parameter.mutable_grad() = all.narrow(0, at, parameter.numel()).view_as(parameter);
-      at += parameter.numel();
-    }
-    loss = all[at];
-    hits = all[at + 1].to(::at::kLong);
-    // A GPU is not waited for at every step; all processes look at the same ones.
-    if (machine_.device.is_cpu() || step_ % steps_between_looks == 0) {
-      stop_wished_ = all[at + 2].item<float>() > 0;
-      time_wished_ = all[at + 3].item<float>() > 0;
-    }
-  }
-  const ::at::NoGradGuard no_gradients;
-  optimizers_->scale_lr(lr_factor_);
-  optimizers_->step();
-  sums.add(loss, hits);
-  return loss;
+PauseWishes Training::own_wishes() const {
+  const double limit = config_.train.max_seconds;
+  return {.stop = options_.stop.requested(), .late = limit > 0 && seconds_since(started_) >= limit};
 }
 
-Pause Training::pause_asked() {
-  if (!processes_->alone()) {
-    // What all processes agreed on with the last step.
-    return stop_wished_ ? Pause::stop : time_wished_ ? Pause::time_limit : Pause::none;
-  }
-  if (options_.stop && options_.stop()) return Pause::stop;
-  const double limit = config_.train.time_limit;
-  return limit > 0 && seconds_since(started_) >= limit ? Pause::time_limit : Pause::none;
-}
-
-// Mean loss and accuracy on the test set, of all processes together.
-std::pair<double, double> Training::evaluate() {
-  const ::at::NoGradGuard no_gradients;
-  const std::int64_t rows = sources_.test->rows();
-  const std::int64_t size = config_.train.batch * (machine_.device.is_cuda() ? 4 : 1);
-  const std::int64_t batches = (rows + size - 1) / size;
-  const ProcessPlace place = processes_->place();
-  MadeAhead<PlannedBatch> ahead(0, batches, batches_ahead, [&](std::int64_t index) {
-    std::vector<std::int64_t> samples;
-    for (std::int64_t r = index * size; r < std::min(rows, (index + 1) * size); ++r) samples.push_back(r);
-    PlannedBatch planned = sources_.test->plan(samples, std::nullopt, place.rank, place.size);
-    sources_.test->prepare(planned);
-    return planned;
-  });
-  DeviceSums sums(machine_.device, {});
-  for (std::int64_t index = 0; index < batches; ++index) {
-    const PlannedBatch planned = ahead.next();
-    if (planned.samples.empty()) continue;
-    const Batch batch = sources_.test->on_device(planned);
-    const ::at::Tensor logits = network_->logits(batch);
-    sums.add(summed_loss(logits, batch.labels), correct(logits, batch.labels).sum());
-  }
-  ::at::Tensor both = ::at::empty({2}, ::at::kDouble);
-  both[0] = sums.loss();
-  both[1] = static_cast<double>(sums.correct());
-  if (!processes_->alone()) {
-    both = both.to(machine_.device);
-    processes_->add_up(both);
-    both = both.to(::at::kCPU);
-  }
-  const auto count = static_cast<double>(rows);
-  return {both[0].item<double>() / count, both[1].item<double>() / count};
+// Several processes pause where all have agreed to with the last step.
+Pause Training::pause_asked() const {
+  const PauseWishes wishes = processes_->alone() ? own_wishes() : agreed_;
+  return wishes.stop ? Pause::stop : wishes.late ? Pause::time_limit : Pause::none;
 }
 
 bool Training::finish_epoch() {
@@ -409,7 +306,7 @@ bool Training::finish_epoch() {
   const bool reached = row.train_accuracy >= config_.train.stop_train_accuracy;
   const bool last = row.epoch == config_.train.epochs;
   if (!diverged_ && (reached || last || row.epoch % config_.train.evaluate_every == 0)) {
-    const auto [loss, accuracy] = evaluate();
+    const auto [loss, accuracy] = steps_->evaluate(*network_);
     row.test_loss = trial_.test_loss = loss;
     row.test_accuracy = trial_.test_accuracy = accuracy;
     if (!trial_.best_test_accuracy || accuracy > *trial_.best_test_accuracy) {
@@ -472,4 +369,4 @@ TrainResult train(const TrainConfig& config, const TrainData& data, const TrainO
   }
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,15 +1,15 @@
 // Attention on texts as a page: what fits into it, and what is said of the rest.
 #include "deep/views/page_parts.hpp"
+#include "deep/views/view_pages.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/deep/view_pages.hpp>
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -165,4 +165,4 @@ Page attention_page(const AttentionView& view) {
   return page;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

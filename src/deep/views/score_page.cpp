@@ -1,15 +1,15 @@
 // The token-selection score as tables and a page.
 #include "deep/views/page_parts.hpp"
+#include "deep/views/view_pages.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/deep/view_pages.hpp>
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -134,4 +134,4 @@ Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSente
   return page;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -10,7 +10,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 void check_vocabulary(const TextModel& model, const WordPiece& vocabulary, std::string_view vocabulary_name) {
   const std::int64_t words = model.network->options().vocabulary;
@@ -54,18 +54,18 @@ TextAttention text_attention(const TextModel& model, std::span<const TextPiece> 
   tokens.length = model.network->options().length;
   tokens.validate();
 
-  const ::at::NoGradGuard no_gradients;
+  const at::NoGradGuard no_gradients;
   const std::int64_t first = 0;
   const Batch batch = pack(tokens, std::span(&first, 1)).to(model.network->parameters().front().device());
   TextAttention result;
   result.tokens = static_cast<std::int64_t>(pieces.size());
-  result.probability = ::at::sigmoid(model.network->logits(batch)).item<double>();
-  const std::vector<::at::Tensor> maps = model.network->attention_maps(batch);
+  result.probability = at::sigmoid(model.network->logits(batch)).item<double>();
+  const std::vector<at::Tensor> maps = model.network->attention_maps(batch);
   result.blocks = static_cast<std::int64_t>(maps.size());
   result.heads = maps.front().size(0);
   result.rows = rows == AttentionRows::all ? result.tokens : 1;
-  for (const ::at::Tensor& map : maps) {
-    const ::at::Tensor kept = map.narrow(1, 0, result.rows).to(::at::kCPU, ::at::kFloat).contiguous();
+  for (const at::Tensor& map : maps) {
+    const at::Tensor kept = map.narrow(1, 0, result.rows).to(at::kCPU, at::kFloat).contiguous();
     const float* numbers = kept.data_ptr<float>();
     result.probabilities.insert(result.probabilities.end(), numbers, numbers + kept.numel());
   }
@@ -95,4 +95,4 @@ double effective_count(std::span<const double> numbers) {
   return squares > 0 ? sum * sum / squares : 0;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -169,4 +169,4 @@ ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
   return result;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,8 +1,8 @@
 // Histograms and measures of the weights of K, Q and V.
+#include "deep/views/view_pages.hpp"
+#include "deep/views/weight_statistics.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
-#include <attmirror/deep/view_pages.hpp>
-#include <attmirror/deep/weight_statistics.hpp>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -141,4 +141,4 @@ Page weight_page(std::span<const WeightModel> models) {
   return page;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

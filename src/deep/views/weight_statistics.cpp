@@ -1,5 +1,6 @@
+#include "deep/views/weight_statistics.hpp"
+
 #include <attmirror/base/error.hpp>
-#include <attmirror/deep/weight_statistics.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +8,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 
 namespace {
 
@@ -16,7 +17,7 @@ std::vector<float> gathered_weights(const Network& network, const Wanted& wanted
   std::vector<float> weights;
   for (const Projection& projection : network.projections()) {
     if (!wanted(projection)) continue;
-    const ::at::Tensor here = projection.weight.detach().to(::at::kCPU, ::at::kFloat).contiguous();
+    const at::Tensor here = projection.weight.detach().to(at::kCPU, at::kFloat).contiguous();
     const float* numbers = here.data_ptr<float>();
     weights.insert(weights.end(), numbers, numbers + here.numel());
   }
@@ -94,4 +95,4 @@ std::vector<std::int64_t> weight_histogram(std::span<const float> weights, doubl
   return counts;
 }
 
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

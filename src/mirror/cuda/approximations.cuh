@@ -1,8 +1,8 @@
 // The GPU's own approximations, one instruction each: 1/x to 1 ulp, 1/sqrt x to 2^-22.9, log2 x to 2^-22 (of log2 x, or
 // absolutely between 1/2 and 2), 2^x to 2^-22. Denormal arguments and results become 0.
 //
-// These instructions are all that ties float_powers.cuh and step_element.cuh to CUDA. Where the tests compile both for the
-// CPU, another file of this name stands in: tests/mirror/emulation.
+// These instructions are all that ties float_powers.cuh and step_element.cuh to CUDA. Where the tests compile both
+// for the CPU, another file of this name stands in: tests/mirror/emulation.
 #pragma once
 
 namespace attmirror::cuda {

@@ -1,6 +1,6 @@
-// Many tensors in one launch. A batch travels to the GPU as a parameter of the kernel, so nothing is copied, allocated or
-// waited for beforehand; parameters may take 4 kilobytes, which is 64 tensors. Each block looks up the tensor that its
-// chunk belongs to.
+// Many tensors in one launch. A batch travels to the GPU as a parameter of the kernel, so nothing is copied,
+// allocated or waited for beforehand; parameters may take 4 kilobytes, which is 64 tensors. Each block looks up the
+// tensor that its chunk belongs to.
 #pragma once
 
 #include "mirror/step_plan.hpp"
@@ -23,17 +23,19 @@ struct BatchTensor {
   long long size;
 };
 
-// A chunk is the work of a block: some rounds, in each of which every thread has the same few numbers. What a thread does
-// once, like finding its tensor, is spread over the rounds.
+// A chunk is the work of a block: some rounds, in each of which every thread has the same few numbers. What a thread
+// does once, like finding its tensor, is spread over the rounds.
 struct Batch {
   BatchTensor tensors[tensors_per_batch];
-  int first_chunk[tensors_per_batch + 1];  // of each tensor among the blocks of the launch; the last is their number
+  // Of each tensor among the blocks of the launch; the last is their number.
+  int first_chunk[tensors_per_batch + 1];
   int count;
-  int rounds;          // of a chunk
-  int first_tensor;    // among the tensors of the step
+  int rounds;                       // of a chunk
+  int first_tensor;                 // among the tensors of the step
   bool vectors[tensors_per_batch];  // all arrays start on 16 bytes
 };
-static_assert(sizeof(Batch) < 3500, "with the other arguments, a kernel's parameters must stay below 4096 bytes");
+static_assert(sizeof(Batch) < 3500,
+              "with the other arguments, a kernel's parameters must stay below 4096 bytes");
 
 // The tensor that a block works on.
 __device__ __forceinline__ int tensor_of_block(const Batch& batch, int block) {
@@ -48,7 +50,8 @@ __device__ __forceinline__ int tensor_of_block(const Batch& batch, int block) {
   return low;
 }
 
-// ---- formats: 16 bytes at a time --------------------------------------------------------------------------------------
+// ---- formats: 16 bytes at a time
+// --------------------------------------------------------------------------------------
 
 template <class T>
 struct StateOf {
@@ -93,7 +96,8 @@ __device__ __forceinline__ Packet<T, count> load(const T* from) {
   Packet<T, count> packet;
   const uint4* words = reinterpret_cast<const uint4*>(from);
 #pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof packet / 16); ++i) reinterpret_cast<uint4*>(&packet)[i] = words[i];
+  for (int i = 0; i < static_cast<int>(sizeof packet / 16); ++i)
+    reinterpret_cast<uint4*>(&packet)[i] = words[i];
   return packet;
 }
 

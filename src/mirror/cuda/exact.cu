@@ -32,7 +32,8 @@ __device__ T stored(double x) {
 }
 
 template <class T, StepRule rule>
-__global__ void exact_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments) {
+__global__ void exact_kernel(const __grid_constant__ Batch batch,
+                             const __grid_constant__ StepArguments arguments) {
   if (arguments.found_nonfinite && *arguments.found_nonfinite != 0) return;
   const int index = tensor_of_block(batch, static_cast<int>(blockIdx.x));
   const BatchTensor& tensor = batch.tensors[index];
@@ -50,8 +51,9 @@ __global__ void exact_kernel(const __grid_constant__ Batch batch, const __grid_c
     T* weight = static_cast<T*>(tensor.weights) + begin + i;
     State<T>* master = tensor.master ? static_cast<State<T>*>(tensor.master) + begin + i : nullptr;
     State<T>* momentum = tensor.momentum ? static_cast<State<T>*>(tensor.momentum) + begin + i : nullptr;
-    const exact::Direction d = exact::direction(plan, widen(static_cast<const T*>(tensor.gradient)[begin + i]),
-                                                momentum ? *momentum : 0.0, state_format);
+    const exact::Direction d =
+        exact::direction(plan, widen(static_cast<const T*>(tensor.gradient)[begin + i]),
+                         momentum ? *momentum : 0.0, state_format);
     if (momentum) *momentum = static_cast<State<T>>(d.momentum);
     if (exact::is_zero(d) && plan.keep == 1) continue;
     const double from = master ? *master : widen(*weight);
@@ -88,18 +90,19 @@ void launch(const Batch& batch, const StepArguments& arguments, StepRule rule, c
   }
 }
 
-cudaError_t update(Element element, const Batch& batch, const StepArguments& arguments, StepRule rule, cudaStream_t stream) {
+cudaError_t update(StepElement element, const Batch& batch, const StepArguments& arguments, StepRule rule,
+                   cudaStream_t stream) {
   switch (element) {
-    case Element::float32:
+    case StepElement::float32:
       launch<float>(batch, arguments, rule, stream);
       break;
-    case Element::bfloat16:
+    case StepElement::bfloat16:
       launch<__nv_bfloat16>(batch, arguments, rule, stream);
       break;
-    case Element::float16:
+    case StepElement::float16:
       launch<__half>(batch, arguments, rule, stream);
       break;
-    case Element::float64:
+    case StepElement::float64:
       launch<double>(batch, arguments, rule, stream);
       break;
   }
@@ -107,27 +110,30 @@ cudaError_t update(Element element, const Batch& batch, const StepArguments& arg
 }
 
 template <class T>
-void launch_measure(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts, cudaStream_t stream) {
+void launch_measure(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,
+                    cudaStream_t stream) {
   const int blocks = batch.first_chunk[batch.count];
   if (with_norm)
-    measure_kernel<T, double, Power::below_two, true><<<blocks, threads, 0, stream>>>(batch, arguments, parts);
+    measure_kernel<T, double, Power::below_two, true>
+        <<<blocks, threads, 0, stream>>>(batch, arguments, parts);
   else
-    measure_kernel<T, double, Power::below_two, false><<<blocks, threads, 0, stream>>>(batch, arguments, parts);
+    measure_kernel<T, double, Power::below_two, false>
+        <<<blocks, threads, 0, stream>>>(batch, arguments, parts);
 }
 
-cudaError_t measure(Element element, const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,
-                    double* shrinks, float* found, cudaStream_t stream) {
+cudaError_t measure(StepElement element, const Batch& batch, const StepArguments& arguments, bool with_norm,
+                    double* parts, double* shrinks, float* found, cudaStream_t stream) {
   switch (element) {
-    case Element::float32:
+    case StepElement::float32:
       launch_measure<float>(batch, arguments, with_norm, parts, stream);
       break;
-    case Element::bfloat16:
+    case StepElement::bfloat16:
       launch_measure<__nv_bfloat16>(batch, arguments, with_norm, parts, stream);
       break;
-    case Element::float16:
+    case StepElement::float16:
       launch_measure<__half>(batch, arguments, with_norm, parts, stream);
       break;
-    case Element::float64:
+    case StepElement::float64:
       launch_measure<double>(batch, arguments, with_norm, parts, stream);
       break;
   }

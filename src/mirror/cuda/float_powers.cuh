@@ -1,9 +1,9 @@
 // Powers of floats on the GPU, as pairs where a float is not enough.
 //
-// The processor's own approximations (1/x, 1/sqrt x, log2, 2^x) are right to 22 or 23 bits and cost one instruction. Where
-// a function has a cheap inverse - a root's is a product - one step of Newton's method with an exact remainder turns the
-// approximation into a pair: what is missing is kept as a second number instead of being rounded off. General powers go
-// through log2 and 2^x as polynomials.
+// The processor's own approximations (1/x, 1/sqrt x, log2, 2^x) are right to 22 or 23 bits and cost one instruction.
+// Where a function has a cheap inverse - a root's is a product - one step of Newton's method with an exact remainder
+// turns the approximation into a pair: what is missing is kept as a second number instead of being rounded off.
+// General powers go through log2 and 2^x as polynomials.
 //
 // Arguments are finite and >= 0; results for infinities and NaN are infinite or NaN.
 #pragma once
@@ -39,8 +39,8 @@ __device__ __forceinline__ FloatPair sqrt_pair(float x) {
   return {root * lifted.back, rest * lifted.back};
 }
 
-// x^{1/10}: r = 2^(log2(x)/10), and what is missing, r (x/r^10 - 1)/10. Rounding r^2 costs r^10 five times as much, so that
-// its error is taken back; those of r^4 and r^8 make 3e-8 of the rest, an eighth of an ulp of r.
+// x^{1/10}: r = 2^(log2(x)/10), and what is missing, r (x/r^10 - 1)/10. Rounding r^2 costs r^10 five times as much,
+// so that its error is taken back; those of r^4 and r^8 make 3e-8 of the rest, an eighth of an ulp of r.
 __device__ __forceinline__ FloatPair tenth_root_pair(float x) {
   const Lifted lifted = lift_denormal<10>(x);
   const float root = fast_exp2(0.1f * fast_log2(lifted.x));
@@ -74,8 +74,8 @@ __device__ __forceinline__ float tenth_power(FloatPair x) {
   return x.hi < 7131.0f ? power : x8 * x2;
 }
 
-// Adding this to a number rounds it to a whole one, which then stands in the low bits of the sum. (The conversions between
-// floats and integers are four times slower than sums.)
+// Adding this to a number rounds it to a whole one, which then stands in the low bits of the sum. (The conversions
+// between floats and integers are four times slower than sums.)
 inline constexpr float whole_shifter = 0x1.8p23f;
 
 // x = m 2^k with m in [sqrt(1/2), sqrt 2), for finite x > 0, denormals included; k as a float.
@@ -87,11 +87,12 @@ __device__ __forceinline__ Parts parts_of(float x) {
   const int bits = __float_as_int(small ? x * 0x1p24f : x);
   const int k = (bits - 0x3f3504f3) >> 23;
   // k + shifter stands in the low bits of a float.
-  return {__int_as_float(bits - (k << 23)), __int_as_float(__float_as_int(whole_shifter) + k) - (small ? whole_shifter + 24.0f : whole_shifter)};
+  return {__int_as_float(bits - (k << 23)), __int_as_float(__float_as_int(whole_shifter) + k) -
+                                                (small ? whole_shifter + 24.0f : whole_shifter)};
 }
 
-// log2 m for such an m is (2/log 2) atanh t = K (t + t^3/3 + ...), t = (m - 1)/(m + 1). All terms but the first: minimax on
-// t^2 <= 0.0295, error 2^-31.9 (scripts/fit_polynomials.py).
+// log2 m for such an m is (2/log 2) atanh t = K (t + t^3/3 + ...), t = (m - 1)/(m + 1). All terms but the first:
+// minimax on t^2 <= 0.0295, error 2^-31.9 (scripts/fit_polynomials.py).
 inline constexpr float K = 0x1.715476p+1f, K_lo = 0x1.4ae0c0p-25f;
 __device__ __forceinline__ float log2_bend(float t) {
   const float t2 = t * t;
@@ -117,11 +118,11 @@ __device__ __forceinline__ ScaledPair one_plus(float q, float shifted_exponent) 
   return {{hi, q - (hi - 1.0f)}, __float_as_int(shifted_exponent) - __float_as_int(whole_shifter)};
 }
 
-// x^r, x = m 2^k, for an exponent r = r.hi + r.lo, |r log2 x| < 2^22, with an error of 2^-25 in log2 x. This is enough where r <= 1, and
-// also for |y|^{1/(p-1)}: its errors in log2 |y| are those of a y with half an ulp of error.
+// x^r, x = m 2^k, for an exponent r = r.hi + r.lo, |r log2 x| < 2^22, with an error of 2^-25 in log2 x. This is
+// enough where r <= 1, and also for |y|^{1/(p-1)}: its errors in log2 |y| are those of a y with half an ulp of error.
 //
-// With n = round(r log2 x), 2^(r log2 x - n) remains, whose exponent must be right to 2^-26; r times k has up to 32 bits.
-// `more` is added to log2 x.
+// With n = round(r log2 x), 2^(r log2 x - n) remains, whose exponent must be right to 2^-26; r times k has up to 32
+// bits. `more` is added to log2 x.
 __device__ __forceinline__ ScaledPair power_of(const Parts& parts, FloatPair r, float more = 0.0f) {
   const float z = parts.m - 1.0f, sum = 2.0f + z;
   const float inverse = fast_reciprocal(sum);
@@ -136,8 +137,8 @@ __device__ __forceinline__ ScaledPair power_of(const Parts& parts, FloatPair r, 
   return one_plus(fmaf(c0, e, exp2_bend(e) * (e * e)), shifted);
 }
 
-// The same with an error of 2^-31 in log2 x, for r > 1. The first term of the logarithm is kept as a pair: the quotient t
-// with its remainder, the product with K with its error; and so is the exponent that remains.
+// The same with an error of 2^-31 in log2 x, for r > 1. The first term of the logarithm is kept as a pair: the
+// quotient t with its remainder, the product with K with its error; and so is the exponent that remains.
 __device__ __forceinline__ ScaledPair precise_power_of(const Parts& parts, FloatPair r) {
   const float z = parts.m - 1.0f;
   const float sum = 2.0f + z, sum_lo = z - (sum - 2.0f);
@@ -163,8 +164,8 @@ __device__ __forceinline__ ScaledPair precise_power_of(const Parts& parts, Float
 // 2^n, -126 <= n <= 127.
 __device__ __forceinline__ float power_of_two(int n) { return __int_as_float((n + 127) << 23); }
 
-// 2^n as two factors, for n from -252 to 252 and the nearest of these otherwise: x first second is x 2^n, rounded once, as
-// long as x second is normal.
+// 2^n as two factors, for n from -252 to 252 and the nearest of these otherwise: x first second is x 2^n, rounded
+// once, as long as x second is normal.
 struct TwoFactors {
   float first, second;
 };

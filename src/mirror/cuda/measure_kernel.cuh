@@ -1,9 +1,9 @@
-// The dual norms of all tensors on the GPU, and whether every gradient is finite: one pass that reads and writes nothing
-// back but a pair of numbers per block, and a block per tensor that puts these together.
+// The dual norms of all tensors on the GPU, and whether every gradient is finite: one pass that reads and writes
+// nothing back but a pair of numbers per block, and a block per tensor that puts these together.
 //
-// |d|^11, the dual norm's power at p = 1.1, leaves the range of floats for d = 1e-4. So every partial result is a pair:
-// the largest |d| so far, and the sum of (|d| / largest)^q; a new largest rescales the sum. The powers are the processor's
-// approximations: the root 1/q at the end divides their errors by q, and 2^-22 is left.
+// |d|^11, the dual norm's power at p = 1.1, leaves the range of floats for d = 1e-4. So every partial result is a
+// pair: the largest |d| so far, and the sum of (|d| / largest)^q; a new largest rescales the sum. The powers are the
+// processor's approximations: the root 1/q at the end divides their errors by q, and 2^-22 is left.
 #pragma once
 
 #include "mirror/cuda/update_kernel.cuh"
@@ -12,7 +12,7 @@ namespace attmirror::cuda {
 
 inline constexpr int measure_packets = 4;  // per thread and round
 template <class T>
-inline constexpr int measure_round_size = threads * measure_packets * packet_size<T>;
+inline constexpr int measure_round_size = threads* measure_packets* packet_size<T>;
 
 // largest is infinite or NaN where a number is.
 template <class Number>
@@ -26,8 +26,9 @@ __device__ __forceinline__ float max_magnitude(float a, float b) {
 }
 __device__ __forceinline__ double max_magnitude(double a, double b) {
   const unsigned long long mask = 0x7fffffffffffffffull;
-  return __longlong_as_double(static_cast<long long>(max(static_cast<unsigned long long>(__double_as_longlong(a)) & mask,
-                                                         static_cast<unsigned long long>(__double_as_longlong(b)) & mask)));
+  return __longlong_as_double(
+      static_cast<long long>(max(static_cast<unsigned long long>(__double_as_longlong(a)) & mask,
+                                 static_cast<unsigned long long>(__double_as_longlong(b)) & mask)));
 }
 
 // x^q for 0 <= x <= 1.
@@ -57,7 +58,9 @@ template <class Number>
 struct Reciprocal {
   Number first, second;
   __device__ __forceinline__ explicit Reciprocal(Number largest)
-      : first(largest < Number(1e-18) ? Number(0x1p60) : largest > Number(1e18) ? Number(0x1p-60) : Number(1)),
+      : first(largest < Number(1e-18)  ? Number(0x1p60)
+              : largest > Number(1e18) ? Number(0x1p-60)
+                                       : Number(1)),
         second(Number(1) / (largest * first)) {}
   __device__ __forceinline__ Number operator()(Number d) const { return fabs(d) * first * second; }
 };
@@ -78,7 +81,8 @@ __device__ Part<Number> merged_over_block(Part<Number> part, Number q) {
   __shared__ Part<Number> of_warp[threads / 32];
   const auto merge_warp = [&](int lanes) {
     for (int step = lanes / 2; step > 0; step /= 2) {
-      const Part<Number> other{__shfl_down_sync(0xffffffffu, part.largest, step), __shfl_down_sync(0xffffffffu, part.sum, step)};
+      const Part<Number> other{__shfl_down_sync(0xffffffffu, part.largest, step),
+                               __shfl_down_sync(0xffffffffu, part.sum, step)};
       part = merged(part, other, q);
     }
   };
@@ -95,7 +99,8 @@ __device__ Part<Number> merged_over_block(Part<Number> part, Number q) {
 // Number is that of the arithmetic: double for the exact step.
 template <class T, class Number, Power power, bool with_norm>
 __global__ void __launch_bounds__(threads)
-    measure_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments, double* parts) {
+    measure_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments,
+                   double* parts) {
   constexpr int width = packet_size<T>, per_round = measure_round_size<T>;
   const int block = static_cast<int>(blockIdx.x);
   const int index = tensor_of_block(batch, block);
@@ -173,14 +178,16 @@ __global__ void __launch_bounds__(threads)
 
 // One block per tensor: shrinks[tensor] = 1/||d||_q, and 1 into `found` where a number is not finite.
 template <class Number>
-__global__ void __launch_bounds__(threads) finish_norms_kernel(const __grid_constant__ Batch batch,
-                                                               const __grid_constant__ StepArguments arguments,
-                                                               const double* parts, double* shrinks, float* found) {
+__global__ void __launch_bounds__(threads)
+    finish_norms_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments,
+                        const double* parts, double* shrinks, float* found) {
   const int index = static_cast<int>(blockIdx.x);
   const Number q = static_cast<Number>(arguments.plan.dual.value);
   Part<Number> part{Number(0), Number(0)};
-  for (int c = batch.first_chunk[index] + static_cast<int>(threadIdx.x); c < batch.first_chunk[index + 1]; c += threads)
-    part = merged(part, Part<Number>{static_cast<Number>(parts[2 * c]), static_cast<Number>(parts[2 * c + 1])}, q);
+  for (int c = batch.first_chunk[index] + static_cast<int>(threadIdx.x); c < batch.first_chunk[index + 1];
+       c += threads)
+    part = merged(part,
+                  Part<Number>{static_cast<Number>(parts[2 * c]), static_cast<Number>(parts[2 * c + 1])}, q);
   part = merged_over_block(part, q);
   if (threadIdx.x != 0) return;
   if (found && !is_finite(part.largest)) *found = 1.0f;

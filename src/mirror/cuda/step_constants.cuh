@@ -1,6 +1,6 @@
-// What one number's step needs to know, worked out once per tensor from the step's plan: the rate with all that multiplies
-// gradients in it, in a range that floats have, and which way of raising to powers. Host and device both compute this: the
-// host for all tensors alike, the device where norms or scales are known to it only.
+// What one number's step needs to know, worked out once per tensor from the step's plan: the rate with all that
+// multiplies gradients in it, in a range that floats have, and which way of raising to powers. Host and device both
+// compute this: the host for all tensors alike, the device where norms or scales are known to it only.
 #pragma once
 
 #include "mirror/cuda/float_powers.cuh"
@@ -12,7 +12,8 @@
 
 namespace attmirror::cuda {
 
-// The ways to raise to p - 1 and 1/(p - 1). Above p = 2 the first general power has an exponent > 1 and must be precise.
+// The ways to raise to p - 1 and 1/(p - 1). Above p = 2 the first general power has an exponent > 1 and must
+// be precise.
 enum class Power { two, three, three_halves, eleven_tenths, below_two, above_two };
 
 // Calls f with the power as a compile-time constant.
@@ -40,7 +41,8 @@ void with_power(const kernels::StepPlan& plan, F&& f) {
 
 // What an element's step uses, in registers. The rate has the tensor's norm and the gradients' scale in it.
 struct FloatConstants {
-  float lift;              // a power of 2 that brings d and the rate into range: the rate has been divided by it
+  // A power of 2 that brings d and the rate into range: the rate has been divided by it.
+  float lift;
   FloatPair rate;
   int rate_exponent;       // floor(log2 rate), less the bias of a float's exponent
   FloatPair map, inverse;  // p - 1 and 1/(p - 1)
@@ -67,13 +69,15 @@ __host__ __device__ inline int exponent_of(double x) {
   return x > 0 ? exponent - 1 : -1000;
 }
 
-// `shrink` is 1/||d||_q and, without momentum, what unscales gradients: both go into the rate (of steepest directions, into
-// the norm).
-__host__ __device__ inline FloatConstants float_constants(const kernels::StepPlan& plan, StepRule rule, double shrink) {
+// `shrink` is 1/||d||_q and, without momentum, what unscales gradients: both go into the rate (of steepest
+// directions, into the norm).
+__host__ __device__ inline FloatConstants float_constants(const kernels::StepPlan& plan, StepRule rule,
+                                                          double shrink) {
   const bool is_mirror = rule == StepRule::mirror;
   const double rate = is_mirror ? plan.rate * shrink : plan.rate;
-  // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats. A small one
-  // is brought to between 2^-60 and 1: so the digits that a lowered d loses are below the smallest float in the product.
+  // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats. A
+  // small one is brought to between 2^-60 and 1: so the digits that a lowered d loses are below the smallest float
+  // in the product.
   const double factor = is_mirror ? rate : shrink;
   const bool large = factor > 0x1p60, small = factor < 0x1p-60, tiny = factor < 0x1p-120;
   const float lift = large ? 0x1p64f : tiny ? 0x1p-120f : small ? 0x1p-60f : 1.0f;
@@ -88,7 +92,8 @@ __host__ __device__ inline FloatConstants float_constants(const kernels::StepPla
           to_pair(shrink * lower),
           plan.keep != 1};
 }
-__host__ __device__ inline DoubleConstants double_constants(const kernels::StepPlan& plan, StepRule rule, double shrink) {
+__host__ __device__ inline DoubleConstants double_constants(const kernels::StepPlan& plan, StepRule rule,
+                                                            double shrink) {
   return {rule == StepRule::mirror ? plan.rate * shrink : plan.rate,
           plan.map,
           plan.inverse,

@@ -1,6 +1,6 @@
 // One number's step on the GPU: from weight (or master) and direction to the new one. The rules are those of
-// fused_step.hpp; float_powers.cuh has the powers. Roundings are few and known: the image and the rate are pairs, and their
-// difference is rounded once as a float and kept with its remainder.
+// fused_step.hpp; float_powers.cuh has the powers. Roundings are few and known: the image and the rate are pairs, and
+// their difference is rounded once as a float and kept with its remainder.
 #pragma once
 
 #include "mirror/cuda/float_powers.cuh"
@@ -45,11 +45,12 @@ __device__ __forceinline__ FloatPair next_image(FloatPair image, float w, float 
   return {next, low - (next - difference)};
 }
 
-// p = 3. The squares of weights beyond 1e19 or below 1e-19 are no floats; so the step is taken for w and d times powers of
-// two, s w and s^2 d.
+// p = 3. The squares of weights beyond 1e19 or below 1e-19 are no floats; so the step is taken for w and d times
+// powers of two, s w and s^2 d.
 __device__ __forceinline__ float mirror_weight_three(float w, float d, const FloatConstants& k) {
   const float step = fabsf(k.rate.hi * d);
-  const bool large = (fabsf(w) > 0x1p55f) | (step > 0x1p110f), small = (fabsf(w) < 0x1p-45f) & (step < 0x1p-90f);
+  const bool large = (fabsf(w) > 0x1p55f) | (step > 0x1p110f),
+             small = (fabsf(w) < 0x1p-45f) & (step < 0x1p-90f);
   const float s = large ? 0x1p-70f : small ? 0x1p75f : 1.0f, back = large ? 0x1p70f : small ? 0x1p-75f : 1.0f;
   const float magnitude = fabsf(w * s);
   const float y = magnitude * magnitude;
@@ -57,8 +58,8 @@ __device__ __forceinline__ float mirror_weight_three(float w, float d, const Flo
   return weight_of<Power::three>(next.hi, next.lo) * back;
 }
 
-// General p. Above 2, images leave the range of floats (p = 10: w = 1e6 or 1e-6): where they, or the step, come near its
-// ends, both are taken as multiples of 2^top, the larger of the two.
+// General p. Above 2, images leave the range of floats (p = 10: w = 1e6 or 1e-6): where they, or the step, come near
+// its ends, both are taken as multiples of 2^top, the larger of the two.
 template <Power power>
 __device__ __forceinline__ float mirror_weight_general(float w, float d, const FloatConstants& k) {
   const float magnitude = fabsf(w);
@@ -111,7 +112,8 @@ __device__ __forceinline__ float mirror_weight(float w, float d, const FloatCons
 // sign(x) |x|^r for finite x, precisely.
 __device__ __forceinline__ float general_power(float x, FloatPair r) {
   const ScaledPair power = precise_power_of(parts_of(fabsf(x)), r);
-  return fabsf(x) > 0.0f && fabsf(x) < HUGE_VALF ? times_sign(scale(power.mantissa.hi, power.exponent), x) : x;
+  return fabsf(x) > 0.0f && fabsf(x) < HUGE_VALF ? times_sign(scale(power.mantissa.hi, power.exponent), x)
+                                                 : x;
 }
 
 // sign(y) |y|^{1/(p-1)} of a master.
@@ -135,7 +137,8 @@ __device__ __forceinline__ float master_of_weight(float w, const FloatConstants&
 
 // The new master of the mirror rule.
 __device__ __forceinline__ float mirror_master(float y, float d, const FloatConstants& k) {
-  return fmaf(-k.rate.hi, d, fmaf(-k.rate.lo, d, k.decays && fabsf(y) < HUGE_VALF ? fmaf(-y, k.lost_image, y) : y));
+  return fmaf(-k.rate.hi, d,
+              fmaf(-k.rate.lo, d, k.decays && fabsf(y) < HUGE_VALF ? fmaf(-y, k.lost_image, y) : y));
 }
 
 // w - rate sign(d) (|d|/||d||_q)^{1/(p-1)}, or w - rate sign(d), for d != 0.
@@ -216,7 +219,8 @@ static __device__ __noinline__ double far_mirror_weight(double w, double d, Doub
 template <Power power>
 __device__ __forceinline__ double mirror_weight(double w, double d, const DoubleConstants& k) {
   const double y = master_of_weight<power>(w, k), larger = fmax(fabs(y), fabs(k.rate * d));
-  if (power != Power::two && (!(larger < 0x1p1000) || (larger < 0x1p-900 && w != 0))) return far_mirror_weight(w, d, k);
+  if (power != Power::two && (!(larger < 0x1p1000) || (larger < 0x1p-900 && w != 0)))
+    return far_mirror_weight(w, d, k);
   return weight_of_master<power>(mirror_master(y, d, k), k);
 }
 

@@ -9,10 +9,12 @@ namespace attmirror::cuda {
 // The launches of a format, and the numbers in a round of their chunks. Launches return what cudaGetLastError() says.
 struct Launches {
   int update_round, measure_round;
-  cudaError_t (*update)(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master, cudaStream_t stream);
-  cudaError_t (*measure)(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts, double* shrinks,
-                         float* found, cudaStream_t stream);
-  cudaError_t (*fill_masters)(const Batch& batch, const StepArguments& arguments, StepRule rule, cudaStream_t stream);
+  cudaError_t (*update)(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master,
+                        cudaStream_t stream);
+  cudaError_t (*measure)(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,
+                         double* shrinks, float* found, cudaStream_t stream);
+  cudaError_t (*fill_masters)(const Batch& batch, const StepArguments& arguments, StepRule rule,
+                              cudaStream_t stream);
 };
 
 const Launches& float32_launches();
@@ -22,10 +24,10 @@ const Launches& float64_launches();
 
 // The same in exact arithmetic, for all formats; masters are filled by the others.
 struct ExactLaunches {
-  cudaError_t (*update)(Element element, const Batch& batch, const StepArguments& arguments, StepRule rule,
-                        cudaStream_t stream);
-  cudaError_t (*measure)(Element element, const Batch& batch, const StepArguments& arguments, bool with_norm,
-                         double* parts, double* shrinks, float* found, cudaStream_t stream);
+  cudaError_t (*update)(StepElement element, const Batch& batch, const StepArguments& arguments,
+                        StepRule rule, cudaStream_t stream);
+  cudaError_t (*measure)(StepElement element, const Batch& batch, const StepArguments& arguments,
+                         bool with_norm, double* parts, double* shrinks, float* found, cudaStream_t stream);
 };
 const ExactLaunches& exact_launches();
 
@@ -34,15 +36,16 @@ struct LaunchesOf {
   static int blocks(const Batch& batch) { return batch.first_chunk[batch.count]; }
 
   template <StepRule rule, Power power>
-  static void update_with(const Batch& batch, const StepArguments& arguments, bool has_master, cudaStream_t stream) {
+  static void update_with(const Batch& batch, const StepArguments& arguments, bool has_master,
+                          cudaStream_t stream) {
     if (has_master)
       update_kernel<T, rule, power, true><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
     else
       update_kernel<T, rule, power, false><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
   }
 
-  static cudaError_t update(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master,
-                            cudaStream_t stream) {
+  static cudaError_t update(const Batch& batch, const StepArguments& arguments, StepRule rule,
+                            bool has_master, cudaStream_t stream) {
     if (rule == StepRule::sign) {
       update_with<StepRule::sign, Power::two>(batch, arguments, has_master, stream);
     } else {
@@ -56,24 +59,30 @@ struct LaunchesOf {
     return cudaGetLastError();
   }
 
-  static cudaError_t measure(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,
-                             double* shrinks, float* found, cudaStream_t stream) {
+  static cudaError_t measure(const Batch& batch, const StepArguments& arguments, bool with_norm,
+                             double* parts, double* shrinks, float* found, cudaStream_t stream) {
     if (with_norm)
       with_power(arguments.plan, [&](auto power) {
-        measure_kernel<T, State<T>, power(), true><<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
+        measure_kernel<T, State<T>, power(), true>
+            <<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
       });
     else
-      measure_kernel<T, State<T>, Power::two, false><<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
-    finish_norms_kernel<State<T>><<<batch.count, threads, 0, stream>>>(batch, arguments, parts, shrinks, found);
+      measure_kernel<T, State<T>, Power::two, false>
+          <<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
+    finish_norms_kernel<State<T>>
+        <<<batch.count, threads, 0, stream>>>(batch, arguments, parts, shrinks, found);
     return cudaGetLastError();
   }
 
-  static cudaError_t fill_masters(const Batch& batch, const StepArguments& arguments, StepRule rule, cudaStream_t stream) {
+  static cudaError_t fill_masters(const Batch& batch, const StepArguments& arguments, StepRule rule,
+                                  cudaStream_t stream) {
     if (rule != StepRule::mirror)
-      fill_master_kernel<T, StepRule::sign, Power::two><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
+      fill_master_kernel<T, StepRule::sign, Power::two>
+          <<<blocks(batch), threads, 0, stream>>>(batch, arguments);
     else
       with_power(arguments.plan, [&](auto power) {
-        fill_master_kernel<T, StepRule::mirror, power()><<<blocks(batch), threads, 0, stream>>>(batch, arguments);
+        fill_master_kernel<T, StepRule::mirror, power()>
+            <<<blocks(batch), threads, 0, stream>>>(batch, arguments);
       });
     return cudaGetLastError();
   }

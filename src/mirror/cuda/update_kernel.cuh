@@ -1,5 +1,5 @@
-// The step itself on the GPU: one pass, every number read once and written once, 16 bytes at a time. A thread asks for all
-// its numbers of a round before it computes with the first.
+// The step itself on the GPU: one pass, every number read once and written once, 16 bytes at a time. A thread asks
+// for all its numbers of a round before it computes with the first.
 #pragma once
 
 #include "mirror/cuda/batch.cuh"
@@ -10,16 +10,17 @@
 
 namespace attmirror::cuda {
 
-// Packets of 16 bytes of weights per thread and round. The many threads of a multiprocessor hide the memory's latency; more
-// packets, and their registers, make the threads fewer.
+// Packets of 16 bytes of weights per thread and round. The many threads of a multiprocessor hide the memory's
+// latency; more packets, and their registers, make the threads fewer.
 inline constexpr int packets_per_thread = 1;
 template <class T>
 inline constexpr int packet_size = 16 / sizeof(T);
 template <class T>
-inline constexpr int round_size = threads * packets_per_thread * packet_size<T>;
+inline constexpr int round_size = threads* packets_per_thread* packet_size<T>;
 
-// What a step knows besides its tensors. Null pointers where there is nothing. The constants are those of a tensor without
-// norm and device scale, worked out by the host: a thread that steps a few numbers should not divide doubles first.
+// What a step knows besides its tensors. Null pointers where there is nothing. The constants are those of a tensor
+// without norm and device scale, worked out by the host: a thread that steps a few numbers should not divide
+// doubles first.
 struct StepArguments {
   kernels::StepPlan plan;
   FloatConstants floats;
@@ -33,15 +34,18 @@ template <class Number>
 using ConstantsOf = std::conditional_t<std::is_same_v<Number, float>, FloatConstants, DoubleConstants>;
 
 __device__ __forceinline__ double unscale_of(const StepArguments& arguments) {
-  return arguments.gradient_scale ? arguments.plan.unscale / *arguments.gradient_scale : arguments.plan.unscale;
+  return arguments.gradient_scale ? arguments.plan.unscale / *arguments.gradient_scale
+                                  : arguments.plan.unscale;
 }
 
 // The constants of a tensor.
 template <StepRule rule, class Number>
-__device__ __forceinline__ ConstantsOf<Number> constants_of(const StepArguments& arguments, int tensor, bool has_momentum) {
+__device__ __forceinline__ ConstantsOf<Number> constants_of(const StepArguments& arguments, int tensor,
+                                                            bool has_momentum) {
   const bool as_given = !arguments.shrinks && !arguments.gradient_scale;
   const auto shrink = [&] {
-    return (arguments.shrinks ? arguments.shrinks[tensor] : 1.0) * (has_momentum ? 1.0 : unscale_of(arguments));
+    return (arguments.shrinks ? arguments.shrinks[tensor] : 1.0) *
+           (has_momentum ? 1.0 : unscale_of(arguments));
   };
   if constexpr (std::is_same_v<Number, float>)
     return as_given ? arguments.floats : float_constants(arguments.plan, rule, shrink());
@@ -57,10 +61,12 @@ struct DirectionConstants {
 };
 template <class Number>
 __device__ __forceinline__ DirectionConstants<Number> direction_constants(const StepArguments& arguments) {
-  return {static_cast<Number>(unscale_of(arguments)), static_cast<Number>(arguments.plan.momentum), arguments.plan.nesterov};
+  return {static_cast<Number>(unscale_of(arguments)), static_cast<Number>(arguments.plan.momentum),
+          arguments.plan.nesterov};
 }
 template <class Number>
-__device__ __forceinline__ Number advance(Number gradient, Number& momentum, const DirectionConstants<Number>& k) {
+__device__ __forceinline__ Number advance(Number gradient, Number& momentum,
+                                          const DirectionConstants<Number>& k) {
   const Number d = gradient * k.unscale;
   momentum = fma(k.momentum, momentum, d);
   return k.nesterov ? fma(k.momentum, momentum, d) : momentum;
@@ -102,7 +108,8 @@ __global__ void __launch_bounds__(threads)
   const int block = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   const int index = tensor_of_block(batch, block);
   const BatchTensor& tensor = batch.tensors[index];
-  const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * round_size<T>;
+  const long long begin =
+      static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * round_size<T>;
   const long long left = tensor.size - begin;
 
   T* weights = static_cast<T*>(tensor.weights) + begin;
@@ -115,7 +122,8 @@ __global__ void __launch_bounds__(threads)
   const auto k = constants_of<rule, Number>(arguments, batch.first_tensor + index, has_momentum);
 
   const int whole_rounds =
-      batch.vectors[index] ? static_cast<int>(min(static_cast<long long>(batch.rounds), left / round_size<T>)) : 0;
+      batch.vectors[index] ? static_cast<int>(min(static_cast<long long>(batch.rounds), left / round_size<T>))
+                           : 0;
   for (int round = 0; round < whole_rounds; ++round) {
     Packet<T, width> w[packets_per_thread], g[packets_per_thread];
     Packet<Number, width> y[packets_per_thread], m[packets_per_thread];
@@ -191,7 +199,8 @@ __global__ void __launch_bounds__(threads)
   const auto k = constants_of<rule, Number>(arguments, 0, true);
   for (int i = static_cast<int>(threadIdx.x); i < end; i += threads) {
     const Number w = widen(static_cast<const T*>(tensor.weights)[begin + i]);
-    static_cast<Number*>(tensor.master)[begin + i] = rule == StepRule::mirror ? master_of_weight<power>(w, k) : w;
+    static_cast<Number*>(tensor.master)[begin + i] =
+        rule == StepRule::mirror ? master_of_weight<power>(w, k) : w;
   }
 }
 

@@ -6,7 +6,6 @@
 #include <climits>
 #include <future>
 #include <optional>
-#include <stop_token>
 #include <thread>
 
 #include <fmt/format.h>
@@ -117,13 +116,13 @@ void serve_team(const SweepPlan& plan, const SweepOptions& options) {
     }
     if (seen->MPI_TAG == leave_tag) break;
     const std::vector<std::int64_t> runs = receive<std::int64_t>(*seen, MPI_INT64_T);
-    std::stop_source leave;
+    const StopRequest leave = StopRequest::make();
     std::future<std::vector<RunRow>> rows =
-        std::async(std::launch::async, [&] { return compute_rows(plan, runs, options, leave.get_token()); });
+        std::async(std::launch::async, [&] { return compute_rows(plan, runs, options, leave); });
     while (rows.wait_for(busy_look) != std::future_status::ready)
-      if (look(0, leave_tag)) leave.request_stop();
+      if (look(0, leave_tag)) leave.request();
     const std::string bytes = to_bytes(rows.get());
-    if (leave.stop_requested()) break;
+    if (leave.requested()) break;
     send(0, answer_tag, bytes.data(), bytes.size(), MPI_CHAR);
   }
   MPI_Recv(nullptr, 0, MPI_CHAR, 0, leave_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

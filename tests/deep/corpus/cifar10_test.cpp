@@ -1,8 +1,9 @@
 // CIFAR-10's binary files.
+#include "base/atomic_file.hpp"
 #include "base/sha256.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "support/paths.hpp"
 #include <attmirror/deep/image_set.hpp>
 
 #include <gtest/gtest.h>
@@ -85,10 +86,10 @@ TEST(Cifar10, FindsTheFilesOfASet) {
 }
 
 TEST(Cifar10, ReadsTheRealOne) {
-  const fs::path folder = fs::path(ATTMIRROR_SHARED) / "data/cifar10";
-  if (!fs::exists(folder)) GTEST_SKIP() << "CIFAR-10 is not at hand: " << folder;
+  const test::SharedFile folder("data/cifar10");
+  if (folder.is_absent()) GTEST_SKIP() << folder.absence();
   if (!test::has_component("xz")) GTEST_SKIP() << "this build has no liblzma";
-  const std::vector<fs::path> files = cifar10_files(folder, "train");
+  const std::vector<fs::path> files = cifar10_files(folder.path(), "train");
   ASSERT_FALSE(files.empty());
   const ImageSet set = load_cifar10({files[0]});
   ASSERT_EQ(set.count(), 10'000);

@@ -1,8 +1,9 @@
 // The fuzzing corpora of this room, whole, cut short and with single bytes changed, for machines without libFuzzer.
+#include "base/atomic_file.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "fuzz/corpus_checks.hpp"
+#include "support/paths.hpp"
 #include "support/size.hpp"
-#include <attmirror/base/atomic_file.hpp>
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 template <class Check>
 void check_corpus(const std::string& name, Check check) {
   std::size_t files = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(ATTMIRROR_FIXTURES) / "../fuzz/corpus" / name)) {
+  for (const auto& entry : fs::directory_iterator(test::source_folder() / "tests/fuzz/corpus" / name)) {
     SCOPED_TRACE(entry.path().string());
     ++files;
     const std::vector<std::byte> file = read_file(entry.path());

@@ -1,6 +1,7 @@
 // The small vocabulary of the fixtures, and what tests of WordPiece share.
 #pragma once
 
+#include "support/paths.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/deep/wordpiece.hpp>
 
@@ -13,9 +14,7 @@
 
 namespace attmirror::test {
 
-inline std::filesystem::path corpus_fixture(const std::string& name) {
-  return std::filesystem::path(ATTMIRROR_FIXTURES) / "corpus" / name;
-}
+inline std::filesystem::path corpus_fixture(const std::string& name) { return fixture("corpus") / name; }
 
 inline WordPiece small_wordpiece(WordPieceEngine engine = WordPieceEngine::fast) {
   return load_wordpiece(corpus_fixture("vocabulary.txt"), {.engine = engine});

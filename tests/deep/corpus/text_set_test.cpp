@@ -1,7 +1,8 @@
 // Text sets: both orders of columns, the folders of aclImdb, P1's sentences, and files with something wrong.
+#include "base/atomic_file.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
+#include "support/paths.hpp"
 #include <attmirror/deep/text_set.hpp>
 
 #include <gtest/gtest.h>
@@ -146,9 +147,9 @@ TEST(PivotalSentences, AreReadWithTheirHeader) {
 }
 
 TEST(PivotalSentences, ThoseOfP1) {
-  const fs::path path = fs::path(ATTMIRROR_SHARED) / "data/p1_sentences.tsv";
-  if (!fs::exists(path)) GTEST_SKIP() << "P1's sentences are not at hand: " << path;
-  const auto sentences = read_pivotal_sentences(path);
+  const test::SharedFile file("data/p1_sentences.tsv");
+  if (file.is_absent()) GTEST_SKIP() << file.absence();
+  const auto sentences = read_pivotal_sentences(file.path());
   ASSERT_EQ(sentences.size(), 50u);
   EXPECT_EQ(sentences[0].pivotal, "fantastic");
   EXPECT_EQ(sentences[0].sentence, "The movie was fantastic");
@@ -159,11 +160,13 @@ TEST(PivotalSentences, ThoseOfP1) {
 }
 
 TEST(TextSet, ReadsSst2) {
-  const fs::path folder = fs::path(ATTMIRROR_SHARED) / "data/sst2";
-  if (!fs::exists(folder)) GTEST_SKIP() << "SST-2 is not at hand: " << folder;
-  EXPECT_EQ(read_text_set(folder / "train.tsv").rows(), 67'349);
-  EXPECT_EQ(read_text_set(folder / "test.tsv").rows(), 1'821);
-  const TextSet dev = read_text_set(folder / "dev.tsv");
+  const test::SharedFile train_file("data/sst2/train.tsv"), test_file("data/sst2/test.tsv"),
+      dev_file("data/sst2/dev.tsv");
+  for (const auto& file : {train_file, test_file, dev_file})
+    if (file.is_absent()) GTEST_SKIP() << file.absence();
+  EXPECT_EQ(read_text_set(train_file.path()).rows(), 67'349);
+  EXPECT_EQ(read_text_set(test_file.path()).rows(), 1'821);
+  const TextSet dev = read_text_set(dev_file.path());
   EXPECT_EQ(dev.rows(), 872);
   EXPECT_EQ(dev.texts[0], "it 's a charming and often affecting journey . ");
   EXPECT_EQ(dev.labels[0], 1);

@@ -1,7 +1,7 @@
 // The cache: reused when nothing changed, made again when anything did, never trusting a damaged file.
+#include "base/atomic_file.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/deep/token_cache.hpp>
 #include <attmirror/deep/tokenize.hpp>
 

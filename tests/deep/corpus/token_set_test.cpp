@@ -1,8 +1,8 @@
 // Token sets: what is valid, files and their damages, and the same tokens from any number of threads.
+#include "base/atomic_file.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "deep/corpus/token_file.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/deep/tokenize.hpp>
 
 #include <functional>

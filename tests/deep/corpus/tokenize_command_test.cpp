@@ -1,8 +1,8 @@
 // The subcommand tokenize: its numbers, its file and its refusals.
+#include "base/atomic_file.hpp"
 #include "cli/options.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/deep/tokenize.hpp>
 
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // WordPiece: texts whose pieces follow from the rules, both engines against each other, places, and vocabularies with
 // something wrong.
+#include "base/atomic_file.hpp"
 #include "deep/corpus/random_text.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "support/files.hpp"
 #include "support/size.hpp"
-#include <attmirror/base/atomic_file.hpp>
 
 #include <fstream>
 

@@ -1,9 +1,9 @@
 // Packed files: whole ones, several in one, and every way to be broken.
 #include "deep/corpus/xz.hpp"
 
+#include "base/atomic_file.hpp"
 #include "deep/corpus/small_vocabulary.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 
 #include <gtest/gtest.h>
 

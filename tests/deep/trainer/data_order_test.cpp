@@ -24,7 +24,8 @@ TEST(EpochOrder, IsAPermutationThatDependsOnSeedAndEpoch) {
   }));
 }
 
-// Each of the 24 orders of four rows about as often as any other: chi-squared with 23 degrees of freedom, 49.7 at 0.1 %.
+// Each of the 24 orders of four rows about as often as any other: chi-squared with 23 degrees of freedom, 49.7 at
+// 0.1 %.
 TEST(EpochOrder, AllOrdersAreEquallyLikely) {
   std::map<std::vector<std::int64_t>, int> seen;
   constexpr int draws = 24 * 400;

@@ -1,7 +1,7 @@
 // A language in which a review is good if it says 7 and bad if it says 8, among words that mean nothing.
 #pragma once
 
-#include <attmirror/base/random.hpp>
+#include "base/random.hpp"
 #include <attmirror/deep/token_set.hpp>
 #include <attmirror/deep/trainer.hpp>
 
@@ -31,8 +31,8 @@ inline TokenSet toy_texts(std::int64_t rows, std::uint64_t seed) {
   return tokens;
 }
 
-inline torch::TrainData toy_data() {
-  torch::TrainData data;
+inline deep::TrainData toy_data() {
+  deep::TrainData data;
   data.train_texts = toy_texts(200, 1);
   data.test_texts = toy_texts(60, 2);
   return data;

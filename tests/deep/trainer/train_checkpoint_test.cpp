@@ -1,14 +1,14 @@
 #include "deep/trainer/train_checkpoint.hpp"
 
+#include "base/atomic_file.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/data/safetensors.hpp>
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 namespace {
 
 using test::TemporaryFolder;
@@ -105,7 +105,7 @@ TEST(TrainCheckpointFile, SaysWhatItIsNot) {
     }
     return "";
   };
-  EXPECT_NE(message({}).find("is no checkpoint of attmirror deep train"), std::string::npos);
+  EXPECT_NE(message({}).find("is not a checkpoint of attmirror deep train"), std::string::npos);
   save_train_checkpoint(path, example());
   Safetensors content = load_safetensors(path);
   content.metadata["format_version"] = "2";
@@ -117,4 +117,4 @@ TEST(TrainCheckpointFile, SaysWhatItIsNot) {
 }
 
 }  // namespace
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,9 +1,9 @@
 // Trainings of a toy language, small enough to be repeated many times.
+#include "base/atomic_file.hpp"
 #include "deep/trainer/optimizer_set.hpp"
 #include "deep/trainer/toy_texts.hpp"
 #include "deep/trainer/train_checkpoint.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/data/safetensors.hpp>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace attmirror::torch {
+namespace attmirror::deep {
 namespace {
 
 using test::expect_bad_input;
@@ -49,7 +49,7 @@ TEST(Trainer, EveryOptimizerReducesTheLoss) {
   };
   for (const Case& given : {Case{"md", 5e-3, 0, 0}, Case{"md", 5e-4, 0.9, 1e-3}, Case{"gd", 2e-2, 0.5, 0},
                             Case{"adam", 3e-3, 0, 0}, Case{"adamw", 3e-3, 0, 0.01},
-                            Case{"muon", 0.02, 0.95, 0}, Case{"sign", 2e-3, 0, 0}}) {
+                            Case{"muon-adamw", 0.02, 0.95, 0}, Case{"sign", 2e-3, 0, 0}}) {
     TrainConfig config = toy_config();
     config.optimizer.name = given.name;
     config.optimizer.lr = given.lr;
@@ -167,8 +167,10 @@ TrainResult in_pieces(const TrainConfig& config, const std::filesystem::path& fo
   options.folder = folder;
   for (int piece = 0; piece < 1000; ++piece) {
     std::int64_t taken = 0;
-    options.on_progress = [&](const TrainProgress&) { ++taken; };
-    options.stop = [&] { return taken >= steps; };
+    options.stop = StopRequest::make();
+    options.on_progress = [&](const TrainProgress&) {
+      if (++taken >= steps) options.stop.request();
+    };
     const TrainResult result = train(config, data(), options);
     if (result.status == TrainStatus::completed) return result;
     options.existing = ExistingRun::resume;
@@ -177,7 +179,7 @@ TrainResult in_pieces(const TrainConfig& config, const std::filesystem::path& fo
 }
 
 TEST(Trainer, ResumedTrainingsHaveTheSameBits) {
-  for (const char* name : {"md", "adamw", "muon"}) {
+  for (const char* name : {"md", "adamw", "muon-adamw"}) {
     const TemporaryFolder folder;
     TrainConfig config = toy_config();
     config.optimizer.name = name;
@@ -220,13 +222,13 @@ TEST(Trainer, AnEndedRunIsNotRunAgain) {
 TEST(Trainer, TimeLimitLeavesACheckpoint) {
   const TemporaryFolder folder;
   TrainConfig config = toy_config();
-  config.train.time_limit = 1e-9;
+  config.train.max_seconds = 1e-9;
   TrainOptions options;
   options.folder = folder / "run";
   const TrainResult result = train(config, data(), options);
   EXPECT_EQ(result.status, TrainStatus::time_limit);
   EXPECT_EQ(load_train_checkpoint(folder / "run" / "checkpoint.safetensors").step, 1);
-  config.train.time_limit = 0;  // may change between resumes
+  config.train.max_seconds = 0;  // may change between resumes
   options.existing = ExistingRun::resume;
   EXPECT_EQ(train(config, data(), options).status, TrainStatus::completed);
 }
@@ -238,8 +240,10 @@ TEST(Trainer, WhatCannotBeResumedIsLeftAlone) {
   TrainOptions options;
   options.folder = run;
   std::int64_t taken = 0;
-  options.on_progress = [&](const TrainProgress&) { ++taken; };
-  options.stop = [&] { return taken == 15; };
+  options.stop = StopRequest::make();
+  options.on_progress = [&](const TrainProgress&) {
+    if (++taken == 15) options.stop.request();
+  };
   train(config, data(), options);
   const auto checkpoint = read_file(run / "checkpoint.safetensors");
   const auto metrics = read_file(run / "metrics.jsonl");
@@ -249,7 +253,7 @@ TEST(Trainer, WhatCannotBeResumedIsLeftAlone) {
     EXPECT_EQ(read_file(run / "metrics.jsonl"), metrics);
   };
   options.existing = ExistingRun::refuse;
-  refused({"holds a run already", "--resume", "--force"}, config, data());
+  refused({"holds a run already", "--resume", "--overwrite"}, config, data());
   options.existing = ExistingRun::resume;
   TrainConfig other = config;
   other.optimizer.p = 1.5;
@@ -309,6 +313,32 @@ TEST(Trainer, ForceReplacesARunAndNothingElse) {
   expect_bad_input({"config.json", "is no configuration"}, [&] { train(config, data(), options); });
 }
 
+// A link inside the folder may lead to a file of somebody else; one that the run would append to, for instance.
+TEST(Trainer, RefusesLinksAndRemovesLeftovers) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const auto run = folder / "run";
+  TrainConfig config = toy_config();
+  config.train.epochs = 1;
+  TrainOptions options;
+  options.folder = run;
+  train(config, data(), options);
+  options.existing = ExistingRun::resume;
+  for (const char* name : {"metrics.jsonl", "checkpoint.safetensors", "final.safetensors", "events"}) {
+    fs::rename(run / name, folder / "kept");
+    fs::create_symlink(folder / "kept", run / name);
+    expect_bad_input({name, "is a symbolic link"}, [&] { train(config, data(), options); });
+    fs::remove(run / name);
+    fs::rename(folder / "kept", run / name);
+  }
+  for (const char* name : {".results.json.tmp-1-0", ".notes.txt.tmp-1-0"})
+    write_file_atomically(run / name, std::string_view("half"));
+  options.existing = ExistingRun::replace;
+  train(config, data(), options);
+  EXPECT_FALSE(fs::exists(run / ".results.json.tmp-1-0"));
+  EXPECT_TRUE(fs::exists(run / ".notes.txt.tmp-1-0"));
+}
+
 // Files that are none of a run's, and runs that cannot be gone on with, are left alone.
 TEST(Trainer, LeavesAloneWhatIsNotItsOwn) {
   namespace fs = std::filesystem;
@@ -340,7 +370,8 @@ TEST(Trainer, LeavesAloneWhatIsNotItsOwn) {
   train(config, data(), options);
   EXPECT_TRUE(fs::exists(run / "results.json"));
   fs::remove(run / "checkpoint.safetensors");
-  expect_bad_input({"checkpoint.safetensors is missing", "--force"}, [&] { train(config, data(), options); });
+  expect_bad_input({"checkpoint.safetensors is missing", "--overwrite"},
+                   [&] { train(config, data(), options); });
   EXPECT_EQ(read_file(run / "final.safetensors"), weights);
 }
 
@@ -353,13 +384,13 @@ TEST(Trainer, GoesOnWithoutItsEventFile) {
   options.folder = folder / "whole";
   train(config, data(), options);
   options.folder = folder / "run";
-  int epochs = 0;
-  options.on_epoch = [&](const EpochRow&) { ++epochs; };
-  options.stop = [&] { return epochs == 1; };
+  options.stop = StopRequest::make();
+  options.on_epoch = [&](const EpochRow&) { options.stop.request(); };
   const TrainResult stopped = train(config, data(), options);
   ASSERT_EQ(stopped.status, TrainStatus::stopped);
   std::filesystem::remove_all(folder / "run" / "events");
   options.stop = {};
+  options.on_epoch = {};
   options.existing = ExistingRun::resume;
   EXPECT_EQ(train(config, data(), options).status, TrainStatus::completed);
   EXPECT_EQ(read_file(folder / "run" / "final.safetensors"),
@@ -370,7 +401,8 @@ TEST(Trainer, GoesOnWithoutItsEventFile) {
 TEST(Trainer, NothingMeasuredIsNoNumber) {
   TrainConfig config = toy_config();
   TrainOptions options;
-  options.stop = [] { return true; };
+  options.stop = StopRequest::make();
+  options.stop.request();
   const TrainResult stopped = train(config, data(), options);
   ASSERT_EQ(stopped.trials.size(), 1u);
   EXPECT_TRUE(std::isnan(stopped.trials[0].train_loss));
@@ -394,7 +426,7 @@ TEST(Trainer, DataMustFitTheConfiguration) {
 }
 
 TEST(Trainer, AGpuThatIsNotThereIsASentence) {
-  if (::at::hasCUDA()) GTEST_SKIP() << "there is a GPU";
+  if (at::hasCUDA()) GTEST_SKIP() << "there is a GPU";
   TrainConfig config = toy_config();
   config.train.device = "cuda";
   expect_bad_input({"train.device is \"cuda\"", "finds no GPU"}, [&] { train(config, data()); });
@@ -434,4 +466,4 @@ TEST(Schedule, RisesAndFalls) {
 }
 
 }  // namespace
-}  // namespace attmirror::torch
+}  // namespace attmirror::deep

@@ -1,5 +1,5 @@
-// attmirror_twin_check FOLDER: writes weights, batches, and what our networks make of them (loss, logits, gradients), for
-// the twins in PyTorch to compare with.
+// attmirror_twin_check FOLDER: writes weights, batches, and what our networks make of them (loss, logits, gradients),
+// for the twins in PyTorch to compare with.
 #include "deep/networks.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep.hpp>

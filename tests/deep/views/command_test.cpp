@@ -1,7 +1,8 @@
 // attmirror deep, as users run it: the hand-over to attmirror-deep, the pages, and every refusal with exit code 2.
 #include "cli/command.hpp"
 
-#include <attmirror/base/atomic_file.hpp>
+#include "base/atomic_file.hpp"
+#include "support/paths.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -19,8 +20,7 @@ class DeepCommand : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder = new TemporaryFolder;
-    ASSERT_EQ(std::system((std::string(ATTMIRROR_EXAMPLE_MODELS) + " " + folder->path().string()).c_str()),
-              0);
+    ASSERT_EQ(std::system((example_models_path().string() + " " + folder->path().string()).c_str()), 0);
   }
   static void TearDownTestSuite() {
     delete folder;
@@ -53,7 +53,7 @@ TEST_F(DeepCommand, IsHandedOver) {
 }
 
 TEST_F(DeepCommand, SaysWhatIsMissingWhereItIsNotBuilt) {
-  fs::copy_file(ATTMIRROR_COMMAND, *folder / "attmirror");
+  fs::copy_file(command_path(), *folder / "attmirror");
   const std::string line = at("attmirror") + " deep train --json > " + at("out") + " 2> " + at("err");
   const int status = std::system(line.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 2);

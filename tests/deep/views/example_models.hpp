@@ -21,6 +21,11 @@ inline std::vector<std::string> example_pieces() {
           "well",  "-",     "kept",   "theater", "is",     "it",    "'",         "."};
 }
 
+inline const WordPiece& example_vocabulary() {
+  static const WordPiece words(example_pieces());
+  return words;
+}
+
 // One of each fate in P1's score: kept, split, absent; and a word of several words.
 inline std::vector<PivotalSentence> example_sentences() {
   return {{1, "fantastic", "The movie was fantastic"}, {0, "hated", "I hated the movie"},
@@ -39,9 +44,9 @@ struct ExampleSize {
   double sharpness = 1;  // Q and K are multiplied by it: initial weights attend to all tokens alike
 };
 
-inline std::shared_ptr<torch::EncoderClassifier> example_encoder(std::uint64_t seed,
-                                                                 const ExampleSize& size = {}) {
-  torch::EncoderOptions options;
+inline std::shared_ptr<deep::EncoderClassifier> example_encoder(std::uint64_t seed,
+                                                                const ExampleSize& size = {}) {
+  deep::EncoderOptions options;
   options.vocabulary =
       size.vocabulary > 0 ? size.vocabulary : static_cast<std::int64_t>(example_pieces().size());
   options.length = size.length;
@@ -49,22 +54,22 @@ inline std::shared_ptr<torch::EncoderClassifier> example_encoder(std::uint64_t s
   options.blocks = size.blocks;
   options.heads = size.heads;
   options.hidden = 16;
-  const auto network = std::make_shared<torch::EncoderClassifier>(options, seed);
-  const ::at::NoGradGuard no_gradients;
-  for (const torch::Projection& projection : network->projections())
-    if (projection.map != 'V') ::at::Tensor(projection.weight).mul_(size.sharpness);
+  const auto network = std::make_shared<deep::EncoderClassifier>(options, seed);
+  const at::NoGradGuard no_gradients;
+  for (const deep::Projection& projection : network->projections())
+    if (projection.map != 'V') at::Tensor(projection.weight).mul_(size.sharpness);
   return network;
 }
 
-inline std::shared_ptr<torch::VisionTransformer> example_vit() {
-  torch::VitOptions options;
+inline std::shared_ptr<deep::VisionTransformer> example_vit() {
+  deep::VitOptions options;
   options.image = 8;
   options.width = 12;
   options.blocks = 1;
   options.heads = 2;
   options.head_width = 6;
   options.hidden = 16;
-  return std::make_shared<torch::VisionTransformer>(options, 1);
+  return std::make_shared<deep::VisionTransformer>(options, 1);
 }
 
 }  // namespace attmirror::view_tests

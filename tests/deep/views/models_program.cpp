@@ -1,6 +1,7 @@
-// models_program FOLDER: writes the example's vocabulary, sentences and networks, for tests of the command and in a browser.
+// models_program FOLDER: writes the example's vocabulary, sentences and networks, for tests of the command and in
+// a browser.
+#include "base/atomic_file.hpp"
 #include "deep/views/example_models.hpp"
-#include <attmirror/base/atomic_file.hpp>
 #include <attmirror/deep/weights_file.hpp>
 
 #include <cstdio>
@@ -18,20 +19,20 @@ int main(int argc, char** argv) try {
   write_file_atomically(folder / "vocab.txt", vocabulary);
   write_file_atomically(folder / "short-vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n");
   write_file_atomically(folder / "sentences.tsv", example_sentences_tsv());
-  attmirror::torch::save_weights(folder / "sharp.safetensors", *example_encoder(1, {.sharpness = 5}));
-  attmirror::torch::save_weights(folder / "deep.safetensors",
-                                 *example_encoder(2, {.blocks = 3, .heads = 3, .sharpness = 4}));
-  attmirror::torch::save_weights(folder / "images.safetensors", *example_vit());
+  attmirror::deep::save_weights(folder / "sharp.safetensors", *example_encoder(1, {.sharpness = 5}));
+  attmirror::deep::save_weights(folder / "deep.safetensors",
+                                *example_encoder(2, {.blocks = 3, .heads = 3, .sharpness = 4}));
+  attmirror::deep::save_weights(folder / "images.safetensors", *example_vit());
   for (const char* run : {"run", "trials"}) std::filesystem::create_directory(folder / run);
-  attmirror::torch::save_weights(folder / "run" / "final.safetensors", *example_encoder(3));
-  attmirror::torch::save_weights(folder / "trials" / "final-0.safetensors", *example_encoder(4));
-  attmirror::torch::save_weights(folder / "trials" / "final-1.safetensors", *example_encoder(5));
+  attmirror::deep::save_weights(folder / "run" / "final.safetensors", *example_encoder(3));
+  attmirror::deep::save_weights(folder / "trials" / "final-0.safetensors", *example_encoder(4));
+  attmirror::deep::save_weights(folder / "trials" / "final-1.safetensors", *example_encoder(5));
   const auto broken = example_encoder(6);
   {
-    const ::at::NoGradGuard no_gradients;
+    const at::NoGradGuard no_gradients;
     broken->parameters().front().fill_(std::numeric_limits<float>::quiet_NaN());
   }
-  attmirror::torch::save_weights(folder / "diverged.safetensors", *broken);
+  attmirror::deep::save_weights(folder / "diverged.safetensors", *broken);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -1,7 +1,8 @@
 #include "deep/views/example_models.hpp"
+#include "deep/views/view_pages.hpp"
 #include "support/files.hpp"
+#include "support/paths.hpp"
 #include <attmirror/deep/token_score.hpp>
-#include <attmirror/deep/view_pages.hpp>
 
 #include <cmath>
 
@@ -10,14 +11,9 @@
 namespace attmirror::view_tests {
 namespace {
 
-const WordPiece& vocabulary() {
-  static const WordPiece words(example_pieces());
-  return words;
-}
-
-torch::SentenceScore score_of(const PivotalSentence& sentence, const std::vector<double>& attention) {
-  return torch::sentence_score(vocabulary(), sentence, vocabulary().encode_pieces(sentence.sentence),
-                               attention);
+deep::SentenceScore score_of(const PivotalSentence& sentence, const std::vector<double>& attention) {
+  return deep::sentence_score(example_vocabulary(), sentence,
+                              example_vocabulary().encode_pieces(sentence.sentence), attention);
 }
 
 TEST(TokenScore, OneTokenByHand) {
@@ -87,28 +83,28 @@ TEST(TokenScore, EqualAttentionIsNoSelection) {
 }
 
 TEST(TokenScore, Means) {
-  const torch::ScoreMean mean = torch::mean_of(std::vector<double>{1, 2, 3, 4});
+  const deep::ScoreMean mean = deep::mean_of(std::vector<double>{1, 2, 3, 4});
   EXPECT_EQ(mean.count, 4);
   EXPECT_DOUBLE_EQ(mean.mean, 2.5);
   EXPECT_NEAR(mean.standard_error, std::sqrt(5.0 / 3 / 4), 1e-12);
-  EXPECT_TRUE(std::isnan(torch::mean_of({}).mean));
-  EXPECT_TRUE(std::isnan(torch::mean_of(std::vector<double>{1}).standard_error));
+  EXPECT_TRUE(std::isnan(deep::mean_of({}).mean));
+  EXPECT_TRUE(std::isnan(deep::mean_of(std::vector<double>{1}).standard_error));
 }
 
 TEST(TokenScore, OfANetworkIsThatOfItsAttention) {
-  const torch::TextModel model{"sharp", example_encoder(7, {.sharpness = 5})};
+  const deep::TextModel model{"sharp", example_encoder(7, {.sharpness = 5})};
   const auto sentences = example_sentences();
-  const torch::ModelScore score = torch::token_score(model, vocabulary(), sentences);
+  const deep::ModelScore score = deep::token_score(model, example_vocabulary(), sentences);
   ASSERT_EQ(score.sentences.size(), sentences.size());
   EXPECT_EQ(score.published.count, 3);
   EXPECT_EQ(score.sum.count, 5);
   double sum = 0;
   std::int64_t right = 0;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
-    const auto pieces = vocabulary().encode_pieces(sentences[i].sentence);
-    const auto attention = torch::text_attention(model, pieces, torch::AttentionRows::all);
+    const auto pieces = example_vocabulary().encode_pieces(sentences[i].sentence);
+    const auto attention = deep::text_attention(model, pieces, deep::AttentionRows::all);
     const auto expected =
-        torch::sentence_score(vocabulary(), sentences[i], pieces, attention.answering_row());
+        deep::sentence_score(example_vocabulary(), sentences[i], pieces, attention.answering_row());
     EXPECT_EQ(score.sentences[i].published, expected.published);
     EXPECT_EQ(score.sentences[i].sum, expected.sum);
     if (expected.published) sum += *expected.published;
@@ -116,12 +112,12 @@ TEST(TokenScore, OfANetworkIsThatOfItsAttention) {
   }
   EXPECT_NEAR(score.published.mean, sum / 3, 1e-12);
   EXPECT_EQ(score.correct, right);
-  test::expect_bad_input({"no sentences"}, [&] { torch::token_score(model, vocabulary(), {}); });
+  test::expect_bad_input({"no sentences"}, [&] { deep::token_score(model, example_vocabulary(), {}); });
 
-  const Table dropped = torch::dropped_table(score, sentences);
+  const Table dropped = deep::dropped_table(score, sentences);
   ASSERT_EQ(dropped.rows.size(), 3u);
   EXPECT_EQ(dropped.rows[1][2], "no score either");
-  const Table table = torch::score_table(std::span(&score, 1));
+  const Table table = deep::score_table(std::span(&score, 1));
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.rows[0][3], "3 of 6");
   EXPECT_EQ(table.rows[1][2], "0.4387");
@@ -130,18 +126,17 @@ TEST(TokenScore, OfANetworkIsThatOfItsAttention) {
 
 // With bert-base-uncased's vocabulary six of P1's fifty are dropped.
 TEST(TokenScore, P1sSentences) {
-  const std::filesystem::path shared = ATTMIRROR_SHARED;
-  const auto sentences_file = shared / "data/p1_sentences.tsv";
-  const auto vocabulary_file = shared / "tokenizer/bert-base-uncased-vocab.txt";
-  if (!std::filesystem::exists(sentences_file) || !std::filesystem::exists(vocabulary_file))
-    GTEST_SKIP() << "no " << sentences_file << " or no " << vocabulary_file;
-  const WordPiece words = load_wordpiece(vocabulary_file);
+  const test::SharedFile sentences("data/p1_sentences.tsv"),
+      vocabulary("tokenizer/bert-base-uncased-vocab.txt");
+  for (const auto& file : {sentences, vocabulary})
+    if (file.is_absent()) GTEST_SKIP() << file.absence();
+  const WordPiece words = load_wordpiece(vocabulary.path());
   int absent = 0, split = 0, kept = 0;
-  for (const PivotalSentence& sentence : read_pivotal_sentences(sentences_file)) {
+  for (const PivotalSentence& sentence : read_pivotal_sentences(sentences.path())) {
     const auto pieces = words.encode_pieces(sentence.sentence);
     std::vector<double> attention(pieces.size());
     for (std::size_t t = 0; t < attention.size(); ++t) attention[t] = static_cast<double>(t + 1);
-    const auto score = torch::sentence_score(words, sentence, pieces, attention);
+    const auto score = deep::sentence_score(words, sentence, pieces, attention);
     kept += score.published ? 1 : 0;
     split += score.dropped.find("split") != std::string::npos ? 1 : 0;
     absent += score.dropped.find("occur") != std::string::npos ? 1 : 0;

@@ -1,8 +1,10 @@
+#include "deep/views/weight_statistics.hpp"
+
+#include "base/random.hpp"
 #include "deep/views/example_models.hpp"
+#include "deep/views/view_pages.hpp"
+#include "deep/views/weight_statistics.hpp"
 #include "support/files.hpp"
-#include <attmirror/base/random.hpp>
-#include <attmirror/deep/view_pages.hpp>
-#include <attmirror/deep/weight_statistics.hpp>
 
 #include <cmath>
 #include <limits>
@@ -16,7 +18,7 @@ namespace {
 
 TEST(WeightStatistics, ByHand) {
   const std::vector<float> weights{0.1f, -0.2f, 0.0005f, 0.0f, 0.05f};
-  const auto s = torch::weight_statistics(weights, "K");
+  const auto s = deep::weight_statistics(weights, "K");
   EXPECT_EQ(s.count, 5);
   EXPECT_EQ(s.large, 2);
   EXPECT_NEAR(s.small_share, 0.4, 1e-12);
@@ -37,7 +39,7 @@ TEST(WeightStatistics, KnownDistributions) {
     normal.push_back(
         static_cast<float>(std::sqrt(-2 * std::log(1 - u)) * std::cos(2 * std::numbers::pi * v)));
   }
-  const auto flat = torch::weight_statistics(uniform, "K"), bell = torch::weight_statistics(normal, "K");
+  const auto flat = deep::weight_statistics(uniform, "K"), bell = deep::weight_statistics(normal, "K");
   EXPECT_NEAR(flat.kurtosis, 1.8, 0.02);
   EXPECT_NEAR(flat.effective_share, 0.75, 0.005);
   EXPECT_NEAR(bell.kurtosis, 3, 0.06);
@@ -47,38 +49,38 @@ TEST(WeightStatistics, KnownDistributions) {
 }
 
 TEST(WeightStatistics, Refusals) {
-  test::expect_bad_input({"K of x", "no weights"}, [] { torch::weight_statistics({}, "K of x"); });
+  test::expect_bad_input({"K of x", "no weights"}, [] { deep::weight_statistics({}, "K of x"); });
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const std::vector<float> weights{0.0f, bad};
-    test::expect_bad_input({"K of x", "not finite"}, [&] { torch::weight_statistics(weights, "K of x"); });
-    test::expect_bad_input({"not finite"}, [&] { torch::weight_histogram(weights, 1, 3); });
+    test::expect_bad_input({"K of x", "not finite"}, [&] { deep::weight_statistics(weights, "K of x"); });
+    test::expect_bad_input({"not finite"}, [&] { deep::weight_histogram(weights, 1, 3); });
   }
   const std::vector<float> zeros(4);
-  EXPECT_EQ(torch::weight_statistics(zeros, "K").kurtosis, 0);
-  test::expect_bad_input({"histogram"}, [&] { torch::weight_histogram(zeros, 0, 3); });
+  EXPECT_EQ(deep::weight_statistics(zeros, "K").kurtosis, 0);
+  test::expect_bad_input({"histogram"}, [&] { deep::weight_histogram(zeros, 0, 3); });
 }
 
 TEST(WeightHistogram, CountsEveryWeightOnce) {
   const std::vector<float> weights{-1.0f, -0.5f, 0.0f, 0.2f, 0.99f, 1.0f, 7.0f};
-  EXPECT_EQ(torch::weight_histogram(weights, 1, 4), (std::vector<std::int64_t>{1, 1, 2, 3}));
+  EXPECT_EQ(deep::weight_histogram(weights, 1, 4), (std::vector<std::int64_t>{1, 1, 2, 3}));
 }
 
 TEST(WeightStatistics, MapsOfANetwork) {
   const auto network = example_encoder(5, {.blocks = 3, .heads = 2});
-  EXPECT_EQ(torch::block_count(*network), 3);
-  const auto all = torch::map_weights(*network, 'K');
+  EXPECT_EQ(deep::block_count(*network), 3);
+  const auto all = deep::map_weights(*network, 'K');
   EXPECT_EQ(all.size(), 3u * 12 * 12);
   std::vector<float> joined;
   for (std::int64_t b = 0; b < 3; ++b)
-    for (const float weight : torch::map_weights(*network, 'K', b)) joined.push_back(weight);
+    for (const float weight : deep::map_weights(*network, 'K', b)) joined.push_back(weight);
   EXPECT_EQ(all, joined);
-  EXPECT_NE(all, torch::map_weights(*network, 'Q'));
+  EXPECT_NE(all, deep::map_weights(*network, 'Q'));
 }
 
 TEST(WeightPage, HasTablesAndFigures) {
-  const std::vector<torch::WeightModel> models{{"a", example_encoder(1)}, {"b", example_vit()}};
-  const Page page = torch::weight_page(models);
-  const Table table = torch::weight_table(models);
+  const std::vector<deep::WeightModel> models{{"a", example_encoder(1)}, {"b", example_vit()}};
+  const Page page = deep::weight_page(models);
+  const Table table = deep::weight_table(models);
   ASSERT_EQ(table.rows.size(), 6u);
   EXPECT_EQ(table.rows[0][2], "288");  // 2 blocks of 12 x 12
   int figures = 0;

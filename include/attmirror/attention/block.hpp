@@ -1,0 +1,74 @@
+// The name of a block of weights. An attention layer has the blocks W, K, Q, p and v; a model of your own calls its
+// blocks what it likes. Runs store blocks by these names, so a name is what an array may be called in a file.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace attmirror {
+
+class Block {
+ public:
+  static constexpr std::size_t max_length = 31;
+
+  // A letter, then letters, digits and underscores, at most 31 in all; none of the words that run folders use for other
+  // arrays (`step`, `loss`, `selected`, ...). Throws Error (bad input) for anything else. A literal is a name as it
+  // stands: parameters.matrix("U"); other text is parsed: Block(text).
+  constexpr Block(const char* name) : Block(std::string_view(name)) {}
+  constexpr explicit Block(std::string_view name) {
+    if (!is_name(name)) refuse(name);
+    std::ranges::copy(name, text_.begin());
+    text_[max_length] = static_cast<char>(name.size());
+  }
+
+  static constexpr bool is_name(std::string_view text);
+
+  // The blocks of an attention layer.
+  static const Block W, K, Q, p, v;
+
+  constexpr std::string_view name() const {
+    return {text_.data(), static_cast<std::size_t>(text_[max_length])};
+  }
+
+  friend constexpr bool operator==(const Block& a, const Block& b) {
+    if (std::is_constant_evaluated()) return a.text_ == b.text_;
+    return std::memcmp(a.text_.data(), b.text_.data(), a.text_.size()) == 0;
+  }
+  friend constexpr std::strong_ordering operator<=>(const Block& a, const Block& b) {
+    return a.name() <=> b.name();
+  }
+
+ private:
+  [[noreturn]] static void refuse(std::string_view name);
+
+  // Zeros after the name, and its length at the end: names are equal where all 32 bytes are.
+  std::array<char, max_length + 1> text_{};
+};
+
+constexpr bool Block::is_name(std::string_view text) {
+  // The arrays of run folders and checkpoints that stand beside blocks.
+  constexpr std::array<std::string_view, 10> reserved{
+      "format", "format_version", "step",        "loss",      "max_softmax",
+      "norm",   "selected",       "key_weights", "scheduled", "kept"};
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto is_inner = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  return !text.empty() && text.size() <= max_length && is_letter(text.front()) &&
+         std::ranges::all_of(text, is_inner) && !text.starts_with("fixed_") &&
+         std::ranges::find(reserved, text) == reserved.end();
+}
+
+inline constexpr Block Block::W{"W"}, Block::K{"K"}, Block::Q{"Q"}, Block::p{"p"}, Block::v{"v"};
+
+inline constexpr std::array attention_blocks{Block::W, Block::K, Block::Q, Block::p, Block::v};
+
+constexpr std::string_view to_string(const Block& block) { return block.name(); }
+
+// One of the blocks of an attention layer; throws Error (bad input) for other names.
+Block parse_block(std::string_view name);
+
+}  // namespace attmirror

@@ -1,0 +1,98 @@
+// What P1's two networks have in common: a transformer that answers from its first token.
+//
+//   x = embedding;  per block: attention, then an MLP, both added to x;  answer = head of x_0
+//
+// The walk through the blocks, attention with its maps, and the names of parameters are here. A network says what its
+// embedding and its head are, where its norms stand, and what it drops.
+#pragma once
+
+#include <attmirror/deep/network.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attmirror::deep {
+
+// Three ways to the same attention:
+//   plain   tensor operations, sample by sample: what the others are checked against
+//   packed  our own loops over samples and heads on the CPU
+//   fused   LibTorch's flash attention with variable lengths, on GPUs in bfloat16 and float16 (LibTorch 2)
+// `automatic`: fused where it can be, packed on the CPU, otherwise plain.
+enum class AttentionKind { automatic, plain, packed, fused };
+std::string_view to_string(AttentionKind kind);
+AttentionKind attention_kind(std::string_view text);  // throws Error (bad input)
+
+// A classifier that answers from one token needs of its last block that token alone: keys and values of all tokens, but
+// queries, and all that follows them, of the first. The answer and every gradient stay the same.
+enum class LastBlock { first_token, all_tokens };
+std::string_view to_string(LastBlock last_block);
+LastBlock last_block(std::string_view text);  // throws Error (bad input)
+
+struct AttentionDropout;  // src/deep/packed_attention.hpp
+class InitialWeights;     // src/deep/initial_weights.hpp
+
+class Transformer : public Network {
+ public:
+  at::Tensor logits(const Batch& batch) final;
+  std::vector<at::Tensor> attention_maps(const Batch& one) final;
+  std::vector<Projection> projections() const final;
+
+ protected:
+  struct AttentionShape {
+    std::int64_t heads = 1, head_width = 1;
+    AttentionKind kind = AttentionKind::automatic;
+    LastBlock last_block = LastBlock::first_token;
+  };
+  // A linear map or a norm; one without a bias leaves it undefined.
+  struct Affine {
+    at::Tensor weight, bias;
+  };
+  struct Block {
+    at::Tensor query_key_value;  // [3 heads head_width, width]: Q, then K, then V
+    Affine output;               // O: [width, heads head_width]
+    Affine up, down;             // A: [hidden, width]; B: [width, hidden]
+    Affine attention_norm, mlp_norm;
+  };
+
+  Transformer(const AttentionShape& shape, at::ScalarType compute) : shape_(shape), compute_(compute) {}
+
+  // Parameters in the order of these calls, which is that of the optimizers' states: a weight NAME, and NAME_bias
+  // beside it.
+  at::Tensor add_weight(const std::string& name, InitialWeights& initial, std::int64_t outputs,
+                        std::int64_t inputs);
+  Affine add_affine(const std::string& name, InitialWeights& initial, std::int64_t outputs,
+                    std::int64_t inputs);
+  static std::string block_name(std::int64_t block, std::string_view part);  // "block0_output"
+  void add_block(Block block) { blocks_.push_back(std::move(block)); }
+
+  // What a network says of itself. Dropout keys are those of the rows of x, undefined where nothing is dropped.
+  virtual void check(const Batch&) const {}  // throws Error (bad input) for a batch of another kind
+  virtual std::int64_t longest(const Batch& batch) const { return batch.longest; }
+  virtual at::Tensor embedded(const Batch& batch) const = 0;                            // [rows, width]
+  virtual at::Tensor first_rows(const at::Tensor& rows, const Batch& batch) const = 0;  // of each sample
+  virtual at::Tensor answer(const at::Tensor& first, const Batch& batch) const = 0;     // by the head
+  virtual at::Tensor attention_input(const Block& block, const at::Tensor& x) const = 0;
+  virtual AttentionDropout attention_dropout(std::int64_t block, const at::Tensor& keys,
+                                             const Batch& batch) const = 0;
+  virtual at::Tensor after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
+                                     const at::Tensor& mixed, const at::Tensor& keys) const = 0;
+
+  at::Tensor linear(const at::Tensor& x, const Affine& map) const;
+  at::ScalarType compute() const { return compute_; }
+
+ private:
+  std::vector<at::Tensor> projected(const at::Tensor& x, const at::Tensor& weight) const;
+  at::Tensor block_output(std::int64_t index, const at::Tensor& x, const Batch& batch) const;
+  at::Tensor first_token_output(std::int64_t index, const at::Tensor& x, const Batch& batch) const;
+  std::int64_t block_count() const { return static_cast<std::int64_t>(blocks_.size()); }
+  const Block& block(std::int64_t index) const { return blocks_[static_cast<std::size_t>(index)]; }
+
+  AttentionShape shape_;
+  at::ScalarType compute_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace attmirror::deep

@@ -1,0 +1,36 @@
+#include "base/field_json.hpp"
+
+namespace attmirror {
+
+Json to_json(const FieldValue& value) {
+  return std::visit(
+      [](const auto& v) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::monostate>)
+          return nullptr;
+        else
+          return v;
+      },
+      value);
+}
+
+FieldValue parse_field(const FieldInfo& info, const Json& json) {
+  switch (info.kind) {
+    case FieldKind::flag:
+      return json.get<bool>();
+    case FieldKind::count:
+      return json.get<std::int64_t>();
+    case FieldKind::seed:
+      return json.get<std::uint64_t>();
+    case FieldKind::number:
+      return json.get<double>();
+    case FieldKind::pair:
+      return json.get<std::array<double, 2>>();
+    case FieldKind::word:
+    case FieldKind::norm:
+    case FieldKind::path:
+      return json.get<std::string>();
+  }
+  return {};
+}
+
+}  // namespace attmirror

@@ -1,0 +1,70 @@
+// Networks as pages: attention on texts, the token-selection score, the weights of K, Q and V. Internal.
+#pragma once
+
+#include <attmirror/deep/text_attention.hpp>
+#include <attmirror/deep/text_set.hpp>
+#include <attmirror/deep/token_score.hpp>
+#include <attmirror/report/page.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace attmirror::deep {
+
+struct ViewedText {
+  std::string text;
+  std::string title = {};  // empty: the text itself
+  std::optional<std::int32_t> label = {};
+  std::string pivotal = {};  // a word to mark; empty: none
+};
+
+struct AttentionPageOptions {
+  // Of attention within the page. Attention of all tokens takes blocks x heads x length^2 numbers a text and model,
+  // 25 MB for P1's largest network and a review of 512 tokens: texts that do not fit show the first token's row
+  // alone, and where even that is too much the last texts are left out. The page says so.
+  std::size_t most_bytes = 12u << 20;
+
+  void validate() const;  // throws Error (bad input)
+};
+
+// What one text gave, besides the page.
+struct TextAnswer {
+  std::size_t tokens = 0;
+  bool cut = false;  // longer than a model has places
+  AttentionRows rows = AttentionRows::all;
+  std::vector<double> probabilities;  // of label 1, one for each model; empty where the text was left out
+};
+
+struct AttentionView {
+  TokenMaps maps;
+  std::vector<TextAnswer> answers;  // one for each text
+  std::vector<std::string> notes;   // sentences on what was cut or left out
+};
+
+// Throws Error (bad input), naming the text or the model.
+AttentionView attention_view(std::span<const TextModel> models, const WordPiece& vocabulary,
+                             std::span<const ViewedText> texts, const AttentionPageOptions& options = {});
+
+Page attention_page(const AttentionView& view);
+
+// Means per model beside P1's, the sentences one by one, those that P1 drops with the reason; and the attention itself.
+Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSentence> sentences,
+                const AttentionView& view);
+Table score_table(std::span<const ModelScore> scores);
+// Which sentences P1's way drops, and why; the same for all models of one vocabulary and length.
+Table dropped_table(const ModelScore& score, std::span<const PivotalSentence> sentences);
+
+struct WeightModel {
+  std::string name;
+  std::shared_ptr<Network> network;
+};
+
+// Statistics of each map, over all blocks and block by block, and histograms of the models in the same figures.
+Page weight_page(std::span<const WeightModel> models);
+Table weight_table(std::span<const WeightModel> models);
+
+}  // namespace attmirror::deep

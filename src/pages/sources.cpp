@@ -1,0 +1,57 @@
+#include "pages/sources.hpp"
+
+#include "margin/solution_summary.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/data/npz.hpp>
+
+#include <fstream>
+#include <map>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string beginning_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string bytes(8, '\0');
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  return bytes;
+}
+
+}  // namespace
+
+ResultKind result_kind(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status))
+    throw bad_input(fmt::format("cannot read {}: {}", path.string(),
+                                error ? error.message() : "No such file or directory"));
+  if (fs::is_directory(status)) return folder_kind(path);
+  // The content says what a file is, whatever its name.
+  const std::string bytes = beginning_of(path);
+  if (bytes == "SQLite f") return ResultKind::sweep;
+  if (bytes.starts_with("PK") && is_solution(load_npz(path))) return ResultKind::solution;
+  return ResultKind::none;
+}
+
+std::vector<std::string> short_names(const std::vector<fs::path>& paths) {
+  const auto last_part = [](const fs::path& path) {
+    return (path.filename().empty() ? path.parent_path() : path).filename().string();
+  };
+  std::map<std::string, int> times;
+  for (const fs::path& path : paths) ++times[last_part(path)];
+  std::vector<std::string> names;
+  for (const fs::path& path : paths) {
+    const std::string name = last_part(path);
+    names.push_back(name.empty() || name == "." || times[name] > 1 ? path.string() : name);
+  }
+  return names;
+}
+
+}  // namespace attmirror
