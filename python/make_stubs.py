@@ -9,6 +9,7 @@ CMake runs it after linking the extension.
 import argparse
 import importlib.util
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -65,6 +66,12 @@ def main():
     extension = options.extension.resolve()
     subprocess.run([sys.executable, options.stubgen, "-q", "-m", "_core", "-i", extension.parent, "-o",
                     options.output / "_core.pyi"], check=True)
+    # What is only known as an object there is an array, a number or a text here, as the package says.
+    stub = options.output / "_core.pyi"
+    text = re.sub(r"\bobject\b", "Any", stub.read_text(encoding="utf-8"))
+    for name, arguments in {"dict": "str, Any", "list": "Any", "tuple": "Any, ..."}.items():
+        text = re.sub(rf"\b{name}\b(?!\[)", f"{name}[{arguments}]", text)
+    stub.write_text(text if "import Any" in text else "from typing import Any\n" + text, encoding="utf-8")
     core = load("_core", extension)
     naming = load("_naming", options.package / "_naming.py")
     (options.output / "optimizers.pyi").write_text(optimizer_stub(core, naming), encoding="utf-8")

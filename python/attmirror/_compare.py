@@ -91,4 +91,4 @@ def selection_margin(data: Dataset, tokens: Any, W: Any) -> float:
 
 def attention(data: Dataset, W: Any) -> tuple[Any, Ints]:
     """Attention probabilities, a row per query, and the selected tokens, of any weights W."""
-    return _core.attention_of(data._handle, floats(W, "W"))  # type: ignore[return-value]
+    return _core.attention_of(data._handle, floats(W, "W"))

@@ -45,7 +45,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
     def to_frame(self) -> Any:
         """The numbers of each record as a pandas frame; without the weights."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         return pandas.DataFrame({name: values for name, values in self._arrays.items() if values.ndim == 1})
 
@@ -338,7 +338,7 @@ def descend_many(
     """
     prepared = []
     for task in tasks:
-        own: dict[str, Any] = {**settings, **(task[2] if len(task) > 2 else {})}  # type: ignore[misc]
+        own: dict[str, Any] = {**settings, **(task[2] if len(task) > 2 else {})}
         word, start = start_of(own.pop("init", None), own.get("params"))
         key_weights = own.pop("key_weights", None)
         own["init"] = word

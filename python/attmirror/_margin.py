@@ -70,7 +70,7 @@ class MarginSolution:
     @property
     def kind(self) -> Norm:
         """Which norm: a number for an entrywise one, or its name."""
-        return self._handle.kind  # type: ignore[return-value]
+        return self._handle.kind  # type: ignore[no-any-return]
 
     @property
     def norm(self) -> float:
@@ -115,7 +115,7 @@ class MarginSolution:
     @cached_property
     def tokens(self) -> Ints | None:
         """The selected tokens."""
-        return self._handle.tokens()  # type: ignore[return-value]
+        return self._handle.tokens()  # type: ignore[no-any-return]
 
     @cached_property
     def constraints(self) -> Ints:
@@ -139,7 +139,7 @@ class MarginSolution:
     @property
     def locally_optimal(self) -> bool | None:
         """Whether training that starts near this direction stays there; None where the question makes no sense."""
-        return self._handle.locally_optimal()  # type: ignore[return-value]
+        return self._handle.locally_optimal()  # type: ignore[no-any-return]
 
     @cached_property
     def data(self) -> Dataset:
@@ -275,10 +275,8 @@ def max_margin(
     start : MarginSolution
         The answer for a near norm or selection.
     """
-    options = None
-    if not (tol is max_norm is max_iterations is max_seconds is method is generation is threads is max_rank is None):
-        options = {"tol": tol, "max_norm": max_norm, "max_iterations": max_iterations, "max_seconds": max_seconds,
-                   "method": method, "generation": generation, "threads": threads, "max_rank": max_rank}
+    options = {"tol": tol, "max_norm": max_norm, "max_iterations": max_iterations, "max_seconds": max_seconds,
+               "method": method, "generation": generation, "threads": threads, "max_rank": max_rank}
     kept_list = None if kept is None else [token_indices(row, "kept") for row in kept]
     logits_list = None if logits is None else [floats(row, "logits") for row in logits]
     return MarginSolution(_core.max_margin(data._handle, problem, _selection(tokens), norm, options,

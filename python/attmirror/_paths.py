@@ -46,7 +46,7 @@ class Path:
     def W(self) -> Floats:
         """(radii, d, d); K Q^T of a KQ path."""
         if "K" in self.blocks:
-            return np.einsum("rim,rjm->rij", self.blocks["K"], self.blocks["Q"])
+            return np.asarray(np.einsum("rim,rjm->rij", self.blocks["K"], self.blocks["Q"]))
         return self.blocks["W"]
 
     def plot(self, solution: Any = None, axes: Any = None) -> Any:

@@ -72,12 +72,12 @@ class Reproduction(Sequence[Report]):
     def __len__(self) -> int:
         return len(self.reports)
 
-    def count(self, verdict: str) -> int:  # type: ignore[override]
+    def count(self, verdict: str) -> int:
         return sum(report.count(verdict) for report in self.reports)
 
     def frame(self) -> Any:
         """One row per finding, as a pandas frame."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         return pandas.DataFrame([
             {"experiment": report.id, "quantity": finding.quantity, "published": finding.published,
@@ -148,5 +148,5 @@ def reproduce(
 
 def report(sources: PathLike | Sequence[PathLike], out: PathLike) -> None:
     """Writes an HTML page about run folders, paths, sweeps, solutions or a reproduction, as the command does."""
-    listed = [sources] if isinstance(sources, (str, bytes)) or hasattr(sources, "__fspath__") else list(sources)  # type: ignore[arg-type]
-    _core.report([path_text(source) for source in listed], path_text(out))  # type: ignore[arg-type]
+    listed = [sources] if isinstance(sources, (str, bytes)) or hasattr(sources, "__fspath__") else list(sources)
+    _core.report([path_text(source) for source in listed], path_text(out))

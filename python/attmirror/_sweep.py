@@ -106,11 +106,11 @@ class SweepResults:
     def frame(self, library: str = "pandas") -> Any:
         """All runs as a frame of pandas or polars."""
         if library == "pandas":
-            import pandas
+            import pandas  # type: ignore[import-untyped, unused-ignore]
 
             return pandas.DataFrame(self.columns())
         if library == "polars":
-            import polars
+            import polars  # type: ignore[import-not-found, unused-ignore]
 
             return polars.DataFrame({name: values.tolist() for name, values in self.columns().items()}, strict=False)
         raise ValueError(f'library is "{library}": expected pandas or polars')
@@ -121,7 +121,7 @@ class SweepResults:
 
     def summary(self, group_by: Sequence[str] = (), metrics: Sequence[str] = ()) -> Any:
         """Mean, deviation, standard error and quantiles of metrics over groups of runs, as a pandas frame."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         _, columns, rows = _core.sweep_summary(self.path, list(group_by), list(metrics))
         frame = pandas.DataFrame(rows, columns=columns)

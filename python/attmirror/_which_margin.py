@@ -80,7 +80,7 @@ class WhichMargin:
 
     def frame(self) -> Any:
         """As a pandas frame: optimizers down, norms across."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
 
         return pandas.DataFrame(self.ratios, index=self.rows, columns=self.columns)
 
@@ -183,7 +183,7 @@ def which_margin(
         limit = row[0].optimizer.geometry_norm
         if row[0].params == "KQ" and row[0].optimizer.method == "gd":
             limit = "nuclear"
-        predicted.append(list(norms).index(limit) if limit in norms else None)
+        predicted.append(list(norms).index(limit) if limit is not None and limit in norms else None)
     return WhichMargin(list(rows), list(norms), np.array(means), np.array(errors), predicted, max(len(sets), 1),
                        int(np.isnan(certified).sum()), runs)
 

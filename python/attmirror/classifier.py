@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped, unused-ignore]
+from sklearn.utils.multiclass import check_classification_targets, type_of_target  # type: ignore[import-untyped, unused-ignore]
+from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped, unused-ignore]
 
 from ._compare import attention as attention_of
 from ._data import Dataset
@@ -17,7 +17,7 @@ from ._margin import MarginSolution, max_margin
 from .optimizers import Optimizer, optimizer
 
 
-class AttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class AttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Binary classification by softmax attention over tokens, f = v^T X^T softmax(X W z).
 
     Each sample is a row of numbers, read as tokens. Attention weights W and decoder v are trained by mirror descent;
@@ -98,7 +98,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         size = int(self.token_dim)
         if size < 1 or features % size:
             raise ValueError(f"token_dim is {self.token_dim}: expected a divisor of {features}, the number of features")
-        return scaled.reshape(n, features // size, size)
+        return np.asarray(scaled.reshape(n, features // size, size))
 
     def _dataset(self, X: npt.NDArray[np.float64], labels: Any, v: Any = None) -> Dataset:
         tokens = self._tokens(X)
@@ -170,7 +170,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """v^T X^T softmax(X W z) of each sample; positive means classes_[1]."""
         data = self._prepared(X)
         probabilities, _ = attention_of(data, self.W_)
-        return np.einsum("nt,ntd,d->n", probabilities, data.X, self.v_)
+        return np.asarray(np.einsum("nt,ntd,d->n", probabilities, data.X, self.v_))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each sample."""

@@ -38,14 +38,14 @@ STYLE: dict[str, Any] = {
 
 NAMES = {
     "loss": "loss",
-    "max_softmax": "mean largest attention probability",
+    "max_softmax": "mean largest probability",
     "norm": "norm of the weights",
     "final_loss": "loss at the end",
     "weight_norm": "norm of the weights",
     "steps": "steps",
     "seconds": "seconds",
-    "own.bregman": "divergence from its own max-margin solution",
-    "own.correlation": "correlation with its own max-margin solution",
+    "own.bregman": "divergence from each run's own\nmax-margin solution",
+    "own.correlation": "correlation with each run's own\nmax-margin solution",
     "own.margin_ratio": "share of the largest margin",
 }
 
@@ -77,6 +77,13 @@ def _steps(ax: Any) -> None:
     ax.set_xlabel("step")
 
 
+def _log_where_wide(ax: Any, values: Any) -> None:
+    """A logarithmic axis where the values span more than a factor of ten."""
+    positive = values[np.isfinite(values) & (values > 0)]
+    if len(positive) and positive.max() > 10 * positive.min():
+        ax.set_yscale("log")
+
+
 def plot_run(run: Run, solution: MarginSolution | None = None, axes: Any = None) -> Any:
     """Loss, largest attention probability and norm along a run; with a solution, the divergence from it."""
     from ._compare import compare_trace
@@ -91,16 +98,16 @@ def plot_run(run: Run, solution: MarginSolution | None = None, axes: Any = None)
             ax.set_ylabel(NAMES[name])
             ax.set_title(title, loc="left")
             _steps(ax)
-        if (run.trace["loss"] > 0).all():
-            panels[0].set_yscale("log")
+            _log_where_wide(ax, run.trace[name])
+        panels[1].set_yscale("linear")
         panels[1].set_ylim(0, 1.03)
         if solution is not None:
             along = compare_trace(run, solution)
             shown = np.isfinite(along.directional_bregman) & (along.directional_bregman > 0)
             panels[3].plot(along.step[shown], along.directional_bregman[shown], color=ORANGE, marker=".", markersize=3)
             panels[3].set_yscale("log")
-            panels[3].set_ylabel("divergence")
-            panels[3].set_title("From the max-margin solution", loc="left")
+            panels[3].set_ylabel("divergence from the\nmax-margin solution")
+            panels[3].set_title("Direction", loc="left")
             _steps(panels[3])
     return figure
 
@@ -120,9 +127,12 @@ def plot_attention(run: Run, ax: Any = None) -> Any:
         else:
             figure = ax.figure
         image = ax.imshow(table, cmap="Blues", vmin=0, vmax=1, aspect="equal")
+        for spine in ax.spines.values():
+            spine.set_visible(False)
         if run.data.v is not None or "v" in run.parameters:
             for row, token in enumerate(np.ravel(run.optimal_tokens)):
-                ax.add_patch(pyplot.Rectangle((token - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=ORANGE, linewidth=1.4))
+                ax.add_patch(pyplot.Rectangle((token - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=ORANGE, linewidth=1.4,
+                                              clip_on=False))
         ax.set_xticks(range(longest))
         ax.set_yticks(range(len(rows)))
         ax.set_xlabel("token")
@@ -138,7 +148,7 @@ def plot_which_margin(table: WhichMargin, ax: Any = None) -> Any:
     pyplot = _pyplot()
     with pyplot.rc_context({**STYLE, "axes.grid": False}):
         if ax is None:
-            size = (1.9 + 0.5 * len(table.norms), 0.9 + 0.24 * len(table.rows))
+            size = (1.9 + 0.56 * len(table.norms), 0.9 + 0.24 * len(table.rows))
             figure, ax = pyplot.subplots(figsize=size, layout="constrained")
         else:
             figure = ax.figure
@@ -148,9 +158,10 @@ def plot_which_margin(table: WhichMargin, ax: Any = None) -> Any:
                 if np.isfinite(value):
                     ax.text(c, r, f"{value:.2f}", ha="center", va="center", fontsize=6.5,
                             color="white" if value < 0.6 else "black")
-            if table.predicted[r] is not None:
-                ax.add_patch(pyplot.Rectangle((table.predicted[r] - 0.5, r - 0.5), 1, 1, fill=False, edgecolor="#e0301e",
-                                              linewidth=1.6))
+            column = table.predicted[r]
+            if column is not None:
+                ax.add_patch(pyplot.Rectangle((column - 0.5, r - 0.5), 1, 1, fill=False, edgecolor="#e0301e",
+                                              linewidth=1.6, clip_on=False))
         ax.set_xticks(range(len(table.norms)), table.columns)
         ax.set_yticks(range(len(table.rows)), table.rows)
         ax.tick_params(length=0)
@@ -172,8 +183,7 @@ def plot_path(path: Path, solution: MarginSolution | None = None, axes: Any = No
         panels[0].plot(path.radius, path.loss, color=BLUE, marker="o", markersize=3)
         panels[0].set_ylabel("least loss")
         panels[0].set_title("Loss", loc="left")
-        if (path.loss > 0).all():
-            panels[0].set_yscale("log")
+        _log_where_wide(panels[0], path.loss)
         panels[1].plot(path.radius, path.max_softmax, color=GREEN, marker="o", markersize=3)
         panels[1].set_ylabel(NAMES["max_softmax"])
         panels[1].set_ylim(0, 1.03)
@@ -182,8 +192,8 @@ def plot_path(path: Path, solution: MarginSolution | None = None, axes: Any = No
             away = np.array([1 - correlation(solution.W, W) for W in path.W])
             panels[2].plot(path.radius, np.maximum(away, 1e-16), color=ORANGE, marker="o", markersize=3)
             panels[2].set_yscale("log")
-            panels[2].set_ylabel("1 − correlation")
-            panels[2].set_title("From the max-margin solution", loc="left")
+            panels[2].set_ylabel("1 − correlation with the\nmax-margin solution")
+            panels[2].set_title("Direction", loc="left")
         for ax in panels[: 2 if solution is None else 3]:
             ax.set_xscale("log")
             ax.set_xlabel("radius")

@@ -68,7 +68,7 @@ def files_and_studies(folder: pathlib.Path) -> None:
 
 
 def own_models() -> None:
-    def square(w: np.ndarray) -> tuple[float, np.ndarray]:  # type: ignore[type-arg]
+    def square(w: np.ndarray) -> tuple[float, np.ndarray]:
         return float(w @ w), 2 * w
 
     run: am.ObjectiveRun = am.Objective(square, {"w": 3}).descend(am.GradientDescent(lr=0.1), steps=5, init={"w": np.ones(3)})
