@@ -1,5 +1,5 @@
-#include "bridge.hpp"
 #include "base/numbers.hpp"
+#include "bridge.hpp"
 #include "descent/block_arrays.hpp"
 #include <attmirror/base/error.hpp>
 
@@ -18,8 +18,9 @@ nb::object owning_array(std::vector<T> values, const Shape& shape) {
   values.reserve(1);  // an empty array has an address, too
   auto held = std::make_unique<std::vector<T>>(std::move(values));
   T* data = held->data();
-  const nb::capsule owner(held.get(),
-                          [](void* pointer) noexcept { std::unique_ptr<std::vector<T>>(static_cast<std::vector<T>*>(pointer)); });
+  const nb::capsule owner(held.get(), [](void* pointer) noexcept {
+    std::unique_ptr<std::vector<T>>(static_cast<std::vector<T>*>(pointer));
+  });
   static_cast<void>(held.release());
   return nb::cast(nb::ndarray<nb::numpy, T>(data, sizes.size(), sizes.data(), owner));
 }
@@ -35,14 +36,22 @@ std::optional<DType> dtype_of(const AnyArray& array) {
   const auto code = static_cast<nb::dlpack::dtype_code>(array.dtype().code);
   const int bits = array.dtype().bits;
   if (code == nb::dlpack::dtype_code::Float)
-    return bits == 64 ? std::optional(DType::float64) : bits == 32 ? std::optional(DType::float32)
-           : bits == 16 ? std::optional(DType::float16) : std::nullopt;
+    return bits == 64   ? std::optional(DType::float64)
+           : bits == 32 ? std::optional(DType::float32)
+           : bits == 16 ? std::optional(DType::float16)
+                        : std::nullopt;
   if (code == nb::dlpack::dtype_code::Int)
-    return bits == 64 ? std::optional(DType::int64) : bits == 32 ? std::optional(DType::int32)
-           : bits == 16 ? std::optional(DType::int16) : bits == 8 ? std::optional(DType::int8) : std::nullopt;
+    return bits == 64   ? std::optional(DType::int64)
+           : bits == 32 ? std::optional(DType::int32)
+           : bits == 16 ? std::optional(DType::int16)
+           : bits == 8  ? std::optional(DType::int8)
+                        : std::nullopt;
   if (code == nb::dlpack::dtype_code::UInt)
-    return bits == 64 ? std::optional(DType::uint64) : bits == 32 ? std::optional(DType::uint32)
-           : bits == 16 ? std::optional(DType::uint16) : bits == 8 ? std::optional(DType::uint8) : std::nullopt;
+    return bits == 64   ? std::optional(DType::uint64)
+           : bits == 32 ? std::optional(DType::uint32)
+           : bits == 16 ? std::optional(DType::uint16)
+           : bits == 8  ? std::optional(DType::uint8)
+                        : std::nullopt;
   if (code == nb::dlpack::dtype_code::Bool) return DType::boolean;
   return std::nullopt;
 }
@@ -60,7 +69,9 @@ Array array_of(const AnyArray& values, const std::string& name) {
 
 }  // namespace
 
-nb::object to_numpy(std::vector<double> values, const Shape& shape) { return owning_array(std::move(values), shape); }
+nb::object to_numpy(std::vector<double> values, const Shape& shape) {
+  return owning_array(std::move(values), shape);
+}
 nb::object to_numpy(std::vector<std::int64_t> values, const Shape& shape) {
   return owning_array(std::move(values), shape);
 }
@@ -73,7 +84,8 @@ nb::object to_numpy(std::vector<std::int64_t> values) {
   return owning_array(std::move(values), shape);
 }
 nb::object to_numpy(const Matrix& values) {
-  return to_numpy(std::vector<double>(values.data(), values.data() + values.size()), {values.rows(), values.cols()});
+  return to_numpy(std::vector<double>(values.data(), values.data() + values.size()),
+                  {values.rows(), values.cols()});
 }
 nb::object to_numpy(const Vector& values) {
   return to_numpy(std::vector<double>(values.data(), values.data() + values.size()));

@@ -1,6 +1,6 @@
 // Datasets: made of NumPy arrays by the names and checks of files, generated, loaded and saved.
-#include "bridge.hpp"
 #include "base/numbers.hpp"
+#include "bridge.hpp"
 #include "data/dataset_arrays.hpp"
 #include "data/generator_fields.hpp"
 #include "descent/model_fields.hpp"
@@ -30,12 +30,14 @@ nb::object view_of(const DataHandle& self, nb::handle owner, ConstMatrixView row
     strides = {stride * group, stride, 1};
   }
   static_cast<void>(self);
-  return nb::cast(nb::ndarray<nb::numpy, const double>(rows.data, shape.size(), shape.data(), owner, strides.data()));
+  return nb::cast(
+      nb::ndarray<nb::numpy, const double>(rows.data, shape.size(), shape.data(), owner, strides.data()));
 }
 
 nb::object tokens_of(nb::handle_t<DataHandle> self) {
   const auto& data = nb::cast<const DataHandle&>(self);
-  return view_of(data, self, data.data->all_tokens(), data.data->equal_lengths() ? data.data->max_length() : 0);
+  return view_of(data, self, data.data->all_tokens(),
+                 data.data->equal_lengths() ? data.data->max_length() : 0);
 }
 
 nb::object queries_of(nb::handle_t<DataHandle> self) {
@@ -79,7 +81,8 @@ nb::list generator_list() {
     const GeneratorSettings defaults = kind.resolve({});
     for (const auto& field : generator_fields())
       if (kind.takes(field.name))
-        settings[field.name.c_str()] = nb::make_tuple(to_python(field.read(defaults)), field.help, field.choices);
+        settings[field.name.c_str()] =
+            nb::make_tuple(to_python(field.read(defaults)), field.help, field.choices);
     list.append(nb::make_tuple(kind.name, kind.description, settings));
   }
   return list;
@@ -129,7 +132,8 @@ void bind_data(nb::module_& module) {
       .def("optimal_tokens",
            [](const DataHandle& self) { return to_numpy(optimal_tokens(*self.data), *self.data); });
   module.def("load_dataset", [](const std::string& path) {
-    return unlocked([&](const StopRequest&) { return handle_of(load_dataset(path), std::filesystem::absolute(path)); });
+    return unlocked(
+        [&](const StopRequest&) { return handle_of(load_dataset(path), std::filesystem::absolute(path)); });
   });
   module.def("generate", &generate_data);
   module.def("generators", &generator_list);

@@ -1,7 +1,7 @@
 // Training: one run, in memory or in a folder, and many at once.
-#include "bridge.hpp"
 #include "base/numbers.hpp"
 #include "base/stopwatch.hpp"
+#include "bridge.hpp"
 #include "data/dataset_arrays.hpp"
 #include "descent/block_arrays.hpp"
 #include "descent/model_fields.hpp"
@@ -49,8 +49,9 @@ Request read_request(const DataHandle& data, const OptimizerHandle& optimizer, c
   if (!key_weights.is_none()) {
     auto* prompt = std::get_if<Prompt>(&request.plan.parameterization);
     if (prompt == nullptr)
-      throw bad_input(fmt::format("{} are given, but {} is {}: only a prompt has them", field_name("key_weights"),
-                                  field_name("params"), to_string(request.plan.parameterization)));
+      throw bad_input(fmt::format("{} are given, but {} is {}: only a prompt has them",
+                                  field_name("key_weights"), field_name("params"),
+                                  to_string(request.plan.parameterization)));
     prompt->key_weights = matrix_of(nb::cast<Doubles>(key_weights), "key_weights");
   }
   if (!init.is_none()) {
@@ -66,19 +67,25 @@ Request read_request(const DataHandle& data, const OptimizerHandle& optimizer, c
 
 RunHandle handle_of(Request request, DescentRun run, std::filesystem::path folder = {}) {
   const std::int64_t asked = request.options.steps;
-  return {std::move(request.data), std::move(request.plan),      std::move(request.optimizer), asked, std::move(run),
-          std::move(request.data_path), std::move(folder)};
+  return {std::move(request.data),
+          std::move(request.plan),
+          std::move(request.optimizer),
+          asked,
+          std::move(run),
+          std::move(request.data_path),
+          std::move(folder)};
 }
 
 nb::object record_to_python(const Record& record) {
   nb::dict metrics;
   for (const Metric& metric : record.metrics) metrics[metric.name.c_str()] = metric.value;
-  return nb::make_tuple(record.step, record.loss, record.max_softmax, record.norm, to_dict(record.parameters), metrics);
+  return nb::make_tuple(record.step, record.loss, record.max_softmax, record.norm, to_dict(record.parameters),
+                        metrics);
 }
 
 RunHandle descend_once(const DataHandle& data, const OptimizerHandle& optimizer, const nb::dict& settings,
-                       const nb::object& init, const nb::object& key_weights, int threads, nb::object on_record,
-                       nb::object on_pulse, const nb::object& folder_options) {
+                       const nb::object& init, const nb::object& key_weights, int threads,
+                       nb::object on_record, nb::object on_pulse, const nb::object& folder_options) {
   Request request = read_request(data, optimizer, settings, init, key_weights, threads);
   const std::optional<FolderOptions> folder = read_folder_options(folder_options);
   StopOnInterrupt interrupt;
@@ -91,8 +98,8 @@ RunHandle descend_once(const DataHandle& data, const OptimizerHandle& optimizer,
       RunSources sources{.data = request.data_path,
                          .key_weights = request.plan.key_weights_path,
                          .init = request.plan.init_path};
-      DescentRun run = descend_in_folder(model, request.optimizer, request.options, sources, *folder, watchers,
-                                         [&](const std::filesystem::path& file) {
+      DescentRun run = descend_in_folder(model, request.optimizer, request.options, sources, *folder,
+                                         watchers, [&](const std::filesystem::path& file) {
                                            keep_data(file, *data.data);
                                            request.data_path = file;
                                          });
@@ -112,8 +119,9 @@ RunHandle descend_once(const DataHandle& data, const OptimizerHandle& optimizer,
 std::vector<RunHandle> descend_all(const nb::list& tasks, int threads, nb::object on_pulse) {
   std::vector<Request> requests;
   for (const nb::handle task : tasks)
-    requests.push_back(read_request(nb::cast<const DataHandle&>(task[0]), nb::cast<const OptimizerHandle&>(task[1]),
-                                    nb::cast<nb::dict>(task[2]), nb::borrow(task[3]), nb::borrow(task[4]), 1));
+    requests.push_back(read_request(nb::cast<const DataHandle&>(task[0]),
+                                    nb::cast<const OptimizerHandle&>(task[1]), nb::cast<nb::dict>(task[2]),
+                                    nb::borrow(task[3]), nb::borrow(task[4]), 1));
   StopOnInterrupt interrupt;
   UserFunction pulse(std::move(on_pulse), interrupt.stop());
   std::vector<RunHandle> handles;
@@ -124,7 +132,8 @@ std::vector<RunHandle> descend_all(const nb::list& tasks, int threads, nb::objec
     for (const Request& request : requests) models.push_back(make_attention(*request.data, request.plan));
     std::vector<DescentTask> list;
     for (std::size_t i = 0; i < requests.size(); ++i)
-      list.push_back({.model = &models[i], .optimizer = requests[i].optimizer, .options = requests[i].options});
+      list.push_back(
+          {.model = &models[i], .optimizer = requests[i].optimizer, .options = requests[i].options});
     ManyOptions many{.threads = threads, .stop = interrupt.stop()};
     if (pulse) many.on_pulse = [&](double share) { pulse.call([&] { return nb::float_(share); }); };
     std::vector<DescentRun> runs = descend_many(list, many);
@@ -166,7 +175,8 @@ RunHandle load_saved_run(const std::string& path, const DataHandle* data) {
   const nb::gil_scoped_release release;
   SavedRun saved = load_run(path);
   if (!is_attention_run(saved.config))
-    throw bad_input(fmt::format("{} is a run of kind {}: expected one of attention", path, saved.config.kind));
+    throw bad_input(
+        fmt::format("{} is a run of kind {}: expected one of attention", path, saved.config.kind));
   RunHandle handle;
   if (data != nullptr) {
     handle.data = data->data;
@@ -183,7 +193,8 @@ RunHandle load_saved_run(const std::string& path, const DataHandle* data) {
   handle.plan.loss = parse_loss(saved.config.loss);
   handle.plan.attention = attention_options(saved.config);
   handle.plan.mask = saved.config.mask == "causal" ? Mask::causal : Mask::none;
-  handle.plan.init = {.kind = saved.config.init_kind, .std = saved.config.init_std, .seed = saved.config.init_seed};
+  handle.plan.init = {
+      .kind = saved.config.init_kind, .std = saved.config.init_std, .seed = saved.config.init_seed};
   handle.optimizer = saved.config.optimizer;
   handle.asked = saved.config.steps;
   handle.folder = path;
@@ -241,7 +252,8 @@ RunHandle run_of_state(const nb::tuple& state) {
   handle.plan.init.given = to_parameters(nb::cast<nb::dict>(state[2]));
   if (auto* prompt = std::get_if<Prompt>(&handle.plan.parameterization))
     prompt->key_weights = matrix_of(nb::cast<Doubles>(state[3]), "key_weights");
-  handle.optimizer = make_optimizer(to_given(nb::cast<nb::dict>(state[4]), optimizer_fields(), "the optimizer"));
+  handle.optimizer =
+      make_optimizer(to_given(nb::cast<nb::dict>(state[4]), optimizer_fields(), "the optimizer"));
   handle.asked = nb::cast<std::int64_t>(state[5]);
   DescentRun& run = handle.run;
   run.status = static_cast<RunStatus>(nb::cast<int>(state[6][0]));
@@ -300,12 +312,27 @@ nb::object compare_weights(const RunHandle& self, const Doubles& solution, const
 // The tokens, probabilities and logits of given weights on the run's data or other data of the same kind.
 Attention model_on(const RunHandle& self, const Dataset& data) { return make_attention(data, self.plan); }
 
+// What descend() takes in C++, for bench/python_overhead.py: seconds of each of `repeat` calls.
+std::vector<double> time_descend(const DataHandle& data, const OptimizerHandle& optimizer, std::int64_t steps,
+                                 int repeat) {
+  const nb::gil_scoped_release release;
+  std::vector<double> seconds;
+  for (int i = 0; i < repeat; ++i) {
+    const Clock::time_point begin = Clock::now();
+    const Attention model(*data.data);
+    const DescentRun run = descend(model, optimizer.optimizer, {.steps = steps});
+    seconds.push_back(seconds_since(begin));
+  }
+  return seconds;
+}
+
 }  // namespace
 
 void bind_descent(nb::module_& module) {
   nb::class_<RunHandle>(module, "Run")
       .def("__getstate__", &state_of)
-      .def("__setstate__", [](RunHandle& self, const nb::tuple& state) { new (&self) RunHandle(run_of_state(state)); })
+      .def("__setstate__",
+           [](RunHandle& self, const nb::tuple& state) { new (&self) RunHandle(run_of_state(state)); })
       .def_prop_ro("status", [](const RunHandle& self) { return std::string(to_string(self.run.status)); })
       .def_prop_ro("steps", [](const RunHandle& self) { return self.run.steps; })
       .def_prop_ro("asked", [](const RunHandle& self) { return self.asked; })
@@ -314,7 +341,10 @@ void bind_descent(nb::module_& module) {
       .def_prop_ro("norm", [](const RunHandle& self) { return self.run.norm; })
       .def_prop_ro("seconds", [](const RunHandle& self) { return self.run.seconds; })
       .def_prop_ro("folder", [](const RunHandle& self) { return self.folder.string(); })
-      .def_prop_ro("data", [](const RunHandle& self) { return DataHandle{self.data, self.data_path}; })
+      .def_prop_ro("data",
+                   [](const RunHandle& self) {
+                     return DataHandle{self.data, self.data_path};
+                   })
       .def_prop_ro("optimizer",
                    [](const RunHandle& self) {
                      return OptimizerHandle{std::string(method_name(self.optimizer)), self.optimizer};
@@ -337,12 +367,13 @@ void bind_descent(nb::module_& module) {
              return to_numpy(optimal_tokens(self.model(), self.run.last()), *self.data);
            })
       .def("trace", [](const RunHandle& self) { return trace_of(self.run); })
-      .def("probabilities",
-           [](const RunHandle& self, const DataHandle* data) {
-             const Dataset& on = data == nullptr ? *self.data : *data->data;
-             return rows_to_numpy(attention_probabilities(model_on(self, on), self.run.last()));
-           },
-           nb::arg().none())
+      .def(
+          "probabilities",
+          [](const RunHandle& self, const DataHandle* data) {
+            const Dataset& on = data == nullptr ? *self.data : *data->data;
+            return rows_to_numpy(attention_probabilities(model_on(self, on), self.run.last()));
+          },
+          nb::arg().none())
       .def("selected_on",
            [](const RunHandle& self, const DataHandle& data) {
              return to_numpy(selected_tokens(model_on(self, *data.data), self.run.last()), *data.data);
@@ -357,9 +388,10 @@ void bind_descent(nb::module_& module) {
            nb::arg("norm").none(), nb::arg("along_trace"))
       .def("summary", [](const RunHandle& self) { return summary(self.run); });
   module.def("descend", &descend_once, nb::arg("data"), nb::arg("optimizer"), nb::arg("settings"),
-             nb::arg("init").none(), nb::arg("key_weights").none(), nb::arg("threads"), nb::arg("on_record").none(),
-             nb::arg("on_pulse").none(), nb::arg("folder").none());
+             nb::arg("init").none(), nb::arg("key_weights").none(), nb::arg("threads"),
+             nb::arg("on_record").none(), nb::arg("on_pulse").none(), nb::arg("folder").none());
   module.def("descend_many", &descend_all, nb::arg("tasks"), nb::arg("threads"), nb::arg("on_pulse").none());
+  module.def("time_descend", &time_descend);
   module.def("load_run", &load_saved_run, nb::arg("path"), nb::arg("data").none());
   module.def("descend_fields", [] {
     nb::list list;

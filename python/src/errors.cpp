@@ -17,11 +17,12 @@ namespace {
 
 void raise(const Error& error) {
   const nb::module_ errors = nb::module_::import_("attmirror._errors");
-  const nb::object type = errors.attr(error.kind() == ErrorKind::bad_input ? "InputError" : "EnvironmentFailure");
+  const nb::object type =
+      errors.attr(error.kind() == ErrorKind::bad_input ? "InputError" : "EnvironmentFailure");
   const nb::object index = error.index() ? nb::cast(*error.index()) : nb::none();
-  const nb::object exception =
-      type(spelled_in_python(error), error.field().empty() ? "" : sweep_spelling(training_fields(), error.field()),
-           index, error.value());
+  const nb::object exception = type(
+      spelled_in_python(error), error.field().empty() ? "" : sweep_spelling(training_fields(), error.field()),
+      index, error.value());
   PyErr_SetObject(type.ptr(), exception.ptr());
 }
 

@@ -1,6 +1,6 @@
 // Keyword arguments by the tables of fields: what a user gave, each value as the type that its field has.
-#include "bridge.hpp"
 #include "base/words.hpp"
+#include "bridge.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 std::string text_of(const nb::handle& value) { return nb::cast<std::string>(nb::str(value)); }
 
 [[noreturn]] void refuse_type(const FieldInfo& field, const nb::handle& value, std::string_view expected) {
-  raise_type_error(fmt::format("{} is {}: expected {}", field.name, nb::cast<std::string>(nb::repr(value)), expected));
+  raise_type_error(
+      fmt::format("{} is {}: expected {}", field.name, nb::cast<std::string>(nb::repr(value)), expected));
 }
 
 // A whole number: an int, or what NumPy has for one. True and False are none.
@@ -37,7 +38,8 @@ double number_of_python(const FieldInfo& field, const nb::handle& value) {
 
 bool flag_of_python(const FieldInfo& field, const nb::handle& value) {
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True;
-  if (nb::hasattr(value, "dtype") && text_of(value.attr("dtype")) == "bool") return nb::cast<bool>(nb::bool_(value));
+  if (nb::hasattr(value, "dtype") && text_of(value.attr("dtype")) == "bool")
+    return nb::cast<bool>(nb::bool_(value));
   refuse_type(field, value, "True or False");
 }
 
@@ -85,7 +87,8 @@ FieldValue value_of_python(const FieldInfo& field, const nb::handle& value) {
 
 }  // namespace
 
-Given to_given(const nb::dict& settings, const std::vector<const FieldInfo*>& fields, std::string_view owner) {
+Given to_given(const nb::dict& settings, const std::vector<const FieldInfo*>& fields,
+               std::string_view owner) {
   Given given;
   for (const auto& [key, value] : settings) {
     if (value.is_none()) continue;
@@ -111,7 +114,9 @@ struct PythonValue {
   nb::object operator()(std::uint64_t value) const { return nb::cast(value); }
   nb::object operator()(double value) const { return nb::cast(value); }
   nb::object operator()(const std::string& value) const { return nb::cast(value); }
-  nb::object operator()(const std::array<double, 2>& value) const { return nb::make_tuple(value[0], value[1]); }
+  nb::object operator()(const std::array<double, 2>& value) const {
+    return nb::make_tuple(value[0], value[1]);
+  }
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ bool in_main_thread() { return ::syscall(SYS_gettid) == ::getpid(); }
 }  // namespace
 
 void on_interrupt(int signal) {
-  for (StopOnInterrupt* call = innermost.load(); call != nullptr; call = call->outer_) call->flag_.store(true);
+  for (StopOnInterrupt* call = innermost.load(); call != nullptr; call = call->outer_)
+    call->flag_.store(true);
   if (pythons_action.sa_handler != SIG_IGN && pythons_action.sa_handler != SIG_DFL)
     pythons_action.sa_handler(signal);
 }

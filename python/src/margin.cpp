@@ -1,6 +1,7 @@
 // Max-margin problems: one, many, and the check of any answer.
-#include "bridge.hpp"
 #include "base/numbers.hpp"
+#include "base/stopwatch.hpp"
+#include "bridge.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/margin/certificate.hpp>
 #include <attmirror/margin/support.hpp>
@@ -50,7 +51,8 @@ MarginOptions read_margin_options(const nb::object& given) {
       else
         raise_type_error(fmt::format("max_margin() has no argument {}", name));
     } catch (const nb::cast_error&) {
-      raise_type_error(fmt::format("{} is {}: expected another type", name, nb::cast<std::string>(nb::repr(value))));
+      raise_type_error(
+          fmt::format("{} is {}: expected another type", name, nb::cast<std::string>(nb::repr(value))));
     }
   }
   return options;
@@ -66,13 +68,16 @@ KeptTokens read_kept(const nb::object& kept) {
 }
 
 // P2's relaxed problem has bounds by the support vectors of the decoder's, in the Euclidean norm.
-MarginProblem relaxed_problem_of(const Dataset& data, Selection tokens, Matrix key_weights, const StopRequest& stop) {
+MarginProblem relaxed_problem_of(const Dataset& data, Selection tokens, Matrix key_weights,
+                                 const StopRequest& stop) {
   MarginOptions options;
   options.stop = stop;
-  const MarginSolution decoder = max_margin(data, MarginProblem{DecoderSvm{tokens}}, Norm::frobenius(), options);
+  const MarginSolution decoder =
+      max_margin(data, MarginProblem{DecoderSvm{tokens}}, Norm::frobenius(), options);
   if (decoder.status != MarginStatus::certified)
-    throw bad_input(fmt::format("the decoder's problem, whose support vectors the relaxed one needs, is {}: {}",
-                                to_string(decoder.status), decoder.brief()));
+    throw bad_input(
+        fmt::format("the decoder's problem, whose support vectors the relaxed one needs, is {}: {}",
+                    to_string(decoder.status), decoder.brief()));
   std::vector<double> bounds = relaxed_bounds(data, decoder.support);
   return PromptSvm{std::move(tokens), std::move(key_weights), std::move(bounds)};
 }
@@ -93,7 +98,8 @@ struct ProblemWords {
     if (problem == "relaxed") return relaxed_problem_of(data, selection(), key_weights, stop);
     if (problem == "general-direction") return GeneralDirectionSvm{kept};
     if (problem == "general-finite") return GeneralFiniteSvm{kept, logits};
-    throw bad_value("problem", problem, "attention, prompt, decoder, relaxed, general-direction or general-finite");
+    throw bad_value("problem", problem,
+                    "attention, prompt, decoder, relaxed, general-direction or general-finite");
   }
 };
 
@@ -121,8 +127,9 @@ SolutionHandle solve_one(const DataHandle& data, const std::string& problem, con
     if (start != nullptr) {
       const MarginConstraints there = constraints(*start->data, start->problem);
       const auto origins = there.origins();
-      warm = {start->solution.W, matched_multipliers(start->solution.lambda, {origins.begin(), origins.end()},
-                                                     constraints(*data.data, made), Unmatched::drop, "lambda")};
+      warm = {start->solution.W,
+              matched_multipliers(start->solution.lambda, {origins.begin(), origins.end()},
+                                  constraints(*data.data, made), Unmatched::drop, "lambda")};
     }
     MarginSolution solution = max_margin(*data.data, made, kind, solving, warm);
     return SolutionHandle{data.data, std::move(made), std::move(solution)};
@@ -130,7 +137,8 @@ SolutionHandle solve_one(const DataHandle& data, const std::string& problem, con
 }
 
 // Tasks are tuples (data, tokens or None, norm); problems are attention SVMs.
-std::vector<SolutionHandle> solve_many(const nb::list& tasks, const std::string& problem, const nb::object& options) {
+std::vector<SolutionHandle> solve_many(const nb::list& tasks, const std::string& problem,
+                                       const nb::object& options) {
   MarginOptions solving = read_margin_options(options);
   std::vector<SolutionHandle> handles;
   std::vector<MarginTask> list;
@@ -143,9 +151,12 @@ std::vector<SolutionHandle> solve_many(const nb::list& tasks, const std::string&
     const nb::object third = nb::borrow(task[2]);
     if (third.ptr() != last_norm.ptr()) norm = to_norm(third);
     last_norm = third;
-    const ProblemWords words{problem,
-                             task[1].is_none() ? std::nullopt : std::optional(to_selection(nb::cast<Integers>(task[1]))),
-                             {}, {}, {}};
+    const ProblemWords words{
+        problem,
+        task[1].is_none() ? std::nullopt : std::optional(to_selection(nb::cast<Integers>(task[1]))),
+        {},
+        {},
+        {}};
     if (problem == "relaxed") throw bad_value("problem", problem, "attention, prompt or decoder");
     handles.push_back({data.data, words.make(*data.data, {}), {}});
     list.push_back({data.data.get(), handles.back().problem, norm});
@@ -207,7 +218,8 @@ nb::dict certificate_to_python(const Certificate& certificate, double tolerance)
   return result;
 }
 
-Certificate certify_again(const SolutionHandle& self, const Norm& norm, const Matrix& W, const Vector& lambda) {
+Certificate certify_again(const SolutionHandle& self, const Norm& norm, const Matrix& W,
+                          const Vector& lambda) {
   const nb::gil_scoped_release release;
   return certify(*self.data, self.problem, norm, W, lambda);
 }
@@ -215,18 +227,18 @@ Certificate certify_again(const SolutionHandle& self, const Norm& norm, const Ma
 nb::dict verify_solution(const SolutionHandle& self) {
   const Matrix W = self.solution.W.allFinite() ? self.solution.W : Matrix();
   return certificate_to_python(certify_again(self, self.solution.kind, W, self.solution.lambda),
-                 MarginOptions{}.tolerance(self.solution.kind));
+                               MarginOptions{}.tolerance(self.solution.kind));
 }
 
 nb::dict verify_arrays(const DataHandle& data, const std::string& problem, const nb::object& tokens,
-                       const nb::object& norm, const Doubles& W, const Doubles& lambda, const nb::object& key_weights,
-                       const std::optional<double>& tol) {
+                       const nb::object& norm, const Doubles& W, const Doubles& lambda,
+                       const nb::object& key_weights, const std::optional<double>& tol) {
   const ProblemWords words = read_problem(problem, tokens, key_weights, nb::none(), nb::none());
   const Norm kind = to_norm(norm);
   const SolutionHandle handle{data.data, words.make(*data.data, {}), {}};
   const Matrix weights = W.ndim() == 1 ? Matrix(vector_of(W, "W")) : matrix_of(W, "W");
   return certificate_to_python(certify_again(handle, kind, weights, vector_of(lambda, "lambda_")),
-                 tol ? *tol : MarginOptions{}.tolerance(kind));
+                               tol ? *tol : MarginOptions{}.tolerance(kind));
 }
 
 // Whether training that starts near this solution stays there: P1's locally optimal tokens.
@@ -237,8 +249,8 @@ nb::object locally_optimal(const SolutionHandle& self) {
     return nb::none();
   const ConstMatrixView v = self.data->decoder();
   const Vector decoder = Eigen::Map<const Vector>(v.data, v.cols);
-  return nb::cast(local_optimality(*self.data, *tokens, constraints(*self.data, self.problem), self.solution.support,
-                                   linear_scores(*self.data, decoder))
+  return nb::cast(local_optimality(*self.data, *tokens, constraints(*self.data, self.problem),
+                                   self.solution.support, linear_scores(*self.data, decoder))
                       .holds);
 }
 
@@ -251,12 +263,18 @@ nb::tuple solution_state(const SolutionHandle& self) {
   const std::vector<std::int64_t> support(s.support.begin(), s.support.end()),
       conflict(s.conflict.begin(), s.conflict.end());
   return nb::make_tuple(
-      nb::cast(DataHandle{self.data, {}}), std::string(prompt != nullptr ? "prompt" : attention != nullptr ? "attention" : "decoder"),
-      to_numpy(tokens->tokens), prompt != nullptr && prompt->key_weights.size() > 0 ? to_numpy(prompt->key_weights) : nb::none(),
-      to_numpy(prompt != nullptr ? prompt->bounds : attention != nullptr ? attention->bounds : std::vector<double>()),
-      to_python(s.kind), static_cast<int>(s.status), to_numpy(s.W), to_numpy(s.lambda), to_numpy(support), to_numpy(conflict),
-      nb::make_tuple(s.norm, s.dual, s.gap, s.seconds, s.iterations, s.method, s.reason), to_numpy(s.singular_values),
-      s.dual_multiplicity);
+      nb::cast(DataHandle{self.data, {}}),
+      std::string(prompt != nullptr      ? "prompt"
+                  : attention != nullptr ? "attention"
+                                         : "decoder"),
+      to_numpy(tokens->tokens),
+      prompt != nullptr && prompt->key_weights.size() > 0 ? to_numpy(prompt->key_weights) : nb::none(),
+      to_numpy(prompt != nullptr      ? prompt->bounds
+               : attention != nullptr ? attention->bounds
+                                      : std::vector<double>()),
+      to_python(s.kind), static_cast<int>(s.status), to_numpy(s.W), to_numpy(s.lambda), to_numpy(support),
+      to_numpy(conflict), nb::make_tuple(s.norm, s.dual, s.gap, s.seconds, s.iterations, s.method, s.reason),
+      to_numpy(s.singular_values), s.dual_multiplicity);
 }
 
 SolutionHandle solution_of_state(const nb::tuple& state) {
@@ -289,8 +307,7 @@ SolutionHandle solution_of_state(const nb::tuple& state) {
   s.reason = nb::cast<std::string>(state[11][6]);
   s.singular_values = vector_of(nb::cast<Doubles>(state[12]), "singular_values");
   s.dual_multiplicity = nb::cast<std::ptrdiff_t>(state[13]);
-  s.certificate =
-      certify(*handle.data, handle.problem, s.kind, s.W.allFinite() ? s.W : Matrix(), s.lambda);
+  s.certificate = certify(*handle.data, handle.problem, s.kind, s.W.allFinite() ? s.W : Matrix(), s.lambda);
   return handle;
 }
 
@@ -305,13 +322,42 @@ nb::tuple load_saved_solution(const std::string& path, const DataHandle& data) {
                         saved.key_weights.size() > 0 ? to_numpy(saved.key_weights) : nb::none());
 }
 
+// What max_margin() and max_margins() take in C++, for bench/python_overhead.py: seconds of each of `repeat` calls.
+std::vector<double> time_max_margin(const DataHandle& data, const Integers& tokens, const nb::object& norm,
+                                    int repeat) {
+  const Selection selection = to_selection(tokens);
+  const Norm kind = to_norm(norm);
+  const nb::gil_scoped_release release;
+  std::vector<double> seconds;
+  for (int i = 0; i < repeat; ++i) {
+    const Clock::time_point begin = Clock::now();
+    const MarginSolution solution = max_margin(*data.data, selection, kind);
+    seconds.push_back(seconds_since(begin));
+  }
+  return seconds;
+}
+
+double time_max_margins(const std::vector<DataHandle>& data, const nb::object& norm, int threads) {
+  const Norm kind = to_norm(norm);
+  const nb::gil_scoped_release release;
+  const Clock::time_point begin = Clock::now();
+  std::vector<MarginTask> tasks;
+  for (const DataHandle& one : data)
+    tasks.push_back({one.data.get(), AttentionSvm{optimal_tokens(*one.data)}, kind});
+  MarginOptions options;
+  options.threads = threads;
+  const std::vector<MarginSolution> solutions = max_margins(tasks, options);
+  return seconds_since(begin);
+}
+
 }  // namespace
 
 void bind_margin(nb::module_& module) {
   using Handle = SolutionHandle;
   nb::class_<Handle>(module, "MarginSolution")
       .def("__getstate__", &solution_state)
-      .def("__setstate__", [](Handle& self, const nb::tuple& state) { new (&self) Handle(solution_of_state(state)); })
+      .def("__setstate__",
+           [](Handle& self, const nb::tuple& state) { new (&self) Handle(solution_of_state(state)); })
       .def_prop_ro("status", [](const Handle& self) { return std::string(to_string(self.solution.status)); })
       .def_prop_ro("problem", [](const Handle& self) { return std::string(problem_name(self.problem)); })
       .def_prop_ro("kind", [](const Handle& self) { return to_python(self.solution.kind); })
@@ -322,7 +368,10 @@ void bind_margin(nb::module_& module) {
       .def_prop_ro("iterations", [](const Handle& self) { return self.solution.iterations; })
       .def_prop_ro("method", [](const Handle& self) { return self.solution.method; })
       .def_prop_ro("reason", [](const Handle& self) { return self.solution.reason; })
-      .def_prop_ro("data", [](const Handle& self) { return DataHandle{self.data, {}}; })
+      .def_prop_ro("data",
+                   [](const Handle& self) {
+                     return DataHandle{self.data, {}};
+                   })
       .def("W", &weights_of)
       .def("matrix", [](const Handle& self) { return to_numpy(self.solution.W); })
       .def("multipliers", [](const Handle& self) { return to_numpy(self.solution.lambda); })
@@ -343,13 +392,16 @@ void bind_margin(nb::module_& module) {
         const nb::gil_scoped_release release;
         save_solution(path, *self.data, self.problem, self.solution);
       });
-  module.def("max_margin", &solve_one, nb::arg("data"), nb::arg("problem"), nb::arg("tokens").none(), nb::arg("norm"),
-             nb::arg("options").none(), nb::arg("key_weights").none(), nb::arg("kept").none(), nb::arg("logits").none(),
-             nb::arg("start").none());
+  module.def("max_margin", &solve_one, nb::arg("data"), nb::arg("problem"), nb::arg("tokens").none(),
+             nb::arg("norm"), nb::arg("options").none(), nb::arg("key_weights").none(),
+             nb::arg("kept").none(), nb::arg("logits").none(), nb::arg("start").none());
   module.def("max_margin_many", &solve_many, nb::arg("tasks"), nb::arg("problem"), nb::arg("options").none());
-  module.def("verify", &verify_arrays, nb::arg("data"), nb::arg("problem"), nb::arg("tokens").none(), nb::arg("norm"),
-             nb::arg("W"), nb::arg("lambda_"), nb::arg("key_weights").none(), nb::arg("tol").none());
+  module.def("verify", &verify_arrays, nb::arg("data"), nb::arg("problem"), nb::arg("tokens").none(),
+             nb::arg("norm"), nb::arg("W"), nb::arg("lambda_"), nb::arg("key_weights").none(),
+             nb::arg("tol").none());
   module.def("load_solution", &load_saved_solution);
+  module.def("time_max_margin", &time_max_margin);
+  module.def("time_max_margins", &time_max_margins);
 }
 
 }  // namespace attmirror::python

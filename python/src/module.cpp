@@ -1,7 +1,8 @@
 #include "bridge.hpp"
 
 NB_MODULE(_core, module) {
-  module.doc() = "The compiled part of attmirror. Its functions are called by the package; use those of attmirror.";
+  module.doc() =
+      "The compiled part of attmirror. Its functions are called by the package; use those of attmirror.";
   attmirror::python::bind_errors(module);
   attmirror::python::bind_data(module);
   attmirror::python::bind_optimizers(module);

@@ -1,7 +1,7 @@
 // P4's next-token prediction: sentences, the two stages or both at once, the max-margin targets, predictions.
 #include "bridge.hpp"
-#include "descent/model_fields.hpp"
 #include "descent/block_arrays.hpp"
+#include "descent/model_fields.hpp"
 #include <attmirror/next_token/embedding.hpp>
 #include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/realizable.hpp>
@@ -28,8 +28,7 @@ struct SentencesHandle {
 
 std::shared_ptr<SentencesHandle> read_text(const std::string& text, const std::string& name,
                                            const std::string& collocations) {
-  SentenceText read =
-      parse_sentences(text, name, {.collocations = parse_collocation_source(collocations)});
+  SentenceText read = parse_sentences(text, name, {.collocations = parse_collocation_source(collocations)});
   auto handle = std::make_shared<SentencesHandle>();
   handle->source = std::string(to_string(read.source));
   handle->vocabulary = std::move(read.vocabulary);
@@ -72,11 +71,12 @@ std::string contradiction_of(const SentencesHandle& self, const PartialOrders& o
     const std::int64_t sentence = orders.unexplained().front().sentence;
     std::vector<std::string> words;
     for (const Token x : self.sentences.tokens(sentence)) words.push_back(self.vocabulary.word(x));
-    return fmt::format("no word of \"{}\" has the successor \"{}\": no attention predicts it", fmt::join(words, " "),
-                       self.vocabulary.word(self.sentences.label(sentence)));
+    return fmt::format("no word of \"{}\" has the successor \"{}\": no attention predicts it",
+                       fmt::join(words, " "), self.vocabulary.word(self.sentences.label(sentence)));
   }
   if (const auto cycle = orders.find_cycle())
-    return fmt::format("the sentences contradict each other: {}", to_string(*cycle, self.vocabulary, self.lines));
+    return fmt::format("the sentences contradict each other: {}",
+                       to_string(*cycle, self.vocabulary, self.lines));
   return {};
 }
 
@@ -119,7 +119,8 @@ nb::dict run_to_python(const DescentRun& run) {
 
 Embedding read_embedding(const nb::object& embedding, std::ptrdiff_t vocabulary, std::ptrdiff_t dim,
                          std::uint64_t seed) {
-  if (!PyUnicode_Check(embedding.ptr())) return given_embedding(matrix_of(nb::cast<Doubles>(embedding), "embedding"));
+  if (!PyUnicode_Check(embedding.ptr()))
+    return given_embedding(matrix_of(nb::cast<Doubles>(embedding), "embedding"));
   EmbeddingOptions options = EmbeddingOptions::parse(nb::cast<std::string>(embedding));
   options.dim = dim;
   options.seed = seed;
@@ -129,8 +130,9 @@ Embedding read_embedding(const nb::object& embedding, std::ptrdiff_t vocabulary,
 // optimizers: (for W_ov, for W_kq), each None for the paper's; joint training takes the second.
 nb::dict train_next_token(const std::shared_ptr<SentencesHandle>& corpus, const nb::object& embedding_words,
                           std::ptrdiff_t dim, std::uint64_t embedding_seed, const std::string& stages,
-                          const OptimizerHandle* first, const OptimizerHandle* second, const nb::dict& settings,
-                          std::int64_t ov_steps, const std::string& targets, int threads, nb::object on_pulse) {
+                          const OptimizerHandle* first, const OptimizerHandle* second,
+                          const nb::dict& settings, std::int64_t ov_steps, const std::string& targets,
+                          int threads, nb::object on_pulse) {
   if (stages != "two" && stages != "joint") throw bad_value("stages", stages, "two or joint");
   if (targets != "auto" && targets != "off") throw bad_value("targets", targets, "auto or off");
   const Embedding embedding = read_embedding(embedding_words, corpus->vocabulary.size(), dim, embedding_seed);
@@ -164,14 +166,16 @@ nb::dict train_next_token(const std::shared_ptr<SentencesHandle>& corpus, const 
   double training_accuracy = nan_value;
   {
     const nb::gil_scoped_release release;
-    const StageOptions second_stage = stage_of(stages == "two" ? Stage::attention : Stage::joint, second, descent.steps);
+    const StageOptions second_stage =
+        stage_of(stages == "two" ? Stage::attention : Stage::joint, second, descent.steps);
     const std::optional<Norm> norm = geometry_norm(second_stage.optimizer);
     if (targets == "auto" && norm && norm->is_entrywise()) {
       TargetOptions solving;
       solving.margin.threads = threads;
       solving.margin.stop = interrupt.stop();
       W_kq = attention_target(embedding, orders, *norm, solving);
-      if (embedding.vocabulary_size() <= 200) W_ov = collocation_target(embedding, corpus->collocations, *norm, solving);
+      if (embedding.vocabulary_size() <= 200)
+        W_ov = collocation_target(embedding, corpus->collocations, *norm, solving);
     }
     NextTokenMeasures measures;
     if (W_ov && W_ov->status == MarginStatus::certified) measures.W_ov = W_ov->W;
@@ -221,10 +225,12 @@ nb::tuple predict_words(const SentencesHandle& self, const Doubles& embedding, c
 
 nb::object unseen_accuracy(const SentencesHandle& self, const Doubles& embedding, const nb::dict& blocks,
                            const std::string& kind, std::ptrdiff_t count) {
-  if (!self.generated) throw bad_input("only generated sentences have unseen ones of their kind: give a text instead");
+  if (!self.generated)
+    throw bad_input("only generated sentences have unseen ones of their kind: give a text instead");
   const Sentences sentences =
       unseen_sentences(*self.generated, parse_unseen_kind(kind), count, self.generated->options.seed);
-  return nb::cast(accuracy(sentences, given_embedding(matrix_of(embedding, "embedding")), to_parameters(blocks)));
+  return nb::cast(
+      accuracy(sentences, given_embedding(matrix_of(embedding, "embedding")), to_parameters(blocks)));
 }
 
 }  // namespace
@@ -242,9 +248,9 @@ void bind_next_token(nb::module_& module) {
       .def("predict", &predict_words)
       .def("unseen_accuracy", &unseen_accuracy);
   module.def("parse_sentences", &read_text);
-  module.def("generate_sentences", &generate_sentences, nb::arg("vocab"), nb::arg("sentences"), nb::arg("min_length"),
-             nb::arg("max_length"), nb::arg("order"), nb::arg("optimal"), nb::arg("non_optimal"), nb::arg("successor"),
-             nb::arg("repetition"), nb::arg("seed"));
+  module.def("generate_sentences", &generate_sentences, nb::arg("vocab"), nb::arg("sentences"),
+             nb::arg("min_length"), nb::arg("max_length"), nb::arg("order"), nb::arg("optimal"),
+             nb::arg("non_optimal"), nb::arg("successor"), nb::arg("repetition"), nb::arg("seed"));
   module.def("next_token", &train_next_token, nb::arg("corpus"), nb::arg("embedding"), nb::arg("dim"),
              nb::arg("embedding_seed"), nb::arg("stages"), nb::arg("first").none(), nb::arg("second").none(),
              nb::arg("settings"), nb::arg("ov_steps"), nb::arg("targets"), nb::arg("threads"),

@@ -1,8 +1,8 @@
 // Models of the user's own: a loss and its gradient, written in Python on NumPy arrays.
-#include "bridge.hpp"
 #include "base/numbers.hpp"
-#include "descent/optimizer_fields.hpp"
+#include "bridge.hpp"
 #include "descent/model_fields.hpp"
+#include "descent/optimizer_fields.hpp"
 #include "run_in_folder.hpp"
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/descent/objective.hpp>
@@ -17,7 +17,8 @@ namespace {
 // here takes for itself; so several threads may train it, one step at a time.
 class PythonObjective final : public Objective {
  public:
-  PythonObjective(nb::object function, std::vector<BlockShape> shapes, std::string kind, NamedArrays data, bool bounded)
+  PythonObjective(nb::object function, std::vector<BlockShape> shapes, std::string kind, NamedArrays data,
+                  bool bounded)
       : function_(std::move(function)),
         shapes_(std::move(shapes)),
         kind_(std::move(kind)),
@@ -42,7 +43,8 @@ class PythonObjective final : public Objective {
     const nb::gil_scoped_acquire lock;
     nb::dict blocks;
     for (std::ptrdiff_t b = 0; b < weights.count(); ++b)
-      blocks[std::string(weights.shape(b).name.name()).c_str()] = array_of_block(weights.view(b), weights.shape(b));
+      blocks[std::string(weights.shape(b).name.name()).c_str()] =
+          array_of_block(weights.view(b), weights.shape(b));
     const nb::object answer = function_(blocks);
     if (!nb::isinstance<nb::tuple>(answer) || nb::len(answer) != 2)
       raise_type_error("the objective returned something else than a pair: expected (loss, gradients)");
@@ -55,8 +57,9 @@ class PythonObjective final : public Objective {
       const std::size_t expected_axes = shape.is_vector ? 1 : 2;
       if (values.ndim() != expected_axes || values.size() != at(shape.rows * shape.cols) ||
           (!shape.is_vector && values.shape(0) != at(shape.rows)))
-        throw bad_input(fmt::format("the objective's gradient of {} has {} axes and {} numbers: expected the shape of {}",
-                                    name, values.ndim(), values.size(), name));
+        throw bad_input(
+            fmt::format("the objective's gradient of {} has {} axes and {} numbers: expected the shape of {}",
+                        name, values.ndim(), values.size(), name));
       gradient.blocks.view(b).eigen() = Eigen::Map<const Matrix>(values.data(), shape.rows, shape.cols);
     }
     return {.loss = nb::cast<double>(nb::float_(answer[0]))};
@@ -82,8 +85,8 @@ std::vector<BlockShape> read_shapes(const nb::dict& blocks) {
     const auto name = nb::cast<std::string>(key);
     const auto sizes = nb::cast<std::vector<std::int64_t>>(value);
     if (sizes.empty() || sizes.size() > 2 || sizes[0] < 1 || sizes.back() < 1)
-      throw bad_input(fmt::format("block {} has {} axes: expected a vector or a matrix, with 1 or more numbers", name,
-                                  sizes.size()));
+      throw bad_input(fmt::format(
+          "block {} has {} axes: expected a vector or a matrix, with 1 or more numbers", name, sizes.size()));
     const Block block{std::string_view(name)};
     shapes.push_back(sizes.size() == 1 ? BlockShape::vector(block, sizes[0])
                                        : BlockShape::matrix(block, sizes[0], sizes[1]));
@@ -91,11 +94,12 @@ std::vector<BlockShape> read_shapes(const nb::dict& blocks) {
   return shapes;
 }
 
-nb::tuple descend_objective(nb::object function, const nb::dict& blocks, const std::string& kind, const nb::dict& data,
-                            bool bounded, const OptimizerHandle& optimizer, const nb::dict& settings,
-                            const nb::object& init, nb::object on_record, nb::object on_pulse,
-                            const nb::object& folder_options) {
-  const PythonObjective objective(std::move(function), read_shapes(blocks), kind, to_named_arrays(data), bounded);
+nb::tuple descend_objective(nb::object function, const nb::dict& blocks, const std::string& kind,
+                            const nb::dict& data, bool bounded, const OptimizerHandle& optimizer,
+                            const nb::dict& settings, const nb::object& init, nb::object on_record,
+                            nb::object on_pulse, const nb::object& folder_options) {
+  const PythonObjective objective(std::move(function), read_shapes(blocks), kind, to_named_arrays(data),
+                                  bounded);
   DescentOptions options;
   std::vector<const FieldInfo*> fields = infos(descent_fields());
   for (const FieldInfo* field : infos(model_fields(), {"init", "init_seed"})) fields.push_back(field);
@@ -113,8 +117,8 @@ nb::tuple descend_objective(nb::object function, const nb::dict& blocks, const s
     RunSources sources;
     if (folder) sources.data = folder->path;  // the data are Python's: no file holds them
     if (folder)
-      run = descend_in_folder<Objective>(objective, optimizer.optimizer, options, sources, *folder,
-                                         watchers, [](const std::filesystem::path&) {});
+      run = descend_in_folder<Objective>(objective, optimizer.optimizer, options, sources, *folder, watchers,
+                                         [](const std::filesystem::path&) {});
     else
       run = Descent(objective, optimizer.optimizer, options).run(watchers.callbacks());
   }
@@ -131,8 +135,9 @@ nb::tuple descend_objective(nb::object function, const nb::dict& blocks, const s
 
 void bind_objective(nb::module_& module) {
   module.def("descend_objective", &descend_objective, nb::arg("function"), nb::arg("blocks"), nb::arg("kind"),
-             nb::arg("data"), nb::arg("bounded"), nb::arg("optimizer"), nb::arg("settings"), nb::arg("init").none(),
-             nb::arg("on_record").none(), nb::arg("on_pulse").none(), nb::arg("folder").none());
+             nb::arg("data"), nb::arg("bounded"), nb::arg("optimizer"), nb::arg("settings"),
+             nb::arg("init").none(), nb::arg("on_record").none(), nb::arg("on_pulse").none(),
+             nb::arg("folder").none());
 }
 
 }  // namespace attmirror::python

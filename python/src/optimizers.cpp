@@ -37,8 +37,8 @@ nb::list methods() {
             if (field.help.empty() || (field.name == "norm" && method.name != "steepest")) continue;
             fields.append(nb::make_tuple(field.name, to_python(field.read(preset)),
                                          kinds[static_cast<std::size_t>(field.kind)], field.help,
-                                         field.choices.empty() ? expected(field) : field.choices, field.needed,
-                                         field.shown_default));
+                                         field.choices.empty() ? expected(field) : field.choices,
+                                         field.needed, field.shown_default));
           }
         },
         *method.preset);

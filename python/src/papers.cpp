@@ -22,12 +22,13 @@ nb::list list_experiments() {
 // The verdict of a finding follows from its numbers; Python should not work it out again.
 nb::tuple report_to_python(const ExperimentReport& report) {
   nb::list verdicts;
-  for (const Finding& finding : report.result.findings) verdicts.append(std::string(to_string(judge(finding))));
+  for (const Finding& finding : report.result.findings)
+    verdicts.append(std::string(to_string(judge(finding))));
   return nb::make_tuple(to_json(report), verdicts);
 }
 
-nb::tuple reproduce_experiments(const std::vector<std::string>& ids, bool quick, int threads, const std::string& folder,
-                                bool again, nb::object on_progress) {
+nb::tuple reproduce_experiments(const std::vector<std::string>& ids, bool quick, int threads,
+                                const std::string& folder, bool again, nb::object on_progress) {
   StopOnInterrupt interrupt;
   UserFunction progress(std::move(on_progress), interrupt.stop());
   std::vector<ExperimentReport> reports;

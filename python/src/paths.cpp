@@ -25,8 +25,9 @@ PlannedModel plan_for(const DataHandle& data, const nb::dict& settings, const nb
   if (!key_weights.is_none()) {
     auto* prompt = std::get_if<Prompt>(&planned.plan.parameterization);
     if (prompt == nullptr)
-      throw bad_input(fmt::format("{} are given, but {} is {}: only a prompt has them", field_name("key_weights"),
-                                  field_name("params"), to_string(planned.plan.parameterization)));
+      throw bad_input(fmt::format("{} are given, but {} is {}: only a prompt has them",
+                                  field_name("key_weights"), field_name("params"),
+                                  to_string(planned.plan.parameterization)));
     prompt->key_weights = matrix_of(nb::cast<Doubles>(key_weights), "key_weights");
   }
   planned.plan = load_files(std::move(planned.plan));
@@ -35,7 +36,9 @@ PlannedModel plan_for(const DataHandle& data, const nb::dict& settings, const nb
   return planned;
 }
 
-std::vector<double> to_doubles(const Doubles& values) { return {values.data(), values.data() + values.size()}; }
+std::vector<double> to_doubles(const Doubles& values) {
+  return {values.data(), values.data() + values.size()};
+}
 
 // Stacks the blocks of several parameters by name.
 void stack_blocks(nb::dict& into, const std::vector<Parameters>& all) {
@@ -89,9 +92,10 @@ nb::dict path_to_python(const std::vector<PathPoint>& points, const Dataset& dat
 
 // `options` has the members of PathOptions; `given` is a list of dicts of blocks.
 nb::dict follow_path(const DataHandle& data, const nb::dict& settings, const nb::object& key_weights,
-                     const nb::object& norm, const nb::object& radii, const std::string& kind, double decoder_scale,
-                     double decoder_power, int starts, std::uint64_t seed, const nb::list& given, double tol,
-                     std::int64_t max_evaluations, int threads, nb::object on_progress, const nb::object& folder) {
+                     const nb::object& norm, const nb::object& radii, const std::string& kind,
+                     double decoder_scale, double decoder_power, int starts, std::uint64_t seed,
+                     const nb::list& given, double tol, std::int64_t max_evaluations, int threads,
+                     nb::object on_progress, const nb::object& folder) {
   const PlannedModel planned = plan_for(data, settings, key_weights, "path()");
   PathOptions options{.norm = to_norm(norm)};
   if (PyUnicode_Check(radii.ptr()))
@@ -122,8 +126,8 @@ nb::dict follow_path(const DataHandle& data, const nb::dict& settings, const nb:
     if (target) {
       files.emplace(*target);
       if (files->holds_path() && !overwrite)
-        throw bad_input(
-            fmt::format("{} holds a path already: give overwrite=True to replace it, or another folder", *target));
+        throw bad_input(fmt::format(
+            "{} holds a path already: give overwrite=True to replace it, or another folder", *target));
     }
     PathCallbacks callbacks{.stop = interrupt.stop()};
     if (progress)
@@ -196,13 +200,15 @@ nb::dict follow_flow(const DataHandle& data, const nb::dict& settings, const nb:
 }  // namespace
 
 void bind_paths(nb::module_& module) {
-  module.def("path", &follow_path, nb::arg("data"), nb::arg("settings"), nb::arg("key_weights").none(), nb::arg("norm"),
-             nb::arg("radii").none(), nb::arg("kind"), nb::arg("decoder_scale"), nb::arg("decoder_power"),
-             nb::arg("starts"), nb::arg("seed"), nb::arg("given"), nb::arg("tol"), nb::arg("max_evaluations"),
-             nb::arg("threads"), nb::arg("on_progress").none(), nb::arg("folder").none());
+  module.def("path", &follow_path, nb::arg("data"), nb::arg("settings"), nb::arg("key_weights").none(),
+             nb::arg("norm"), nb::arg("radii").none(), nb::arg("kind"), nb::arg("decoder_scale"),
+             nb::arg("decoder_power"), nb::arg("starts"), nb::arg("seed"), nb::arg("given"), nb::arg("tol"),
+             nb::arg("max_evaluations"), nb::arg("threads"), nb::arg("on_progress").none(),
+             nb::arg("folder").none());
   module.def("mirror_flow", &follow_flow, nb::arg("data"), nb::arg("settings"), nb::arg("key_weights").none(),
-             nb::arg("init").none(), nb::arg("p"), nb::arg("geometry"), nb::arg("entropy_beta"), nb::arg("times"),
-             nb::arg("tol"), nb::arg("plain_steps"), nb::arg("lr"), nb::arg("max_evaluations"), nb::arg("threads"));
+             nb::arg("init").none(), nb::arg("p"), nb::arg("geometry"), nb::arg("entropy_beta"),
+             nb::arg("times"), nb::arg("tol"), nb::arg("plain_steps"), nb::arg("lr"),
+             nb::arg("max_evaluations"), nb::arg("threads"));
   module.def("log_times", [](double first, double last, int per_decade) {
     return to_numpy(log_times(first, last, per_decade));
   });

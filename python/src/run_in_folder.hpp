@@ -2,8 +2,8 @@
 // for every model that Python trains.
 #pragma once
 
-#include "bridge.hpp"
 #include "base/stopwatch.hpp"
+#include "bridge.hpp"
 #include <attmirror/descent/run_folder.hpp>
 
 #include <algorithm>
@@ -50,9 +50,10 @@ DescentRun descend_in_folder(const Model& model, const Optimizer& optimizer, con
                              const std::function<void(const std::filesystem::path&)>& save_data) {
   RunFolder folder(where.path);
   if (folder.holds_run() && !where.resume && !where.overwrite)
-    throw bad_input(fmt::format("{} holds a run already: give resume=True to go on with it, overwrite=True to replace "
-                                "it, or another folder",
-                                where.path.string()));
+    throw bad_input(
+        fmt::format("{} holds a run already: give resume=True to go on with it, overwrite=True to replace "
+                    "it, or another folder",
+                    where.path.string()));
   const bool without_file = sources.data.empty();
   if (without_file) sources.data = std::filesystem::absolute(where.path / "data.npz");
   const RunConfig config = describe_run(model, optimizer, options, sources);

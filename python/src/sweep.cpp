@@ -29,7 +29,8 @@ nb::dict sweep_into(const std::string& text, const std::string& name, const std:
     SweepCallbacks callbacks{.stop = interrupt.stop()};
     if (pulse)
       callbacks.on_pulse = [&](const SweepProgress& progress) {
-        pulse.call([&] { return nb::make_tuple(progress.done, progress.total, progress.failed, progress.seconds); });
+        pulse.call(
+            [&] { return nb::make_tuple(progress.done, progress.total, progress.failed, progress.seconds); });
       };
     outcome = run_sweep(plan, results, {.threads = threads}, callbacks);
   }

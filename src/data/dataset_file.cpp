@@ -398,8 +398,6 @@ NamedArrays arrays_of(const Dataset& data) {
   return arrays;
 }
 
-void save_dataset(const std::filesystem::path& path, const Dataset& data) {
-  save_npz(path, arrays_of(data));
-}
+void save_dataset(const std::filesystem::path& path, const Dataset& data) { save_npz(path, arrays_of(data)); }
 
 }  // namespace attmirror
