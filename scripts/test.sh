@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # test.sh [all|nightly|STAGE...]: runs the tests.
 #
-#   scripts/test.sh           what a change needs to be trusted: stages release and format
+#   scripts/test.sh           what a change needs to be trusted: stages release, python and format
 #   scripts/test.sh all       what the continuous integration runs: quickstart, release (on every instruction set, with the
-#                             kernels for GPUs), install, packages, asan, tsan, fuzz, format
+#                             kernels for GPUs), python, install, packages, asan, tsan, fuzz, format
 #   scripts/test.sh nightly   what takes longer than either: separate, tarball, clean_root, newest, long
 #
 # Stages:
 #   release      build/release with all tests; on this machine's instruction set, or on all of them (in `all`)
 #   quickstart   scripts/quickstart.sh, and what it leaves behind installed and used from another project
+#   python       the wheel of the Python package, installed into a virtual environment and tested there
 #   install      the same with everything built
 #   packages     .deb and .tar.gz, unpacked and used
 #   asan         the tests under the address and undefined-behaviour sanitizers, at a reduced size
@@ -39,10 +40,10 @@ case ${1:-} in
     help_of scripts/test.sh
     exit 0
     ;;
-  "") stages=(release format) ;;
+  "") stages=(release python format) ;;
   all)
     every_kernel=1
-    stages=(quickstart release install packages asan tsan fuzz format)
+    stages=(quickstart release python install packages asan tsan fuzz format)
     ;;
   nightly) stages=(separate tarball clean_root newest long) ;;
   *) stages=("$@") ;;

@@ -198,7 +198,7 @@ stage_python() {
     build/wheels/attmirror-*.whl || return 0
   echo "   built and installed in $(duration $((SECONDS - began)))"
   run_pytest "$python"
-  attempt "the page about Python" "$python" tests/docs/run_blocks.py shell --command build/release/bin/attmirror docs/python.md || true
+  attempt "the pages about Python" "$python" tests/docs/run_blocks.py shell --command build/release/bin/attmirror README.md docs/python.md || true
 }
 
 # Sanitizers see as much at -O1, which compiles in half the time. The command and the examples run in stage release, and so
