@@ -8,8 +8,8 @@
 #
 # Stages:
 #   release      build/release with all tests; on this machine's instruction set, or on all of them (in `all`)
-#   quickstart   scripts/quickstart.sh, and what it leaves behind installed and used from another project
 #   python       the wheel of the Python package, installed into a virtual environment and tested there
+#   quickstart   scripts/quickstart.sh, and what it leaves behind installed and used from another project
 #   install      the same with everything built
 #   packages     .deb and .tar.gz, unpacked and used
 #   asan         the tests under the address and undefined-behaviour sanitizers, at a reduced size
