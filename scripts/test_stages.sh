@@ -192,7 +192,8 @@ stage_python() {
     defines+=(-C "cmake.define.ATTMIRROR_$name=$(sed -n "s/^ATTMIRROR_$name:[A-Z]*=//p" build/release/CMakeCache.txt)")
   done
   prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' build/release/CMakeCache.txt)
-  rm -rf build/wheels
+  # scikit-build-core starts a folder afresh that another environment used; this one is ours, whoever used it last.
+  rm -rf build/wheels build/release/.skbuild-info.json
   attempt "building the wheel" "$python" -m pip wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps \
     --wheel-dir build/wheels -C build-dir=build/release "${defines[@]}" || return 0
   attempt "leaving build/release as it was" cmake -B build/release -DATTMIRROR_PYTHON=OFF "-DCMAKE_INSTALL_PREFIX=$prefix" -U 'SKBUILD*' ||
