@@ -196,8 +196,8 @@ stage_python() {
   rm -rf build/wheels build/release/.skbuild-info.json
   attempt "building the wheel" "$python" -m pip wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps \
     --wheel-dir build/wheels -C build-dir=build/release "${defines[@]}" || return 0
-  attempt "leaving build/release as it was" cmake -B build/release -DATTMIRROR_PYTHON=OFF "-DCMAKE_INSTALL_PREFIX=$prefix" -U 'SKBUILD*' ||
-    return 0
+  attempt "leaving build/release as it was" cmake -B build/release -DATTMIRROR_PYTHON=OFF "-DCMAKE_INSTALL_PREFIX=$prefix" \
+    -U 'SKBUILD*' -U '*Python_*' -U nanobind_DIR || return 0
   attempt "installing the wheel" "$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     build/wheels/attmirror-*.whl || return 0
   echo "   built and installed in $(duration $((SECONDS - began)))"
