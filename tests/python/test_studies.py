@@ -92,7 +92,7 @@ def test_sweeps_that_are_refused(plan, message):
 
 
 def test_next_token(tmp_path):
-    run = am.next_token(vocab=8, sentences_count=40, seed=1, steps=2000, ov_steps=500)
+    run = am.next_token(vocab=8, sentences=40, seed=1, steps=2000, ov_steps=500)
     assert run.status == "completed" and run.accuracy == 1 and set(run.targets) == {"W_ov", "W_kq"}
     assert run.targets["W_kq"].status == "certified" and run.correlation("W_kq") > 0.95
     assert run.W_kq.shape == (8, 8) and run.stages["W_ov"].steps == 500 and "stage" in run._repr_html_()
@@ -100,7 +100,7 @@ def test_next_token(tmp_path):
     (tmp_path / "sentences.txt").write_text(run.sentences.text)
     again = am.next_token(tmp_path / "sentences.txt", steps=2000, ov_steps=500)
     assert len(again.sentences) == len(run.sentences)
-    joint = am.next_token(vocab=8, sentences_count=40, stages="joint", steps=50, targets="off",
+    joint = am.next_token(vocab=8, sentences=40, stages="joint", steps=50, targets="off",
                           optimizer=am.GradientDescent(lr=0.1, normalized=True))
     assert list(joint.stages) == ["joint"]
 
