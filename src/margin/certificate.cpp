@@ -8,7 +8,8 @@
 //
 // Margins of a W that is large against its margins cancel too. By Cauchy-Schwarz a^T W z is wrong by at most
 // (rows + cols) u |a| |W| |z|, which is known before; where that matters against the bound, the product is formed again
-// with error-free transformations (Ogita, Rump and Oishi, "Accurate sum and dot product", 2005), as if in 128 bits.
+// with error-free transformations (Twofold), as if in 128 bits, from an a that has lost nothing. So is U, in a second
+// pass, where what is charged for its rounding matters against its dual norm.
 #include "base/numbers.hpp"
 #include "margin/raw_constraints.hpp"
 #include "mirror/spectral.hpp"
@@ -35,32 +36,8 @@ constexpr Real unit = std::numeric_limits<Real>::epsilon() / 2;
 // What may be in doubt about a margin, in terms of its bound, before it is formed more accurately or counts against W.
 constexpr Real negligible_doubt = 1e-14L;
 
-// A sum with the error of its additions and products kept beside it.
-struct Twofold {
-  Real high = 0, low = 0;
-
-  void add(Real value) {
-    const Real sum = high + value, part = sum - high;
-    low += (high - (sum - part)) + (value - part);
-    high = sum;
-  }
-  void add_product(Real x, Real y) {
-    const Real product = x * y;
-    const auto [x1, x2] = split(x);
-    const auto [y1, y2] = split(y);
-    low += x2 * y2 - (((product - x1 * y1) - x2 * y1) - x1 * y2);
-    add(product);
-  }
-  Real value() const { return high + low; }
-
- private:
-  // Two halves of the digits, whose products are exact (Dekker).
-  static std::pair<Real, Real> split(Real x) {
-    constexpr int half = (std::numeric_limits<Real>::digits + 1) / 2;
-    const Real shifted = x * (std::ldexp(Real{1}, half) + 1), top = shifted - (shifted - x);
-    return {top, x - top};
-  }
-};
+// What may be charged for the rounding of U, in terms of its dual norm, before U is formed more accurately.
+constexpr Real negligible_charge = 1e-13L;
 
 Real length(const Real* values, std::ptrdiff_t count) {
   Real sum = 0;  // no square of a product of three doubles leaves the range of a long double
@@ -135,6 +112,11 @@ class Verifier {
     has_weights_ = W.size() != 0;
     finite_weights_ = has_weights_ && W.allFinite();
     finite_lambda_ = lambda.allFinite();
+    // |a|_q >= rows^(1/q - 1/2) |a|_2 for q > 2
+    const Real q = dual_exponent(norm.p());
+    if (q > 2)
+      least_part_ =
+          std::pow(static_cast<double>(rows_), (std::isinf(q) ? 0.0 : 1 / static_cast<double>(q)) - 0.5);
   }
 
   Certificate run() {
@@ -155,6 +137,7 @@ class Verifier {
     if (first_ != lambda_.size())
       throw bad_input(
           fmt::format("lambda has {} entries: expected {}, one per constraint", lambda_.size(), first_));
+    if (finite_lambda_ && gain_ > 0 && charge_matters()) add_up_again();
     finish();
     return result_;
   }
@@ -166,19 +149,42 @@ class Verifier {
       right_length_ += static_cast<Real>(group.right[j]) * group.right[j];
     right_length_ = std::sqrt(right_length_);
     if (finite_weights_ && group.count > 0) multiply(group);
+    const Real right_size = group.count > 0 ? dual_size(group.right, cols_, right_length_) : 0;
     for (std::ptrdiff_t k = 0; k < group.count; ++k) {
       const Real* a = group.left.data() + k * rows_;
       const Real a_length = length(a, rows_);
       const Real size = group.sizes.empty() ? a_length : length(group.sizes.data() + k * rows_, rows_);
-      // What this constraint alone demands of the Frobenius norm.
       if (a_length * right_length_ > 0)
-        largest_demand_ = std::max(largest_demand_, std::fabs(group.bounds[static_cast<std::size_t>(k)]) /
-                                                        (a_length * right_length_));
+        note_demand(std::fabs(group.bounds[static_cast<std::size_t>(k)]) / right_size, a, a_length);
       if (finite_weights_) check_margin(group, k, size * right_length_ * frobenius_);
     }
     if (finite_lambda_) add_multipliers(group);
     longest_group_ = std::max(longest_group_, group.count);
     first_ += group.count;
+  }
+
+  // The dual norm of a rank-one matrix is the product of its factors' norms: this is that of one factor.
+  template <class Number>
+  Real dual_size(const Number* values, std::ptrdiff_t count, Real euclidean) {
+    const Real q = dual_exponent(norm_.p());
+    if (!norm_.is_entrywise() || q == 2) return euclidean;
+    factor_.assign(values, values + count);
+    for (Real& value : factor_) value = std::fabs(value);
+    return entrywise_norm(factor_, q);
+  }
+
+  // What a constraint alone demands of the norm: its bound over the dual norm of a z^T. The powers of that norm are
+  // left out where a bound on it says that another constraint demands more.
+  void note_demand(Real bound_over_right, const Real* a, Real a_length) {
+    const Real q = dual_exponent(norm_.p());
+    Real least = a_length;  // of the dual norm of a
+    if (norm_.is_entrywise() && q > 2) {
+      Real largest = 0;
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) largest = std::max(largest, std::fabs(a[i]));
+      least = std::max(largest, a_length * least_part_);
+    }
+    if (!(bound_over_right > largest_demand_ * least)) return;
+    largest_demand_ = std::max(largest_demand_, bound_over_right / dual_size(a, rows_, a_length));
   }
 
   // W z; and |W| |z| where a constraint of the group is judged by what cancels.
@@ -208,20 +214,20 @@ class Verifier {
       }
     return product_sizes_;
   }
-  Real accurate_margin(const RawGroup& group, const Real* a) {
+  Real accurate_margin(const RawGroup& group, std::ptrdiff_t k) {
+    const Real* a = group.left.data() + k * rows_;
     if (accurate_.empty())
       for (std::ptrdiff_t i = 0; i < rows_; ++i) {
         Twofold sum;
         for (std::ptrdiff_t j = 0; j < cols_; ++j) sum.add_product(W_(i, j), group.right[j]);
-        Twofold normal{sum.value()};
-        normal.low = (sum.high - normal.high) + sum.low;
-        accurate_.push_back(normal);
+        accurate_.push_back(sum.normal());
       }
     Twofold margin;
     for (std::ptrdiff_t i = 0; i < rows_; ++i) {
       const Twofold& y = accurate_[static_cast<std::size_t>(i)];
       margin.add_product(a[i], y.high);
       margin.low += a[i] * y.low;
+      if (!group.rest.empty()) margin.low += group.rest[static_cast<std::size_t>(k * rows_ + i)] * y.high;
     }
     return margin.value();
   }
@@ -234,11 +240,11 @@ class Verifier {
     for (std::ptrdiff_t i = 0; i < rows_; ++i) margin += a[i] * product_[static_cast<std::size_t>(i)];
     const bool equal = group.relations[static_cast<std::size_t>(k)] == Relation::equal;
     if (!equal && bound > 0) {
-      const auto terms = static_cast<Real>(rows_ + cols_ + 6);
-      Real doubt = (terms + static_cast<Real>(source_.roundings())) * unit * size;
+      const auto terms = static_cast<Real>(rows_ + cols_ + 6 + source_.roundings());
+      Real doubt = terms * unit * size;
       if (doubt > negligible_doubt * bound) {
-        margin = accurate_margin(group, a);
-        doubt = (static_cast<Real>(source_.roundings()) + 4 * terms * terms * unit) * unit * size;
+        margin = accurate_margin(group, k);
+        doubt = 4 * terms * terms * unit * unit * size;
       }
       worst_margin_ = std::min(worst_margin_, margin / bound);
       const Real charged = doubt > negligible_doubt * bound ? doubt : 0;
@@ -290,10 +296,55 @@ class Verifier {
     }
   }
 
+  // The sum once more, with twice the digits.
+  void add_up_again() {
+    std::vector<Twofold> sum(sum_.size()), part(static_cast<std::size_t>(rows_));
+    RawGroup group;
+    std::ptrdiff_t first = 0;
+    for (std::ptrdiff_t g = 0; g < source_.groups(); ++g) {
+      source_.load(g, group);
+      std::fill(part.begin(), part.end(), Twofold());
+      for (std::ptrdiff_t k = 0; k < group.count; ++k) {
+        const double value = lambda_[first + k];
+        if (value == 0 || (value < 0 && group.relations[static_cast<std::size_t>(k)] != Relation::equal))
+          continue;
+        for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+          const auto entry = static_cast<std::size_t>(k * rows_ + i);
+          part[static_cast<std::size_t>(i)].add_product(value, group.left[entry]);
+          if (!group.rest.empty()) part[static_cast<std::size_t>(i)].low += value * group.rest[entry];
+        }
+      }
+      first += group.count;
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+        const Twofold u = part[static_cast<std::size_t>(i)].normal();
+        if (u.high == 0) continue;
+        for (std::ptrdiff_t j = 0; j < cols_; ++j) {
+          Twofold& entry = sum[static_cast<std::size_t>(i * cols_ + j)];
+          entry.add_product(u.high, group.right[j]);
+          entry.low += u.low * group.right[j];
+        }
+      }
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i) sum_[i] = sum[i].value();
+    added_up_again_ = true;
+  }
+
+  // By the Euclidean lengths, from which no norm differs by more than the root of the number of entries.
+  bool charge_matters() const {
+    const std::ptrdiff_t entries = rows_ * cols_;
+    return sum_error() * length(sum_sizes_.data(), entries) * std::sqrt(static_cast<Real>(entries)) >
+           negligible_charge * length(sum_.data(), entries);
+  }
+
+  // Of the entries of sum_, relative to sum_sizes_.
+  Real sum_error() const {
+    const Real count = roundings() + static_cast<Real>(source_.roundings());
+    return added_up_again_ ? 4 * count * count * unit * unit : count * unit;
+  }
+
   // At least ||sum lambda_k A_k||_*, whatever was rounded.
   Real dual_norm() const {
-    const Real q = dual_exponent(norm_.p());
-    const Real error = (roundings() + static_cast<Real>(source_.roundings())) * unit;
+    const Real q = dual_exponent(norm_.p()), error = sum_error();
     switch (norm_.kind()) {
       case Norm::Kind::entrywise: {
         Reals sizes(sum_.size());
@@ -343,9 +394,10 @@ class Verifier {
   std::ptrdiff_t rows_, cols_;
   bool has_weights_ = false, finite_weights_ = false, finite_lambda_ = false;
   std::ptrdiff_t first_ = 0, longest_group_ = 0;
-  Reals weights_, product_, product_sizes_, left_sum_, left_sizes_, sum_, sum_sizes_;
+  Reals weights_, product_, product_sizes_, left_sum_, left_sizes_, sum_, sum_sizes_, factor_;
   std::vector<Twofold> accurate_;
-  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0;
+  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0, least_part_ = 1;
+  bool added_up_again_ = false;
   Real worst_margin_ = std::numeric_limits<Real>::infinity(), worst_violation_ = 0;
   Certificate result_;
 };

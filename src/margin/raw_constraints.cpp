@@ -64,20 +64,29 @@ class DatasetReader : public RawConstraints {
   }
   void add_difference(std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t, RawGroup& group) const {
     const double *first = token(j, o), *second = token(j, t);
-    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i)
-      group.left.push_back(static_cast<Real>(first[i]) - static_cast<Real>(second[i]));
+    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
+      Twofold difference{first[i]};
+      difference.add(-static_cast<Real>(second[i]));
+      group.left.push_back(difference.high);
+      group.rest.push_back(difference.low);
+    }
   }
   void add_key_difference(const Matrix& A, std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t,
                           RawGroup& group) const {
     const double *first = token(j, o), *second = token(j, t);
     for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
-      Real sum = 0, size = 0;
+      Twofold sum;
+      Real size = 0;
       for (std::ptrdiff_t l = 0; l < data_.dim(); ++l) {
-        const Real term = A(i, l) * (static_cast<Real>(first[l]) - static_cast<Real>(second[l]));
-        sum += term;
-        size += std::fabs(term);
+        Twofold difference{first[l]};
+        difference.add(-static_cast<Real>(second[l]));
+        sum.add_product(A(i, l), difference.high);
+        sum.low += A(i, l) * difference.low;
+        size += std::fabs(A(i, l) * difference.high);
       }
-      group.left.push_back(sum);
+      sum = sum.normal();
+      group.left.push_back(sum.high);
+      group.rest.push_back(sum.low);
       group.sizes.push_back(size);
     }
   }
@@ -104,7 +113,12 @@ class DatasetReader : public RawConstraints {
   void add(const DecoderSvm& svm, std::ptrdiff_t j, RawGroup& group) const {
     const auto query = static_cast<std::size_t>(j);
     const double* x = token(j, svm.tokens.tokens[query]);
-    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) group.left.push_back(x[i] * data_.labels()[query]);
+    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
+      Twofold product;
+      product.add_product(x[i], data_.labels()[query]);
+      group.left.push_back(product.high);
+      group.rest.push_back(product.low);
+    }
     group.add(1, Relation::at_least);
   }
   void add(const GeneralDirectionSvm& svm, std::ptrdiff_t j, RawGroup& group) const {

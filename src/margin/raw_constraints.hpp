@@ -5,18 +5,55 @@
 #include <attmirror/margin/constraints.hpp>
 #include <attmirror/margin/problems.hpp>
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace attmirror {
 
 using Real = long double;  // no product of a few doubles leaves its range
 
+// A sum with the errors of its additions and products kept beside it: as if in twice the digits (Ogita, Rump and Oishi,
+// "Accurate sum and dot product", 2005).
+struct Twofold {
+  Real high = 0, low = 0;
+
+  void add(Real value) {
+    const Real sum = high + value, part = sum - high;
+    low += (high - (sum - part)) + (value - part);
+    high = sum;
+  }
+  void add_product(Real x, Real y) {
+    const Real product = x * y;
+    const auto [x1, x2] = split(x);
+    const auto [y1, y2] = split(y);
+    low += x2 * y2 - (((product - x1 * y1) - x2 * y1) - x1 * y2);
+    add(product);
+  }
+  Real value() const { return high + low; }
+  // The same number, low no longer than the rounding of high.
+  Twofold normal() const {
+    const Real sum = high + low;
+    return {sum, (high - sum) + low};
+  }
+
+ private:
+  // Two halves of the digits, whose products are exact (Dekker).
+  static std::pair<Real, Real> split(Real x) {
+    constexpr int half = (std::numeric_limits<Real>::digits + 1) / 2;
+    const Real shifted = x * (std::ldexp(Real{1}, half) + 1), top = shifted - (shifted - x);
+    return {top, x - top};
+  }
+};
+
 // The constraints of one group.
 struct RawGroup {
   std::ptrdiff_t count = 0;
   std::vector<Real> left;    // count x rows of W: the a_k
+  std::vector<Real> rest;    // what rounding took from `left`; empty: nothing
   std::vector<Real> sizes;   // of the terms that were added up to form `left`; empty: its absolute values
   std::vector<Real> bounds;  // count
   std::vector<Relation> relations;
@@ -25,6 +62,7 @@ struct RawGroup {
   void start(const double* z) {
     count = 0;
     left.clear();
+    rest.clear();
     sizes.clear();
     bounds.clear();
     relations.clear();
@@ -43,7 +81,8 @@ class RawConstraints {
   virtual std::ptrdiff_t rows() const = 0;  // of W
   virtual std::ptrdiff_t cols() const = 0;
   virtual std::ptrdiff_t groups() const = 0;
-  // How often rounding may have changed an entry of `left`, each time by at most 2^-64 of its `sizes`.
+  // How often rounding may have changed an entry of `left`, each time by at most 2^-64 of its `sizes`. `left` + `rest`
+  // is wrong by at most the square of that: 2^-128 of `sizes` times the square of this number.
   virtual std::ptrdiff_t roundings() const = 0;
   // Replaces what is in `group`, and reuses its memory.
   virtual void load(std::ptrdiff_t g, RawGroup& group) const = 0;

@@ -8,6 +8,7 @@
 // Norms: entrywise l_p and Schatten-p, 1 <= p <= infinity. W and lambda are separate results; each is checked as it is.
 #pragma once
 
+#include <attmirror/base/stop.hpp>
 #include <attmirror/margin/certificate.hpp>
 #include <attmirror/margin/constraints.hpp>
 #include <attmirror/margin/problems.hpp>
@@ -57,6 +58,9 @@ struct MarginOptions {
   // The largest rank that W may have, for the nuclear norm; 0: any. Then `certified` means that the convex optimum
   // has such a rank; otherwise the status is stopped and `dual` is the convex lower bound.
   std::ptrdiff_t max_rank = 0;
+  // Ends the work early, with status stopped and MarginSolution::interrupted (base/stop.hpp). It is noticed between
+  // Newton steps and between the exchanges of an active set.
+  StopRequest stop{};
 
   void validate(const Norm& norm) const;
   double tolerance(const Norm& norm) const;
@@ -76,7 +80,8 @@ struct MarginSolution {
   Vector lambda;                       // one per constraint: the multipliers, or the proof of infeasibility
   double norm = 0, dual = 0, gap = 0;  // as in Certificate; norm and gap are NaN where infeasible
   Certificate certificate;
-  std::vector<std::ptrdiff_t> support;  // constraints that hold with equality, see support.hpp
+  std::vector<std::ptrdiff_t>
+      support;  // constraints that hold with equality, see support.hpp; none where W violates one
   std::vector<std::ptrdiff_t>
       conflict;            // infeasible: the constraints with lambda > 0, which contradict each other
   Vector singular_values;  // of W, largest first
@@ -85,8 +90,9 @@ struct MarginSolution {
   std::ptrdiff_t dual_multiplicity = 0;
   int iterations = 0;
   double seconds = 0;
-  std::string method;  // "active set, 3 rounds of constraints", ...
-  std::string reason;  // stopped: why
+  std::string method;        // "active set, 3 rounds of constraints", ...
+  std::string reason;        // stopped: why
+  bool interrupted = false;  // stopped because MarginOptions::stop was requested
 
   // One line, and several.
   std::string brief() const;
