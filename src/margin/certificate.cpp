@@ -11,6 +11,7 @@
 // with error-free transformations (Twofold), as if in 128 bits, from an a that has lost nothing. So is U, in a second
 // pass, where what is charged for its rounding matters against its dual norm.
 #include "base/numbers.hpp"
+#include "base/vector_math.hpp"
 #include "margin/raw_constraints.hpp"
 #include "mirror/spectral.hpp"
 #include <attmirror/base/error.hpp>
@@ -113,10 +114,10 @@ class Verifier {
     finite_weights_ = has_weights_ && W.allFinite();
     finite_lambda_ = lambda.allFinite();
     // |a|_q >= rows^(1/q - 1/2) |a|_2 for q > 2
-    const Real q = dual_exponent(norm.p());
-    if (q > 2)
+    q_ = dual_exponent(norm.p());
+    if (q_ > 2)
       least_part_ =
-          std::pow(static_cast<double>(rows_), (std::isinf(q) ? 0.0 : 1 / static_cast<double>(q)) - 0.5);
+          std::pow(static_cast<double>(rows_), (std::isinf(q_) ? 0.0 : 1 / static_cast<double>(q_)) - 0.5);
   }
 
   Certificate run() {
@@ -129,6 +130,7 @@ class Verifier {
     RawGroup group;
     for (std::ptrdiff_t g = 0; g < source_.groups(); ++g) {
       source_.load(g, group);
+      group_index_ = g;
       if (first_ + group.count > lambda_.size())
         first_ += group.count;  // counted on for the message below
       else
@@ -149,42 +151,73 @@ class Verifier {
       right_length_ += static_cast<Real>(group.right[j]) * group.right[j];
     right_length_ = std::sqrt(right_length_);
     if (finite_weights_ && group.count > 0) multiply(group);
-    const Real right_size = group.count > 0 ? dual_size(group.right, cols_, right_length_) : 0;
+    lengths_.clear();
     for (std::ptrdiff_t k = 0; k < group.count; ++k) {
       const Real* a = group.left.data() + k * rows_;
       const Real a_length = length(a, rows_);
       const Real size = group.sizes.empty() ? a_length : length(group.sizes.data() + k * rows_, rows_);
-      if (a_length * right_length_ > 0)
-        note_demand(std::fabs(group.bounds[static_cast<std::size_t>(k)]) / right_size, a, a_length);
+      lengths_.push_back(a_length);
       if (finite_weights_) check_margin(group, k, size * right_length_ * frobenius_);
     }
+    if (group.count > 0 && right_length_ > 0) note_demands(group);
     if (finite_lambda_) add_multipliers(group);
     longest_group_ = std::max(longest_group_, group.count);
     first_ += group.count;
   }
 
-  // The dual norm of a rank-one matrix is the product of its factors' norms: this is that of one factor.
-  template <class Number>
-  Real dual_size(const Number* values, std::ptrdiff_t count, Real euclidean) {
-    const Real q = dual_exponent(norm_.p());
-    if (!norm_.is_entrywise() || q == 2) return euclidean;
-    factor_.assign(values, values + count);
-    for (Real& value : factor_) value = std::fabs(value);
-    return entrywise_norm(factor_, q);
+  // What each constraint alone demands of the norm: its bound over the dual norm of a z^T, the product of the factors'
+  // own norms. Powers are formed for all constraints of a group at once, where a lower bound on |a|_q leaves it open
+  // whether one demands more than those before.
+  void note_demands(const RawGroup& group) {
+    const bool euclidean = !norm_.is_entrywise() || q_ == 2;
+    factor_.clear();
+    for (std::ptrdiff_t j = 0; j < cols_ && !euclidean; ++j) factor_.push_back(std::fabs(group.right[j]));
+    const Real right = euclidean ? right_length_ : dual_sizes(1, cols_).front();
+    asked_.clear();
+    factor_.clear();
+    for (std::ptrdiff_t k = 0; k < group.count; ++k) {
+      const Real* a = group.left.data() + k * rows_;
+      const Real a_length = lengths_[static_cast<std::size_t>(k)];
+      const Real demand = std::fabs(group.bounds[static_cast<std::size_t>(k)]) / right;
+      if (euclidean) {
+        if (a_length > 0) largest_demand_ = std::max(largest_demand_, demand / a_length);
+        continue;
+      }
+      Real least = a_length;
+      if (q_ > 2) {
+        Real largest = 0;
+        for (std::ptrdiff_t i = 0; i < rows_; ++i) largest = std::max(largest, std::fabs(a[i]));
+        least = std::max(largest, a_length * least_part_);
+      }
+      if (!(demand > largest_demand_ * least * (1 - 1e-12L)) || a_length == 0) continue;
+      asked_.push_back(demand);
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) factor_.push_back(std::fabs(a[i]));
+    }
+    if (asked_.empty()) return;
+    const Reals& sizes = dual_sizes(static_cast<std::ptrdiff_t>(asked_.size()), rows_);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      largest_demand_ = std::max(largest_demand_, asked_[i] / sizes[i]);
   }
 
-  // What a constraint alone demands of the norm: its bound over the dual norm of a z^T. The powers of that norm are
-  // left out where a bound on it says that another constraint demands more.
-  void note_demand(Real bound_over_right, const Real* a, Real a_length) {
-    const Real q = dual_exponent(norm_.p());
-    Real least = a_length;  // of the dual norm of a
-    if (norm_.is_entrywise() && q > 2) {
-      Real largest = 0;
-      for (std::ptrdiff_t i = 0; i < rows_; ++i) largest = std::max(largest, std::fabs(a[i]));
-      least = std::max(largest, a_length * least_part_);
+  // |.|_q of `count` vectors of `size` numbers >= 0, which stand in factor_, none of them 0.
+  const Reals& dual_sizes(std::ptrdiff_t count, std::ptrdiff_t size) {
+    dual_sizes_.clear();
+    powers_.resize(factor_.size());
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      const Real* values = factor_.data() + k * size;
+      const Real largest = *std::max_element(values, values + size), inverse = 1 / largest;
+      dual_sizes_.push_back(largest);
+      for (std::ptrdiff_t i = 0; i < size; ++i)
+        powers_[static_cast<std::size_t>(k * size + i)] = static_cast<double>(values[i] * inverse);
     }
-    if (!(bound_over_right > largest_demand_ * least)) return;
-    largest_demand_ = std::max(largest_demand_, bound_over_right / dual_size(a, rows_, a_length));
+    if (std::isinf(q_)) return dual_sizes_;
+    if (q_ != 1) vpow(powers_, static_cast<double>(q_), powers_);
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      double sum = 0;
+      for (std::ptrdiff_t i = 0; i < size; ++i) sum += powers_[static_cast<std::size_t>(k * size + i)];
+      dual_sizes_[static_cast<std::size_t>(k)] *= q_ == 1 ? sum : std::pow(sum, 1 / static_cast<double>(q_));
+    }
+    return dual_sizes_;
   }
 
   // W z; and |W| |z| where a constraint of the group is judged by what cancels.
@@ -214,14 +247,17 @@ class Verifier {
       }
     return product_sizes_;
   }
-  Real accurate_margin(const RawGroup& group, std::ptrdiff_t k) {
-    const Real* a = group.left.data() + k * rows_;
-    if (accurate_.empty())
+  Real accurate_margin(std::ptrdiff_t k) {
+    RawGroup& group = exact_;
+    if (accurate_.empty()) {
+      source_.load(group_index_, group, RawConstraints::Digits::of_left_and_rest);
       for (std::ptrdiff_t i = 0; i < rows_; ++i) {
         Twofold sum;
         for (std::ptrdiff_t j = 0; j < cols_; ++j) sum.add_product(W_(i, j), group.right[j]);
         accurate_.push_back(sum.normal());
       }
+    }
+    const Real* a = group.left.data() + k * rows_;
     Twofold margin;
     for (std::ptrdiff_t i = 0; i < rows_; ++i) {
       const Twofold& y = accurate_[static_cast<std::size_t>(i)];
@@ -243,7 +279,7 @@ class Verifier {
       const auto terms = static_cast<Real>(rows_ + cols_ + 6 + source_.roundings());
       Real doubt = terms * unit * size;
       if (doubt > negligible_doubt * bound) {
-        margin = accurate_margin(group, k);
+        margin = accurate_margin(k);
         doubt = 4 * terms * terms * unit * unit * size;
       }
       worst_margin_ = std::min(worst_margin_, margin / bound);
@@ -302,7 +338,7 @@ class Verifier {
     RawGroup group;
     std::ptrdiff_t first = 0;
     for (std::ptrdiff_t g = 0; g < source_.groups(); ++g) {
-      source_.load(g, group);
+      source_.load(g, group, RawConstraints::Digits::of_left_and_rest);
       std::fill(part.begin(), part.end(), Twofold());
       for (std::ptrdiff_t k = 0; k < group.count; ++k) {
         const double value = lambda_[first + k];
@@ -394,9 +430,14 @@ class Verifier {
   std::ptrdiff_t rows_, cols_;
   bool has_weights_ = false, finite_weights_ = false, finite_lambda_ = false;
   std::ptrdiff_t first_ = 0, longest_group_ = 0;
-  Reals weights_, product_, product_sizes_, left_sum_, left_sizes_, sum_, sum_sizes_, factor_;
+  Reals weights_, product_, product_sizes_, left_sum_, left_sizes_, sum_, sum_sizes_;
+  Reals lengths_, asked_, factor_, dual_sizes_;
+  std::vector<double> powers_;
+  RawGroup exact_;  // the present group, with twice the digits, where accurate_ is not empty
+  std::ptrdiff_t group_index_ = 0;
   std::vector<Twofold> accurate_;
-  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0, least_part_ = 1;
+  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0, least_part_ = 1,
+       q_ = 2;
   bool added_up_again_ = false;
   Real worst_margin_ = std::numeric_limits<Real>::infinity(), worst_violation_ = 0;
   Certificate result_;

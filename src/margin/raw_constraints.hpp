@@ -53,10 +53,11 @@ struct Twofold {
 struct RawGroup {
   std::ptrdiff_t count = 0;
   std::vector<Real> left;    // count x rows of W: the a_k
-  std::vector<Real> rest;    // what rounding took from `left`; empty: nothing
+  std::vector<Real> rest;    // what rounding took from `left`, where it was asked for; empty: not, or nothing
   std::vector<Real> sizes;   // of the terms that were added up to form `left`; empty: its absolute values
   std::vector<Real> bounds;  // count
   std::vector<Relation> relations;
+  bool with_rest = false;
   const double* right = nullptr;  // z, as many as W has columns
 
   void start(const double* z) {
@@ -81,11 +82,12 @@ class RawConstraints {
   virtual std::ptrdiff_t rows() const = 0;  // of W
   virtual std::ptrdiff_t cols() const = 0;
   virtual std::ptrdiff_t groups() const = 0;
-  // How often rounding may have changed an entry of `left`, each time by at most 2^-64 of its `sizes`. `left` + `rest`
-  // is wrong by at most the square of that: 2^-128 of `sizes` times the square of this number.
+  // How often rounding may have changed an entry of `left`, each time by at most 2^-64 of its `sizes`. With `rest` it is
+  // wrong by at most the square of that: 2^-128 of `sizes` times the square of this number.
   virtual std::ptrdiff_t roundings() const = 0;
   // Replaces what is in `group`, and reuses its memory.
-  virtual void load(std::ptrdiff_t g, RawGroup& group) const = 0;
+  enum class Digits { of_left, of_left_and_rest };
+  virtual void load(std::ptrdiff_t g, RawGroup& group, Digits digits = Digits::of_left) const = 0;
 };
 
 // Both hold references to what they are given. The second throws Error (bad input) where the problem does not fit.

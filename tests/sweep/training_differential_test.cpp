@@ -22,20 +22,37 @@ RealMatrix signed_powers(const RealMatrix& m, Real exponent) {
       [=](Real x) { return x == 0 ? Real(0) : std::copysign(std::pow(std::fabs(x), exponent), x); });
 }
 
-// y <- y - lr g, w = (grad psi)^-1(y), g divided by its dual norm where that is asked for. Returns grad psi(W): a small
-// difference of it stays small in every entry, which is not so of W for p > 2.
-RealMatrix train_plainly(const Attention& model, const MirrorDescent& rule, const Parameters& start,
-                         std::int64_t steps) {
+// Whether some query attends to one token but for 1e-6. From there on the textbook Jacobian of the reference loses its
+// digits, and a gradient divided by its norm has none left.
+bool is_saturated(const Attention& model, const Parameters& at) {
+  for (std::ptrdiff_t j = 0; j < model.data().total_queries(); ++j) {
+    const test::RealVector a = test::reference_logits(model, at, j);
+    const Real sum = (a.array() - a.maxCoeff()).exp().sum();
+    if (!(sum - 1 > 1e-6L)) return true;
+  }
+  return false;
+}
+
+struct PlainTraining {
+  std::int64_t steps = 0;
+  RealMatrix
+      image;  // grad psi(W): a small difference of it stays small in every entry, which is not so of W for p > 2
+};
+
+// y <- y - lr g, w = (grad psi)^-1(y), g divided by its dual norm where that is asked for; until attention saturates.
+PlainTraining train_plainly(const Attention& model, const MirrorDescent& rule, const Parameters& start,
+                            std::int64_t most_steps) {
   Parameters at = start;
   const Real p = rule.p, q = p / (p - 1);
-  RealMatrix y = signed_powers(start.W.cast<Real>(), p - 1);
-  for (std::int64_t step = 0; step < steps; ++step) {
+  PlainTraining training{0, signed_powers(start.W.cast<Real>(), p - 1)};
+  while (training.steps < most_steps && !is_saturated(model, at)) {
     RealMatrix g = test::reference_gradient(model, at).W;
     if (rule.normalized) g /= std::pow(g.cwiseAbs().array().pow(q).sum(), 1 / q);
-    y -= Real(rule.lr) * g;
-    at.W = signed_powers(y, 1 / (p - 1)).cast<double>();
+    training.image -= Real(rule.lr) * g;
+    at.W = signed_powers(training.image, 1 / (p - 1)).cast<double>();
+    ++training.steps;
   }
-  return y;
+  return training;
 }
 
 struct RandomTraining {
@@ -77,24 +94,30 @@ RandomTraining random_training(std::uint64_t seed) {
 }
 
 TEST(TrainingDifferential, EveryEngineFollowsTheFormulas) {
+  constexpr double tolerance = 1e-8;  // some 40 steps, each of which may double an error
   const std::uint64_t count = test::nightly_count(40, 500);
+  std::int64_t steps = 0;
   for (std::uint64_t seed = 1; seed <= count; ++seed) {
     const RandomTraining training = random_training(seed);
     SCOPED_TRACE(training.text);
-    const DescentTask& task = training.holder.tasks.front();
-    const RealMatrix plain = train_plainly(*task.model, training.rule, training.start, task.options.steps);
+    DescentTask task = training.holder.tasks.front();
+    const PlainTraining plain = train_plainly(*task.model, training.rule, training.start, task.options.steps);
+    task.options.steps = plain.steps;
+    steps += plain.steps;
     const auto error = [&](const DescentRun& run) {
-      EXPECT_EQ(run.steps, task.options.steps);
+      EXPECT_EQ(run.steps, plain.steps);
       const RealMatrix image = signed_powers(run.final_parameters.W.cast<Real>(), training.rule.p - 1);
-      return static_cast<double>((image - plain).cwiseAbs().maxCoeff() / plain.cwiseAbs().maxCoeff());
+      return static_cast<double>((image - plain.image).cwiseAbs().maxCoeff() /
+                                 plain.image.cwiseAbs().maxCoeff());
     };
     for (const DataPath path : {DataPath::automatic, DataPath::block, DataPath::stream}) {
       DescentOptions options = task.options;
       options.path = path;
-      EXPECT_LE(error(descend(*task.model, task.optimizer, options)), 1e-10) << to_string(path);
+      EXPECT_LE(error(descend(*task.model, task.optimizer, options)), tolerance) << to_string(path);
     }
-    EXPECT_LE(error(descend_in_lanes(training.holder.tasks).front()), 1e-10) << "lanes";
+    EXPECT_LE(error(descend_in_lanes({&task, 1}).front()), tolerance) << "lanes";
   }
+  EXPECT_GT(steps, static_cast<std::int64_t>(5 * count));  // not all saturate at once
 }
 
 }  // namespace
