@@ -334,6 +334,19 @@ stage_newest() {
   run_ctest build/test-newest -L 'deep|views'
 }
 
+stage_differential() {
+  say "differential: max-margin problems against SciPy and Clarabel"
+  local environment=build/differential-python
+  attempt "a virtual environment with SciPy and Clarabel" bash -c \
+    "python3 -m venv $environment && $environment/bin/pip install --quiet numpy scipy clarabel" || return 0
+  configure_release || return 0
+  build build/release --target attmirror_command || return 0
+  if attempt "random problems in ten norms" "$environment/bin/python" tests/margin/differential.py build/release/bin/attmirror \
+    --count 200 --seed "$RANDOM"; then
+    tail -n 1 build/test.log
+  fi
+}
+
 stage_long() {
   say "long: new and many more cases"
   local seed=$RANDOM$RANDOM

@@ -1,6 +1,7 @@
 // attmirror margin: the exact problem that training converges to, solved with a proof; or the proof of another's
 // answer checked.
 #include "base/atomic_file.hpp"
+#include "base/signals.hpp"
 #include "cli/console.hpp"
 #include "cli/margin_plan.hpp"
 #include "cli/margin_report.hpp"
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -39,6 +41,7 @@ SolvedMargin solve(const MarginPlan& plan, ProblemWord word, MarginProblem probl
   for (std::int64_t i = 0; i < plan.repeat; ++i) {
     solution = max_margin(plan.data, problem, plan.norm, plan.options, start);
     seconds.push_back(solution.seconds);
+    if (solution.interrupted) break;
   }
   const auto middle = seconds.begin() + std::ssize(seconds) / 2;
   std::nth_element(seconds.begin(), middle, seconds.end());
@@ -150,21 +153,43 @@ MarginAnswer solve_and_save(const MarginPlan& plan, const MarginCommand& options
   if (plan.general) {
     const SolvedGeneral solved = solve_general(plan);
     MarginAnswer answer = describe(plan, solved);
-    answer.written = !options.output.empty();
+    answer.interrupted = solved.solution.direction.interrupted || solved.solution.finite.interrupted;
+    answer.written = !options.output.empty() && !answer.interrupted;
     if (answer.written) save_solution(options.output, plan.data, *plan.general, solved.solution);
     return answer;
   }
   const SolvedMargin solved = solve_plan(plan);
   MarginAnswer answer = describe(plan, solved);
   // What a relaxed problem needs first is not its answer.
-  answer.written = !options.output.empty() && solved.word == plan.problem;
+  answer.interrupted = solved.solution.interrupted;
+  answer.written = !options.output.empty() && solved.word == plan.problem && !answer.interrupted;
   if (answer.written) save_solution(options.output, plan.data, solved.problem, solved.solution);
   return answer;
 }
 
+// What a signal ended. Nothing was written: a W without a proof is no answer that a file should hold.
+int report_interruption(MarginAnswer& answer, const MarginCommand& options) {
+  if (options.common.json) {
+    answer.json["status"] = "interrupted";
+    answer.json["output"] = Json();
+    print_json(answer.json);
+  }
+  note(options.output.empty()
+           ? std::string("interrupted before the solution was certified")
+           : fmt::format("interrupted before the solution was certified; {} is not written",
+                         options.output.string()));
+  return signalled + SignalGuard::interrupted();
+}
+
 int run_margin(const CLI::App& app, const MarginCommand& options) {
-  const MarginPlan plan = make_margin_plan(app, options);
+  MarginPlan plan = make_margin_plan(app, options);
+  std::optional<SignalGuard> guard;
+  if (options.check.empty()) {
+    guard.emplace();  // from here on a signal is a request
+    plan.options.stop = SignalGuard::stop();
+  }
   MarginAnswer answer = options.check.empty() ? solve_and_save(plan, options) : check_plan(plan, options);
+  if (answer.interrupted) return report_interruption(answer, options);
   // With --quiet a file is the answer; without a file the text is.
   const bool in_words = !options.common.json && !(options.common.quiet && !options.output.empty());
   if (options.common.json) {

@@ -201,6 +201,7 @@ std::string solution_text(const MarginPlan& plan, ProblemWord word, const Margin
                                                 solution.singular_values.size() > 12 ? ", ..." : ""));
     text += line("dual multiplicity", fmt::format("{}", solution.dual_multiplicity));
   }
+  if (!solution.certificate.feasible()) return text;
   text += line("support", fmt::format("{} of {} constraints hold with equality", solution.support.size(),
                                       constraints.count()));
   return text + indented(demands(plan, word, constraints, solution.support));

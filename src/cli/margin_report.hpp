@@ -13,8 +13,9 @@ namespace attmirror::cli {
 struct MarginAnswer {
   Json json;
   std::string text;
-  std::string negative{};  // one sentence where the answer is no; "" where it is yes
-  bool written = false;    // to the output that was asked for
+  std::string negative{};    // one sentence where the answer is no; "" where it is yes
+  bool written = false;      // to the output that was asked for
+  bool interrupted = false;  // by a signal
 };
 
 // One solved problem, with what its constraints are called. `word` is the plan's, or decoder where a relaxed problem

@@ -14,13 +14,15 @@
 // Rows that are nearly dependent make M_PP nearly singular, so k is exchanged against an x_j where that is possible,
 // and a pivot counts as real only where x stays within what rounding of M x leaves of b.
 //
-// Real is double, or long double where M is that precise.
+// Real is double, or long double or DoubleDouble where M is that precise.
 #pragma once
 
 #include "margin/chosen_kernels.hpp"
+#include "margin/double_double.hpp"
 #include "margin/growing_cholesky.hpp"
 #include "margin/kept_numbers.hpp"
 #include <attmirror/base/matrix.hpp>
+#include <attmirror/base/stop.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +30,7 @@
 #include <limits>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Core>
@@ -71,20 +74,24 @@ class ActiveSetQp {
     passive_.reserve(at(largest_size));
   }
 
+  // solve() looks at it between its steps and then stalls.
+  void heed(StopRequest stop) { stop_ = std::move(stop); }
+  bool must_stop() const { return stop_.requested(); }
+
   // Looks at a problem for the first time. False: there is something that is not finite.
   bool begin(const QpProblem<Real>& problem) {
     Real sum = 0, length = 0;
     bound_ = 0;
     for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {
       const Real diagonal = problem.row(k)[k];
-      lengths_[at(k)] = std::sqrt(std::max(diagonal, Real(0)));
+      lengths_[at(k)] = real::sqrt(std::max(diagonal, Real(0)));
       length = std::max(length, lengths_[at(k)]);
-      bound_ = std::max(bound_, Real(std::fabs(problem.b[at(k)])));
-      sum += std::fabs(diagonal) + std::fabs(problem.b[at(k)]) + std::fabs(problem.x[at(k)]);
+      bound_ = std::max(bound_, Real(real::fabs(problem.b[at(k)])));
+      sum += real::fabs(diagonal) + real::fabs(problem.b[at(k)]) + real::fabs(problem.x[at(k)]);
     }
     largest_size_ = blurred * bound_ / (epsilon * std::max(length, std::numeric_limits<Real>::min()));
     passive_.clear();
-    return std::isfinite(sum);
+    return real::isfinite(sum);
   }
 
   // Starts from the positive part of x, which must be finite.
@@ -102,7 +109,7 @@ class ActiveSetQp {
     for (std::ptrdiff_t k = 0; k < problem.size(); ++k) {
       gradient_[at(k)] -= problem.b[at(k)];
       size_ +=
-          lengths_[at(k)] * std::fabs(problem.x[at(k)]) + 0 * gradient_[at(k)];  // NaN and infinity spread
+          lengths_[at(k)] * real::fabs(problem.x[at(k)]) + 0 * gradient_[at(k)];  // NaN and infinity spread
     }
   }
   Real gradient(std::ptrdiff_t k) const { return gradient_[at(k)]; }
@@ -110,7 +117,7 @@ class ActiveSetQp {
 
   // By how much index k has the wrong sign of g beyond rounding, in units of lengths_.
   Real excess(const QpProblem<Real>& problem, std::ptrdiff_t k) const {
-    const Real g = gradient_[at(k)], wrong = problem.free(k) ? std::fabs(g) : -g;
+    const Real g = gradient_[at(k)], wrong = problem.free(k) ? real::fabs(g) : -g;
     const Real allowed = 2 * rounding(problem, k);
     return wrong <= allowed ? 0
                             : (wrong - allowed) / std::max(lengths_[at(k)], std::numeric_limits<Real>::min());
@@ -119,10 +126,10 @@ class ActiveSetQp {
   // Whether g is 0 on P up to rounding. If not, the factor is not that of a regular matrix.
   bool precise(const QpProblem<Real>& problem) const {
     return std::all_of(passive_.begin(), passive_.end(), [&](std::ptrdiff_t k) {
-      return std::fabs(gradient_[at(k)]) <= 100 * rounding(problem, k);
+      return real::fabs(gradient_[at(k)]) <= 100 * rounding(problem, k);
     });
   }
-  bool finite() const { return std::isfinite(size_); }
+  bool finite() const { return real::isfinite(size_); }
   bool blurs() const { return size_ > largest_size_; }
 
   // A pivot below this, relative to its diagonal entry, is rounding of the scalar products.
@@ -154,7 +161,7 @@ class ActiveSetQp {
 
   // |(M x)_k| <= sum_l |M_kl| |x_l| <= lengths_k sum_l lengths_l |x_l| is what cancels in g_k.
   Real rounding(const QpProblem<Real>& problem, std::ptrdiff_t k) const {
-    return epsilon * (size_ * lengths_[at(k)] + std::fabs(problem.b[at(k)]));
+    return epsilon * (size_ * lengths_[at(k)] + real::fabs(problem.b[at(k)]));
   }
 
   // gradient_ <- M x
@@ -188,6 +195,7 @@ class ActiveSetQp {
   Real largest_size_ = 0;  // beyond it rounding hides b
   std::vector<std::ptrdiff_t> passive_;
   std::vector<unsigned char> is_passive_;
+  StopRequest stop_;
   std::vector<unsigned char> refused_;  // 1: left again without progress, 2: repeats what P says
 };
 
@@ -235,8 +243,8 @@ Real ActiveSetQp<Real>::move_to_minimizer(const QpProblem<Real>& problem) {
       const Real before = problem.x[at(k)];
       Real after = blocking < 0 ? solution_[at(i)] : before + step * (solution_[at(i)] - before);
       if (!problem.free(k)) after = std::max(after, Real(0));
-      way += lengths_[at(k)] * std::fabs(after - before);
-      size += lengths_[at(k)] * std::fabs(after);
+      way += lengths_[at(k)] * real::fabs(after - before);
+      size += lengths_[at(k)] * real::fabs(after);
       problem.x[at(k)] = after;
     }
     if (blocking < 0) return way > 0 ? way / size : 0;
@@ -273,7 +281,7 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
   // Each set comes at most once; in practice a few steps per index. The limit is against rounding.
   std::ptrdiff_t entered = -1;
   bool changed = true;  // P, in the step before
-  for (std::ptrdiff_t steps = 20 * size + 100; steps > 0; --steps) {
+  for (std::ptrdiff_t steps = 20 * size + 100; steps > 0 && !must_stop(); --steps) {
     if (changed) {
       if (move_to_minimizer(problem) > Real(1e-10)) forget_refusals();
       if (entered >= 0 && !is_passive_[at(entered)]) refused_[at(entered)] = 1;
@@ -301,7 +309,7 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
       const bool good = unresolved <= negligible * bound_ && precise(problem) && !blurs();
       return good ? QpOutcome::solved : QpOutcome::stalled;
     }
-    const Real slope = std::fabs(gradient_[at(entering)]);
+    const Real slope = real::fabs(gradient_[at(entering)]);
     const Real sign = gradient_[at(entering)] < 0 ? 1 : -1;  // -1 only for a free index
     if (grow(problem, entering, close_to_dependent)) {
       entered = entering;
@@ -313,13 +321,13 @@ QpOutcome ActiveSetQp<Real>::solve(const QpProblem<Real>& problem) {
     const Real curvature = L_.pivot();
     std::copy_n(L_.next_row(), count, solution_.data());
     L_.solve_transposed(solution_.data());  // v_P, up to its sign
-    Real length = lengths_[at(entering)], pull = sign * problem.b[at(entering)], pulls = std::fabs(pull);
+    Real length = lengths_[at(entering)], pull = sign * problem.b[at(entering)], pulls = real::fabs(pull);
     for (std::ptrdiff_t i = 0; i < count; ++i) {
       const std::ptrdiff_t k = passive_[at(i)];
       const Real v = solution_[at(i)] *= -sign;
-      length += lengths_[at(k)] * std::fabs(v);
+      length += lengths_[at(k)] * real::fabs(v);
       pull += problem.b[at(k)] * v;
-      pulls += std::fabs(problem.b[at(k)] * v);
+      pulls += real::fabs(problem.b[at(k)] * v);
     }
     Real step = std::numeric_limits<Real>::infinity();
     std::ptrdiff_t blocking = -1;

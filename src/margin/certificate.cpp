@@ -8,8 +8,10 @@
 //
 // Margins of a W that is large against its margins cancel too. By Cauchy-Schwarz a^T W z is wrong by at most
 // (rows + cols) u |a| |W| |z|, which is known before; where that matters against the bound, the product is formed again
-// with error-free transformations (Ogita, Rump and Oishi, "Accurate sum and dot product", 2005), as if in 128 bits.
+// with error-free transformations (Twofold), as if in 128 bits, from an a that has lost nothing. So is U, in a second
+// pass, where what is charged for its rounding matters against its dual norm.
 #include "base/numbers.hpp"
+#include "base/vector_math.hpp"
 #include "margin/raw_constraints.hpp"
 #include "mirror/spectral.hpp"
 #include <attmirror/base/error.hpp>
@@ -35,32 +37,8 @@ constexpr Real unit = std::numeric_limits<Real>::epsilon() / 2;
 // What may be in doubt about a margin, in terms of its bound, before it is formed more accurately or counts against W.
 constexpr Real negligible_doubt = 1e-14L;
 
-// A sum with the error of its additions and products kept beside it.
-struct Twofold {
-  Real high = 0, low = 0;
-
-  void add(Real value) {
-    const Real sum = high + value, part = sum - high;
-    low += (high - (sum - part)) + (value - part);
-    high = sum;
-  }
-  void add_product(Real x, Real y) {
-    const Real product = x * y;
-    const auto [x1, x2] = split(x);
-    const auto [y1, y2] = split(y);
-    low += x2 * y2 - (((product - x1 * y1) - x2 * y1) - x1 * y2);
-    add(product);
-  }
-  Real value() const { return high + low; }
-
- private:
-  // Two halves of the digits, whose products are exact (Dekker).
-  static std::pair<Real, Real> split(Real x) {
-    constexpr int half = (std::numeric_limits<Real>::digits + 1) / 2;
-    const Real shifted = x * (std::ldexp(Real{1}, half) + 1), top = shifted - (shifted - x);
-    return {top, x - top};
-  }
-};
+// What may be charged for the rounding of U, in terms of its dual norm, before U is formed more accurately.
+constexpr Real negligible_charge = 1e-13L;
 
 Real length(const Real* values, std::ptrdiff_t count) {
   Real sum = 0;  // no square of a product of three doubles leaves the range of a long double
@@ -135,6 +113,11 @@ class Verifier {
     has_weights_ = W.size() != 0;
     finite_weights_ = has_weights_ && W.allFinite();
     finite_lambda_ = lambda.allFinite();
+    // |a|_q >= rows^(1/q - 1/2) |a|_2 for q > 2
+    q_ = dual_exponent(norm.p());
+    if (q_ > 2)
+      least_part_ =
+          std::pow(static_cast<double>(rows_), (std::isinf(q_) ? 0.0 : 1 / static_cast<double>(q_)) - 0.5);
   }
 
   Certificate run() {
@@ -147,6 +130,7 @@ class Verifier {
     RawGroup group;
     for (std::ptrdiff_t g = 0; g < source_.groups(); ++g) {
       source_.load(g, group);
+      group_index_ = g;
       if (first_ + group.count > lambda_.size())
         first_ += group.count;  // counted on for the message below
       else
@@ -155,6 +139,7 @@ class Verifier {
     if (first_ != lambda_.size())
       throw bad_input(
           fmt::format("lambda has {} entries: expected {}, one per constraint", lambda_.size(), first_));
+    if (finite_lambda_ && gain_ > 0 && charge_matters()) add_up_again();
     finish();
     return result_;
   }
@@ -166,19 +151,73 @@ class Verifier {
       right_length_ += static_cast<Real>(group.right[j]) * group.right[j];
     right_length_ = std::sqrt(right_length_);
     if (finite_weights_ && group.count > 0) multiply(group);
+    lengths_.clear();
     for (std::ptrdiff_t k = 0; k < group.count; ++k) {
       const Real* a = group.left.data() + k * rows_;
       const Real a_length = length(a, rows_);
       const Real size = group.sizes.empty() ? a_length : length(group.sizes.data() + k * rows_, rows_);
-      // What this constraint alone demands of the Frobenius norm.
-      if (a_length * right_length_ > 0)
-        largest_demand_ = std::max(largest_demand_, std::fabs(group.bounds[static_cast<std::size_t>(k)]) /
-                                                        (a_length * right_length_));
+      lengths_.push_back(a_length);
       if (finite_weights_) check_margin(group, k, size * right_length_ * frobenius_);
     }
+    if (group.count > 0 && right_length_ > 0) note_demands(group);
     if (finite_lambda_) add_multipliers(group);
     longest_group_ = std::max(longest_group_, group.count);
     first_ += group.count;
+  }
+
+  // What each constraint alone demands of the norm: its bound over the dual norm of a z^T, the product of the factors'
+  // own norms. Powers are formed for all constraints of a group at once, where a lower bound on |a|_q leaves it open
+  // whether one demands more than those before.
+  void note_demands(const RawGroup& group) {
+    const bool euclidean = !norm_.is_entrywise() || q_ == 2;
+    factor_.clear();
+    for (std::ptrdiff_t j = 0; j < cols_ && !euclidean; ++j) factor_.push_back(std::fabs(group.right[j]));
+    const Real right = euclidean ? right_length_ : dual_sizes(1, cols_).front();
+    asked_.clear();
+    factor_.clear();
+    for (std::ptrdiff_t k = 0; k < group.count; ++k) {
+      const Real* a = group.left.data() + k * rows_;
+      const Real a_length = lengths_[static_cast<std::size_t>(k)];
+      const Real demand = std::fabs(group.bounds[static_cast<std::size_t>(k)]) / right;
+      if (euclidean) {
+        if (a_length > 0) largest_demand_ = std::max(largest_demand_, demand / a_length);
+        continue;
+      }
+      Real least = a_length;
+      if (q_ > 2) {
+        Real largest = 0;
+        for (std::ptrdiff_t i = 0; i < rows_; ++i) largest = std::max(largest, std::fabs(a[i]));
+        least = std::max(largest, a_length * least_part_);
+      }
+      if (!(demand > largest_demand_ * least * (1 - 1e-12L)) || a_length == 0) continue;
+      asked_.push_back(demand);
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) factor_.push_back(std::fabs(a[i]));
+    }
+    if (asked_.empty()) return;
+    const Reals& sizes = dual_sizes(static_cast<std::ptrdiff_t>(asked_.size()), rows_);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      largest_demand_ = std::max(largest_demand_, asked_[i] / sizes[i]);
+  }
+
+  // |.|_q of `count` vectors of `size` numbers >= 0, which stand in factor_, none of them 0.
+  const Reals& dual_sizes(std::ptrdiff_t count, std::ptrdiff_t size) {
+    dual_sizes_.clear();
+    powers_.resize(factor_.size());
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      const Real* values = factor_.data() + k * size;
+      const Real largest = *std::max_element(values, values + size), inverse = 1 / largest;
+      dual_sizes_.push_back(largest);
+      for (std::ptrdiff_t i = 0; i < size; ++i)
+        powers_[static_cast<std::size_t>(k * size + i)] = static_cast<double>(values[i] * inverse);
+    }
+    if (std::isinf(q_)) return dual_sizes_;
+    if (q_ != 1) vpow(powers_, static_cast<double>(q_), powers_);
+    for (std::ptrdiff_t k = 0; k < count; ++k) {
+      double sum = 0;
+      for (std::ptrdiff_t i = 0; i < size; ++i) sum += powers_[static_cast<std::size_t>(k * size + i)];
+      dual_sizes_[static_cast<std::size_t>(k)] *= q_ == 1 ? sum : std::pow(sum, 1 / static_cast<double>(q_));
+    }
+    return dual_sizes_;
   }
 
   // W z; and |W| |z| where a constraint of the group is judged by what cancels.
@@ -208,20 +247,23 @@ class Verifier {
       }
     return product_sizes_;
   }
-  Real accurate_margin(const RawGroup& group, const Real* a) {
-    if (accurate_.empty())
+  Real accurate_margin(std::ptrdiff_t k) {
+    RawGroup& group = exact_;
+    if (accurate_.empty()) {
+      source_.load(group_index_, group, RawConstraints::Digits::of_left_and_rest);
       for (std::ptrdiff_t i = 0; i < rows_; ++i) {
         Twofold sum;
         for (std::ptrdiff_t j = 0; j < cols_; ++j) sum.add_product(W_(i, j), group.right[j]);
-        Twofold normal{sum.value()};
-        normal.low = (sum.high - normal.high) + sum.low;
-        accurate_.push_back(normal);
+        accurate_.push_back(sum.normal());
       }
+    }
+    const Real* a = group.left.data() + k * rows_;
     Twofold margin;
     for (std::ptrdiff_t i = 0; i < rows_; ++i) {
       const Twofold& y = accurate_[static_cast<std::size_t>(i)];
       margin.add_product(a[i], y.high);
       margin.low += a[i] * y.low;
+      if (!group.rest.empty()) margin.low += group.rest[static_cast<std::size_t>(k * rows_ + i)] * y.high;
     }
     return margin.value();
   }
@@ -234,11 +276,11 @@ class Verifier {
     for (std::ptrdiff_t i = 0; i < rows_; ++i) margin += a[i] * product_[static_cast<std::size_t>(i)];
     const bool equal = group.relations[static_cast<std::size_t>(k)] == Relation::equal;
     if (!equal && bound > 0) {
-      const auto terms = static_cast<Real>(rows_ + cols_ + 6);
-      Real doubt = (terms + static_cast<Real>(source_.roundings())) * unit * size;
+      const auto terms = static_cast<Real>(rows_ + cols_ + 6 + source_.roundings());
+      Real doubt = terms * unit * size;
       if (doubt > negligible_doubt * bound) {
-        margin = accurate_margin(group, a);
-        doubt = (static_cast<Real>(source_.roundings()) + 4 * terms * terms * unit) * unit * size;
+        margin = accurate_margin(k);
+        doubt = 4 * terms * terms * unit * unit * size;
       }
       worst_margin_ = std::min(worst_margin_, margin / bound);
       const Real charged = doubt > negligible_doubt * bound ? doubt : 0;
@@ -290,10 +332,55 @@ class Verifier {
     }
   }
 
+  // The sum once more, with twice the digits.
+  void add_up_again() {
+    std::vector<Twofold> sum(sum_.size()), part(static_cast<std::size_t>(rows_));
+    RawGroup group;
+    std::ptrdiff_t first = 0;
+    for (std::ptrdiff_t g = 0; g < source_.groups(); ++g) {
+      source_.load(g, group, RawConstraints::Digits::of_left_and_rest);
+      std::fill(part.begin(), part.end(), Twofold());
+      for (std::ptrdiff_t k = 0; k < group.count; ++k) {
+        const double value = lambda_[first + k];
+        if (value == 0 || (value < 0 && group.relations[static_cast<std::size_t>(k)] != Relation::equal))
+          continue;
+        for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+          const auto entry = static_cast<std::size_t>(k * rows_ + i);
+          part[static_cast<std::size_t>(i)].add_product(value, group.left[entry]);
+          if (!group.rest.empty()) part[static_cast<std::size_t>(i)].low += value * group.rest[entry];
+        }
+      }
+      first += group.count;
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+        const Twofold u = part[static_cast<std::size_t>(i)].normal();
+        if (u.high == 0) continue;
+        for (std::ptrdiff_t j = 0; j < cols_; ++j) {
+          Twofold& entry = sum[static_cast<std::size_t>(i * cols_ + j)];
+          entry.add_product(u.high, group.right[j]);
+          entry.low += u.low * group.right[j];
+        }
+      }
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i) sum_[i] = sum[i].value();
+    added_up_again_ = true;
+  }
+
+  // By the Euclidean lengths, from which no norm differs by more than the root of the number of entries.
+  bool charge_matters() const {
+    const std::ptrdiff_t entries = rows_ * cols_;
+    return sum_error() * length(sum_sizes_.data(), entries) * std::sqrt(static_cast<Real>(entries)) >
+           negligible_charge * length(sum_.data(), entries);
+  }
+
+  // Of the entries of sum_, relative to sum_sizes_.
+  Real sum_error() const {
+    const Real count = roundings() + static_cast<Real>(source_.roundings());
+    return added_up_again_ ? 4 * count * count * unit * unit : count * unit;
+  }
+
   // At least ||sum lambda_k A_k||_*, whatever was rounded.
   Real dual_norm() const {
-    const Real q = dual_exponent(norm_.p());
-    const Real error = (roundings() + static_cast<Real>(source_.roundings())) * unit;
+    const Real q = dual_exponent(norm_.p()), error = sum_error();
     switch (norm_.kind()) {
       case Norm::Kind::entrywise: {
         Reals sizes(sum_.size());
@@ -344,8 +431,14 @@ class Verifier {
   bool has_weights_ = false, finite_weights_ = false, finite_lambda_ = false;
   std::ptrdiff_t first_ = 0, longest_group_ = 0;
   Reals weights_, product_, product_sizes_, left_sum_, left_sizes_, sum_, sum_sizes_;
+  Reals lengths_, asked_, factor_, dual_sizes_;
+  std::vector<double> powers_;
+  RawGroup exact_;  // the present group, with twice the digits, where accurate_ is not empty
+  std::ptrdiff_t group_index_ = 0;
   std::vector<Twofold> accurate_;
-  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0;
+  Real frobenius_ = 0, right_length_ = 0, gain_ = 0, gain_size_ = 0, largest_demand_ = 0, least_part_ = 1,
+       q_ = 2;
+  bool added_up_again_ = false;
   Real worst_margin_ = std::numeric_limits<Real>::infinity(), worst_violation_ = 0;
   Certificate result_;
 };

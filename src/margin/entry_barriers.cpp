@@ -39,6 +39,10 @@ void diagonal_normal_matrix(MarginOperator& B, const Entries& D, MatrixView out)
   normal_matrix(B.constraints(), all, weights.view(), out, B.pool());
 }
 
+PreciseMatrix precise_diagonal_normal_matrix(const PreciseConstraints& B, const Entries& D) {
+  return B.normal_matrix(B.all(), PaddedMatrix(Matrix(D)).view());
+}
+
 // Two families of pairs x, z of nonnegative numbers, one pair of each for an entry of W.
 struct Pairs {
   Entries x, z, dx, dz, r;
@@ -73,6 +77,9 @@ class SumBarrier final : public NormBarrier {
     return D_.isFinite().all();
   }
   void normal_matrix(MarginOperator& B, MatrixView out) const override { diagonal_normal_matrix(B, D_, out); }
+  PreciseMatrix precise_normal_matrix(const PreciseConstraints& B) const override {
+    return precise_diagonal_normal_matrix(B, D_);
+  }
   Matrix apply(const Matrix& dU) const override { return D_ * dU.array(); }
 
   Matrix offset(double target, Order order) override {
@@ -141,6 +148,10 @@ class LargestBarrier final : public NormBarrier {
     const Vector v = B.forward(follow_.matrix());
     for (std::ptrdiff_t k = 0; k < v.size(); ++k)
       out.eigen().row(k).head(k + 1) += (v[k] / theta_) * v.head(k + 1).transpose();
+  }
+  PreciseMatrix precise_normal_matrix(const PreciseConstraints& B) const override {
+    return with_rank_one(precise_diagonal_normal_matrix(B, D_),
+                         B.forward(follow_.matrix().cast<DoubleDouble>()), theta_);
   }
   Matrix apply(const Matrix& dU) const override {
     return D_ * dU.array() + follow_ * ((follow_ * dU.array()).sum() / theta_);

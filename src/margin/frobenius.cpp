@@ -58,6 +58,7 @@ class FrobeniusSolver {
     answer_.W = PaddedMatrix(constraints.rows(), constraints.cols());
     answer_.lambda.assign(at(count_), 0.0);
     is_free_.resize(at(count_));
+    qp_.heed(limits.stop);
     for (std::ptrdiff_t k = 0; k < count_; ++k) is_free_[at(k)] = constraints.is_equality(k) ? 1 : 0;
   }
 
@@ -224,8 +225,8 @@ class FrobeniusSolver {
     return highest > limits_.max_norm;
   }
 
-  // The same in extended precision, for norms up to 1e8 or so: M has the digits there that squaring takes away. Slow,
-  // but such problems are rare.
+  // The same in extended precision, for norms up to 1e7 or so: M has the digits there that squaring takes away. Slow,
+  // but such problems are rare. Beyond that: precise_frobenius.cpp.
   Outcome solve_extended() {
     using Real = long double;
     using Block = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -240,6 +241,7 @@ class FrobeniusSolver {
     std::copy(answer_.lambda.begin(), answer_.lambda.end(), lambda.begin());
     const QpProblem<Real> problem{M.data(), stride, constraints_.bounds(), is_free_, lambda};
     ActiveSetQp<Real> qp(count_);
+    qp.heed(limits_.stop);
     if (!qp.begin(problem)) return Outcome::stalled;
     ++answer_.iterations;
     const QpOutcome outcome = qp.solve(problem);

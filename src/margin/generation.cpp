@@ -4,6 +4,7 @@
 #include "margin/group_ascent.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -52,7 +53,7 @@ class Generation {
       drop();
       // A few at a time: most that are violated now cease to be once their neighbours are in.
       const auto most = std::max<std::ptrdiff_t>(200, static_cast<std::ptrdiff_t>(set_.size()) / 4);
-      const std::ptrdiff_t added = add(-limits_.tolerance / 100, most);
+      const std::ptrdiff_t added = add(-least_violation(), most);
       if (added == 0) break;
       if (answer.outcome == Outcome::out_of_time || limits_.out_of_time()) {
         result.answer.outcome = Outcome::out_of_time;
@@ -74,6 +75,12 @@ class Generation {
   void look() {
     all_.forward(W_.view(), scratch_, margins_, limits_.pool);
     size_ = W_.view().eigen().norm();
+  }
+
+  // Of margins near 1, below which a constraint is not added.
+  double least_violation() const {
+    const double least = limits_.tolerance / 100;
+    return limits_.precise ? std::max(least, 8 * std::numeric_limits<double>::epsilon() * size_) : least;
   }
 
   // By how much W exceeds the bound, relative to it; where the bound is 0, to the size of W.
@@ -154,7 +161,7 @@ GeneratedAnswer solve_by_generation(const ScaledConstraints& constraints, const 
                                     const SolverLimits& limits, const SolverStart& start,
                                     const RestrictedSolver& solve) {
   const bool by_groups = norm.is_entrywise() && norm.p() > 1 && norm.p() <= 2;
-  if (!by_groups && (start.has_multipliers() || start.has_weights()))
+  if ((!by_groups || limits.precise) && (start.has_multipliers() || start.has_weights()))
     return Generation(constraints, limits).solve(start, solve);
   SolverLimits first = limits;
   if (!by_groups) {

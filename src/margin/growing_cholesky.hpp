@@ -6,7 +6,8 @@
 //   remove   the rows below lose a column: rotations of neighbouring columns make the rest triangular again
 #pragma once
 
-#include <cmath>
+#include "margin/double_double.hpp"
+
 #include <cstddef>
 #include <span>
 
@@ -39,7 +40,7 @@ class GrowingCholesky {
       w[i] = (w[i] - dot(row(i), w, i)) / row(i)[i];
       rest -= w[i] * w[i];
     }
-    w[size_] = rest > 0 ? std::sqrt(rest) : 0;
+    w[size_] = rest > 0 ? real::sqrt(rest) : 0;
     return diagonal > 0 ? rest / diagonal : 0;
   }
   void accept() { ++size_; }
@@ -59,7 +60,7 @@ class GrowingCholesky {
         to[i] = c * carried + s * next;
         carried = c * next - s * carried;
       }
-      const Real last = from[j + 1], length = std::hypot(carried, last);
+      const Real last = from[j + 1], length = real::hypot(carried, last);
       cosines_[j] = carried / length;
       sines_[j] = last / length;
       to[j] = length;

@@ -20,6 +20,9 @@
 // Rounding: for large p the entries that the norm does not feel have D some 1e12 times that of the others, and W'
 // misses the constraints by 1e-16 of that. The cure is to move W onto its active constraints once more in a metric
 // that is tame: lambda and the norm do not notice, since the move is as small as the miss.
+//
+// Where W is 1e7 and more in units of the data, B D B^T has no digits left in doubles. Then (limits.precise) it is
+// formed and solved in double-double numbers, and W' = offset + D o B^T x before x is rounded.
 #include "base/numbers.hpp"
 #include "margin/cholesky.hpp"
 #include "margin/kept_numbers.hpp"
@@ -28,6 +31,7 @@
 #include "margin/lp_pair.hpp"
 #include "margin/nonnegative_qp.hpp"
 #include "margin/normal_matrix.hpp"
+#include "margin/precise_constraints.hpp"
 #include "margin/solver.hpp"
 #include "mirror/entries.hpp"
 
@@ -70,8 +74,12 @@ class LpNewton {
   void choose_candidates();
   bool add_violated();
   QpResult solve_quadratic();
+  QpResult solve_quadratic_precisely();
   void repair();
+  void repair_precisely();
   void retreat();
+  void forward(ConstMatrixView W, AlignedVector& margins);
+  void adjoint(const AlignedVector& lambda, MatrixView out);
   MatrixView products(std::ptrdiff_t size) { return {products_.data(), size, size, padded(size)}; }
 
   const ScaledConstraints& constraints_;
@@ -93,6 +101,8 @@ class LpNewton {
   std::vector<std::ptrdiff_t> J_;
   std::vector<unsigned char> in_J_, is_free_;
   double dual_step_ = 0;  // of the last step, 1: Newton's domain
+  PreciseConstraints precise_;
+  PreciseVector precise_x_;  // x_ before it was rounded
 };
 
 LpNewton::LpNewton(const ScaledConstraints& constraints, const SolverLimits& limits, const SolverStart& start)
@@ -114,8 +124,21 @@ LpNewton::LpNewton(const ScaledConstraints& constraints, const SolverLimits& lim
       b_(x_),
       x_J_(x_),
       in_J_(at(count_)),
-      is_free_(at(count_)) {
+      is_free_(at(count_)),
+      precise_(constraints) {
   J_.reserve(at(count_));
+  quadratic_.heed(limits.stop);
+}
+
+void LpNewton::forward(ConstMatrixView W, AlignedVector& margins) {
+  if (!limits_.precise) return constraints_.forward(W, scratch_, margins, limits_.pool);
+  const PreciseVector exact = precise_.forward(precise(W));
+  for (std::ptrdiff_t k = 0; k < count_; ++k) margins[at(k)] = exact[k].high();
+}
+
+void LpNewton::adjoint(const AlignedVector& lambda, MatrixView out) {
+  if (!limits_.precise) return constraints_.adjoint(lambda, scratch_, out, limits_.pool);
+  out.eigen() = rounded(precise_.adjoint(precise(lambda)));
 }
 
 bool LpNewton::begin() {
@@ -125,6 +148,7 @@ bool LpNewton::begin() {
       std::ssize(start_.lambda) == count_ && std::isfinite(max_abs(W)) && max_abs(W) > 0 &&
       std::all_of(start_.lambda.begin(), start_.lambda.end(), [](double x) { return std::isfinite(x); }) &&
       std::any_of(start_.lambda.begin(), start_.lambda.end(), [](double x) { return x != 0; });
+  if (!usable && limits_.precise) return false;
   if (usable) {
     pair_.W = start_.W;
     for (std::ptrdiff_t k = 0; k < count_; ++k) {
@@ -146,7 +170,8 @@ bool LpNewton::begin() {
     if (result.outcome == QpResult::Outcome::unbounded) return false;
     constraints_.adjoint(pair_.lambda, scratch_, pair_.W.view(), limits_.pool);
   }
-  pair_.refresh(scratch_, limits_.pool);
+  forward(pair_.W.view(), pair_.margins);
+  adjoint(pair_.lambda, pair_.U.view());
   return true;
 }
 
@@ -188,6 +213,7 @@ bool LpNewton::add_violated() {
 // x_ for the constraints in J_, from x_ as the guess of those in force.
 QpResult LpNewton::solve_quadratic() {
   const auto size = std::ssize(J_);
+  if (limits_.precise) return solve_quadratic_precisely();
   const MatrixView M = products(size);
   normal_matrix(constraints_, J_, line_.slopes(), M, limits_.pool);
   for (std::ptrdiff_t i = 0; i < size; ++i) {
@@ -212,6 +238,36 @@ QpResult LpNewton::solve_quadratic() {
   return result;
 }
 
+QpResult LpNewton::solve_quadratic_precisely() {
+  const auto size = std::ssize(J_);
+  QpResult result;
+  result.factorizations = 1;
+  ++factorizations_;
+  if (size > PreciseConstraints::most_rows) return result;
+  const PreciseMatrix M = precise_.normal_matrix(J_, line_.slopes());
+  std::vector<DoubleDouble> x(at(size));
+  for (std::ptrdiff_t i = 0; i < size; ++i) {
+    const std::ptrdiff_t k = J_[at(i)];
+    b_[at(i)] = constraints_.bounds()[at(k)] / line_.unit() - offset_margins_[at(k)];
+    x[at(i)] = x_[at(k)];
+    is_free_[at(i)] = constraints_.is_equality(k) ? 1 : 0;
+  }
+  const QpProblem<DoubleDouble> problem{M.data(), size, std::span<const double>(b_).first(at(size)),
+                                        std::span<const unsigned char>(is_free_).first(at(size)), x};
+  ActiveSetQp<DoubleDouble> qp(size);
+  qp.heed(limits_.stop);
+  if (qp.begin(problem)) result.outcome = qp.solve(problem);
+  std::fill(x_.begin(), x_.end(), 0.0);
+  precise_x_ = PreciseVector::Zero(count_);
+  for (std::ptrdiff_t i = 0; i < size; ++i) {
+    precise_x_[J_[at(i)]] = x[at(i)];
+    x_[at(J_[at(i)])] = x[at(i)].high();
+  }
+  guess_.clear();
+  if (result.outcome == QpResult::Outcome::solved) guess_ = x_;
+  return result;
+}
+
 LpNewton::End LpNewton::step() {
   const auto c = Eigen::Map<const Eigen::ArrayXd>(constraints_.bounds().data(), count_);
   Eigen::Map<Eigen::ArrayXd> lambda(pair_.lambda.data(), count_), x(x_.data(), count_);
@@ -223,7 +279,7 @@ LpNewton::End LpNewton::step() {
   const double unit = line_.form(map_, pair_.W.view(), pair_.U.view(), (c * lambda).sum(), bound);
   if (!(unit > 0)) return End::stalled;
   lambda *= line_.multiplier_scale();
-  constraints_.forward(line_.offset(), scratch_, offset_margins_, limits_.pool);
+  forward(line_.offset(), offset_margins_);
 
   choose_candidates();
   // The guess of those in force: as the last quadratic problem had them. A lambda between two of its solutions has what
@@ -232,7 +288,7 @@ LpNewton::End LpNewton::step() {
   for (int round = 0;; ++round) {
     const QpResult result = solve_quadratic();
     if (!x.isFinite().all()) return End::stalled;
-    constraints_.adjoint(x_, scratch_, new_U_.view(), limits_.pool);
+    adjoint(x_, new_U_.view());
     if (result.outcome == QpResult::Outcome::unbounded) {
       // B^T x = 0 although c^T x > 0: no W satisfies the constraints with x > 0.
       const double dual = (c * x).sum() / map_.dual_norm(new_U_.view());
@@ -240,8 +296,14 @@ LpNewton::End LpNewton::step() {
       pair_.best_lambda = x_;
       return End::infeasible;
     }
-    flat(new_W_.view()) = flat(line_.offset()) + flat(line_.slopes()) * flat(new_U_.view());
-    constraints_.forward(new_W_.view(), scratch_, new_margins_, limits_.pool);
+    if (limits_.precise) {
+      if (result.outcome != QpResult::Outcome::solved) return End::stalled;
+      new_W_.view().eigen() = rounded(precise_.adjoint(precise_x_));
+      flat(new_W_.view()) = flat(line_.offset()) + flat(line_.slopes()) * flat(new_W_.view());
+    } else {
+      flat(new_W_.view()) = flat(line_.offset()) + flat(line_.slopes()) * flat(new_U_.view());
+    }
+    forward(new_W_.view(), new_margins_);
     if (factorizations_ >= limits_.iterations_left) return End::out_of_iterations;
     if (round == 4 || !add_violated()) break;
   }
@@ -267,7 +329,7 @@ LpNewton::End LpNewton::step() {
       const double value = pair_.lambda[at(k)] + s * x_[at(k)];
       pair_.lambda[at(k)] = constraints_.is_equality(k) ? value : std::max(value, 0.0);
     }
-    constraints_.adjoint(pair_.lambda, scratch_, pair_.U.view(), limits_.pool);
+    adjoint(pair_.lambda, pair_.U.view());
   } else {
     lambda = x;
     flat(pair_.U.view()) = flat(new_U_.view());
@@ -295,6 +357,7 @@ void LpNewton::repair() {
       J_.push_back(k);
   const auto size = std::ssize(J_);
   if (size == 0 || factorizations_ >= limits_.iterations_left) return;
+  if (limits_.precise) return repair_precisely();
   const MatrixView M = products(size);
   normal_matrix(constraints_, J_, new_U_.view(), M, limits_.pool);
   for (std::ptrdiff_t i = 0; i < size; ++i) M.data[i * M.stride + i] *= 1 + 1e-14 * static_cast<double>(size);
@@ -319,11 +382,29 @@ void LpNewton::repair() {
   pair_.judge(map_);
 }
 
+// The same, for J_ and the slopes in new_U_.
+void LpNewton::repair_precisely() {
+  const auto size = std::ssize(J_);
+  if (size > PreciseConstraints::most_rows) return;
+  ++factorizations_;
+  const PreciseFactor factor(precise_.normal_matrix(J_, new_U_.view()));
+  PreciseVector missing(size), change = PreciseVector::Zero(count_);
+  for (std::ptrdiff_t i = 0; i < size; ++i)
+    missing[i] = constraints_.bounds()[at(J_[at(i)])] - pair_.margins[at(J_[at(i)])];
+  const PreciseVector y = factor.solve(missing);
+  for (std::ptrdiff_t i = 0; i < size; ++i) change[J_[at(i)]] = y[i];
+  new_W_.view().eigen() = rounded(precise_.adjoint(change));
+  flat(pair_.W.view()) += flat(new_U_.view()) * flat(new_W_.view());
+  forward(pair_.W.view(), pair_.margins);
+  pair_.judge(map_);
+}
+
 // Rounding has the better of a step: back to the best, with slopes that differ less.
 void LpNewton::retreat() {
   least_bound_ = std::min(100 * least_bound_, 1e-6);
   pair_.return_to_best();
-  pair_.refresh(scratch_, limits_.pool);
+  forward(pair_.W.view(), pair_.margins);
+  adjoint(pair_.lambda, pair_.U.view());
   pair_.judge(map_);
 }
 
@@ -363,7 +444,7 @@ SolverAnswer LpNewton::solve(double p) {
   if (!begin()) {
     answer.W = pair_.W;
     answer.lambda = pair_.lambda;
-    return finish(Outcome::infeasible);
+    return finish(limits_.precise ? Outcome::stalled : Outcome::infeasible);
   }
   const double target = limits_.tolerance / 20;
   End end = End::enough;

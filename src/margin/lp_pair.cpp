@@ -8,8 +8,6 @@
 
 namespace attmirror {
 
-namespace {}  // namespace
-
 LpPair::LpPair(const ScaledConstraints& all)
     : constraints(all),
       W(all.rows(), all.cols()),
@@ -24,11 +22,6 @@ LpPair::LpPair(const ScaledConstraints& all)
     if (all.is_equality(k) && c != 0) scalable = false;
     hard = hard || all.is_equality(k) || c == 0;
   }
-}
-
-void LpPair::refresh(PaddedMatrix& scratch, ThreadPool* pool) {
-  constraints.forward(W.view(), scratch, margins, pool);
-  constraints.adjoint(lambda, scratch, U.view(), pool);
 }
 
 void LpPair::judge(const LpMap& map) {

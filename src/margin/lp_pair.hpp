@@ -19,10 +19,9 @@ constexpr double hard_tolerance = 1e-13;
 struct LpPair {
   explicit LpPair(const ScaledConstraints& constraints);
 
-  void refresh(PaddedMatrix& scratch, ThreadPool* pool);  // margins and U, after W and lambda were set
-  void judge(const LpMap& map);                           // everything below
-  void forget_best();                                     // p is another one
-  void return_to_best();                                  // W and lambda only
+  void judge(const LpMap& map);  // everything below, from W, lambda, margins and U
+  void forget_best();            // p is another one
+  void return_to_best();         // W and lambda only
 
   const ScaledConstraints& constraints;
   double largest_bound = 0;

@@ -26,7 +26,11 @@ std::string MarginSolution::report() const {
     text += fmt::format("conflict     {} constraints contradict each other\n", conflict.size());
   } else {
     text += fmt::format("norm         {:.15g}\nlower bound  {:.15g}\ngap          {:.2e}\n", norm, dual, gap);
-    text += fmt::format("support      {} of {} constraints\n", support.size(), lambda.size());
+    if (certificate.feasible())
+      text += fmt::format("support      {} of {} constraints\n", support.size(), lambda.size());
+    else
+      text += fmt::format("violated     constraint {} most, by {:.2e} of its bound\n",
+                          certificate.worst_constraint, certificate.worst_violation);
   }
   if (!kind.is_entrywise() && status != MarginStatus::infeasible)
     text += fmt::format("rank         at most {} by the dual's largest singular value\n", dual_multiplicity);

@@ -6,6 +6,7 @@
 // which is slower and does not mind degenerate constraints. An answer is whatever certify() says about it: the solvers'
 // own opinion only decides what is tried next.
 #include "margin/generation.hpp"
+#include "margin/precise_constraints.hpp"
 #include "margin/scaled_constraints.hpp"
 #include "margin/solver.hpp"
 #include "mirror/spectral.hpp"
@@ -19,6 +20,8 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,6 +34,11 @@ using Certifier = std::function<Certificate(const Matrix& W, const Vector& lambd
 // A W that satisfies its constraints up to this is as good as one that does exactly: rescaling it would change
 // digits only.
 constexpr double rounding_of_margins = 1e-13;
+
+// In units of the data (in the solvers' scale): from here on rounding of a double may be what stops a method, and one
+// that has not come to an end after this many steps will not.
+constexpr double large_weights = 1e5;
+constexpr int few_iterations = 200;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -69,19 +77,47 @@ class Solve {
           judge(Matrix::Zero(constraints_.rows(), constraints_.cols()), Vector::Zero(constraints_.count()));
       return finish();
     }
-    const SolverAnswer answer =
-        use_generation() ? generate(scaled_start(warm)) : solve(scaled_, scaled_start(warm));
-    if (answer.outcome == Outcome::infeasible) {
-      Vector lambda = scaled_.unscale_multipliers(answer.lambda);
-      if (certify_(Matrix(), lambda).proves_norm_above(options_.max_norm))
-        return infeasible(std::move(lambda));
-      last_outcome_ = Outcome::stalled;  // nearly infeasible, but not proved
+    if (auto proof = attempt(scaled_start(warm))) return infeasible(std::move(*proof));
+    if (doubles_are_too_short()) {
+      limits_.precise = true;
+      if (auto proof = attempt(best_start())) return infeasible(std::move(*proof));
     }
-    consider(answer);
     return finish();
   }
 
  private:
+  // Solves and keeps the answer if it is the best; or returns the proof that there is none.
+  std::optional<Vector> attempt(const SolverStart& start) {
+    const SolverAnswer answer = use_generation() ? generate(start) : solve(scaled_, start);
+    if (answer.outcome == Outcome::infeasible) {
+      Vector lambda = scaled_.unscale_multipliers(answer.lambda);
+      if (certify_(Matrix(), lambda).proves_norm_above(options_.max_norm)) return lambda;
+      last_outcome_ = Outcome::stalled;  // nearly infeasible, but not proved
+    }
+    consider(answer);
+    return std::nullopt;
+  }
+
+  // Whether rounding has ended the work, and of numbers that are large against the margins.
+  bool doubles_are_too_short() const {
+    if (best_.certificate.certifies(limits_.tolerance) || limits_.iterations_left <= 0 ||
+        limits_.out_of_time() || last_outcome_ == Outcome::out_of_iterations ||
+        best_.certificate.proves_norm_above(options_.max_norm))
+      return false;
+    if (best_.W.size() == 0 || !best_.certificate.feasible()) return true;
+    return scaled_.scale_weights(best_.W).norm() > large_weights;
+  }
+
+  SolverStart best_start() const {
+    SolverStart start;
+    start.lambda.assign(static_cast<std::size_t>(scaled_.count()), 0.0);
+    if (best_.lambda.size() == constraints_.count() && best_.lambda.allFinite()) {
+      const Vector lambda = scaled_.scale_multipliers(best_.lambda);
+      if (lambda.allFinite()) start.lambda.assign(lambda.begin(), lambda.end());
+    }
+    return start;
+  }
+
   struct Judged {
     Matrix W;
     Vector lambda;
@@ -144,6 +180,7 @@ class Solve {
 
   // Phase one, then the norm's own solver, then the interior point method.
   SolverAnswer solve(const ScaledConstraints& problem, const SolverStart& start) {
+    if (limits_.precise) return solve_precisely(problem, start);
     if (solved_norm_ != Norm::frobenius() && start.has_weights() && start.has_multipliers() &&
         is_active_set()) {
       SolverAnswer answer = count(solve_lp(problem, solved_norm_, limits_, start), "active set");
@@ -166,7 +203,50 @@ class Solve {
     if (options_.method == MarginMethod::active_set || limits_.iterations_left <= 0 || limits_.out_of_time())
       return answer;
     if (&problem == &scaled_) consider(answer);  // it may be the better one after all
-    return count(solve_interior_point(problem, solved_norm_, limits_, next), "interior point");
+    const bool patient = first.outcome == Outcome::solved && first.W.view().eigen().norm() < large_weights;
+    return interior_point(problem, next, patient ? limits_.iterations_left : few_iterations,
+                          "interior point");
+  }
+
+  SolverAnswer interior_point(const ScaledConstraints& problem, const SolverStart& start, int most,
+                              const char* name) {
+    SolverLimits limits = limits_;
+    limits.iterations_left = std::min(limits.iterations_left, most);
+    SolverAnswer answer = solve_interior_point(problem, solved_norm_, limits, start);
+    if (answer.outcome == Outcome::out_of_iterations && answer.iterations < limits_.iterations_left)
+      answer.outcome = Outcome::stalled;
+    return count(std::move(answer), name);
+  }
+
+  // The same in double-double numbers. A Frobenius solution is exact there up to its rounding, and so is feasible.
+  SolverAnswer solve_precisely(const ScaledConstraints& problem, const SolverStart& start) {
+    constexpr const char* active_set = "active set in double-double";
+    SolverAnswer first = count(solve_frobenius_precisely(problem, limits_, start), active_set);
+    if (first.outcome != Outcome::solved || (solved_norm_ == Norm::frobenius() && is_active_set()))
+      return first;
+    SolverStart next{.W = first.W, .lambda = first.lambda};
+    if (&problem == &scaled_) consider(first);
+    if (is_active_set() && solved_norm_ != Norm::frobenius()) {
+      SolverAnswer answer = count(solve_lp(problem, solved_norm_, limits_, next), active_set);
+      if (answer.outcome == Outcome::solved || options_.method == MarginMethod::active_set ||
+          limits_.iterations_left <= 0 || limits_.out_of_time())
+        return answer;
+      if (&problem == &scaled_) consider(answer);
+      if (&problem == &scaled_ && only_rounding_is_left()) return answer;
+      next = {.W = answer.W, .lambda = answer.lambda};
+    }
+    const bool smooth = solved_norm_.p() > 1 && std::isfinite(solved_norm_.p());
+    if (!solved_norm_.is_entrywise() && smooth && options_.method == MarginMethod::automatic &&
+        problem.count() <= PreciseConstraints::most_rows)
+      return count(solve_schatten_precisely(problem, solved_norm_, limits_, next), active_set);
+    return interior_point(problem, next, few_iterations, "interior point in double-double");
+  }
+
+  // Whether the gap is what rounding W to doubles makes of its margins, more or less.
+  bool only_rounding_is_left() const {
+    constexpr double epsilon = std::numeric_limits<double>::epsilon();
+    return best_.certificate.feasible() &&
+           best_.certificate.gap <= 100 * epsilon * scaled_.scale_weights(best_.W).norm();
   }
 
   bool is_active_set() const {
@@ -197,7 +277,24 @@ class Solve {
       result.W /= worst;
       result.certificate = certify_(result.W, result.lambda);
     }
+    if (!result.certificate.feasible() && !has_nonzero_equalities()) lift(result);
     return result;
+  }
+
+  // Where W is large against its margins, dividing it rounds them by more than a certificate allows. A little more
+  // than what is missing makes up for it.
+  void lift(Judged& judged) const {
+    const Certificate first = judged.certificate;
+    if (!(first.worst_margin > 0.5 && first.worst_margin <= 1) || first.worst_violation > 0.5) return;
+    const Matrix W = judged.W;
+    double missing = std::max(first.worst_violation, 1e-15);
+    for (int round = 0; round < 12 && missing < 0.5; ++round, missing *= 1.5) {
+      judged.W = W * (1 + missing);
+      judged.certificate = certify_(judged.W, judged.lambda);
+      if (judged.certificate.feasible()) return;
+    }
+    judged.W = W;
+    judged.certificate = first;
   }
 
   // Divides W by its worst margin, where that is possible and there is one.
@@ -276,9 +373,10 @@ class Solve {
                                                                                   : MarginStatus::stopped;
     if (s.status == MarginStatus::stopped && best_.certificate.proves_norm_above(options_.max_norm))
       return infeasible(std::move(best_.lambda));
+    s.interrupted = s.status == MarginStatus::stopped && limits_.stop.requested();
     if (s.status == MarginStatus::stopped && s.reason.empty()) s.reason = why_stopped();
     if (s.W.allFinite()) {
-      s.support = support(constraints_, s.W);
+      if (s.certificate.feasible()) s.support = support(constraints_, s.W);
       Svd svd(s.W.rows(), s.W.cols());
       svd.compute_values(PaddedMatrix(s.W).view());
       s.singular_values = svd.values().eigen().transpose();
@@ -289,7 +387,7 @@ class Solve {
   }
 
   std::string why_stopped() const {
-    if (options_.stop.requested()) return "a stop was requested";
+    if (limits_.stop.requested()) return "interrupted";
     if (limits_.out_of_time()) return fmt::format("max_seconds, {}, have passed", options_.max_seconds);
     if (limits_.iterations_left <= 0 || last_outcome_ == Outcome::out_of_iterations)
       return fmt::format("max_iterations, {}, are used up", options_.max_iterations);

@@ -91,7 +91,7 @@ NonnegativeQp::Pivoting NonnegativeQp::exchange_blocks(const QpProblem<double>& 
     // Factor M_PP; rows that depend on earlier ones leave P.
     bool singular = false;
     for (std::ptrdiff_t done = 0; !borders;) {
-      if (result.factorizations >= most_factorizations) {
+      if (result.factorizations >= most_factorizations || careful_.must_stop()) {
         passive.clear();
         return Pivoting::limit;
       }

@@ -35,6 +35,9 @@ class NonnegativeQp {
   // For problems of at most this size.
   explicit NonnegativeQp(std::ptrdiff_t largest_size, Factor factor = Factor::of_the_solution);
 
+  // solve() looks at it between factorizations and exchanges, and then stalls.
+  void heed(const StopRequest& stop) { careful_.heed(stop); }
+
   // `M` is size x size, lower triangle. `x` holds a start on entry (its positive entries guess the active set;
   // zeros are fine) and the solution on return. `is_free` has a nonzero entry where x_k is free; empty: nowhere. M
   // is not changed.

@@ -9,13 +9,16 @@
 
 namespace attmirror {
 
-MarginOperator::MarginOperator(const ScaledConstraints& constraints, ThreadPool* pool)
+MarginOperator::MarginOperator(const ScaledConstraints& constraints, ThreadPool* pool, Sums sums)
     : constraints_(&constraints),
       pool_(pool),
+      sums_(sums),
       scratch_(constraints.make_scratch()),
       buffer_(constraints.rows(), constraints.cols()) {}
 
 Vector MarginOperator::forward(const Matrix& W) {
+  if (sums_ == Sums::precise)
+    return rounded(PreciseConstraints(*constraints_).forward(W.cast<DoubleDouble>()));
   Vector margins(constraints_->count());
   buffer_.view().eigen() = W;
   constraints_->forward(buffer_.view(), scratch_, {margins.data(), static_cast<std::size_t>(margins.size())},
@@ -24,6 +27,8 @@ Vector MarginOperator::forward(const Matrix& W) {
 }
 
 Matrix MarginOperator::adjoint(const Vector& lambda) {
+  if (sums_ == Sums::precise)
+    return rounded(PreciseConstraints(*constraints_).adjoint(lambda.cast<DoubleDouble>()));
   constraints_->adjoint({lambda.data(), static_cast<std::size_t>(lambda.size())}, scratch_, buffer_.view(),
                         pool_);
   return buffer_.view().eigen();

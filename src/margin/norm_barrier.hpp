@@ -16,6 +16,7 @@
 #pragma once
 
 #include "margin/normal_matrix.hpp"
+#include "margin/precise_constraints.hpp"
 #include "margin/scaled_constraints.hpp"
 #include <attmirror/base/matrix.hpp>
 #include <attmirror/base/thread_pool.hpp>
@@ -26,10 +27,12 @@
 
 namespace attmirror {
 
-// B and B^T between plain matrices and vectors.
+// B and B^T between plain matrices and vectors; the sums in doubles, or in double-double numbers and rounded last.
 class MarginOperator {
  public:
-  explicit MarginOperator(const ScaledConstraints& constraints, ThreadPool* pool);
+  enum class Sums { in_doubles, precise };
+  explicit MarginOperator(const ScaledConstraints& constraints, ThreadPool* pool,
+                          Sums sums = Sums::in_doubles);
   const ScaledConstraints& constraints() const { return *constraints_; }
   ThreadPool* pool() const { return pool_; }
   Vector forward(const Matrix& W);
@@ -38,6 +41,7 @@ class MarginOperator {
  private:
   const ScaledConstraints* constraints_;
   ThreadPool* pool_;
+  Sums sums_;
   PaddedMatrix scratch_, buffer_;
 };
 
@@ -62,6 +66,7 @@ class NormBarrier {
   virtual bool linearize() = 0;
   // The lower triangle of B D B^T; D dU.
   virtual void normal_matrix(MarginOperator& B, MatrixView out) const = 0;
+  virtual PreciseMatrix precise_normal_matrix(const PreciseConstraints& B) const = 0;
   virtual Matrix apply(const Matrix& dU) const = 0;
 
   // The part of dW that does not depend on dU, for a target of the products. The corrector takes away the products of

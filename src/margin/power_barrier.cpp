@@ -116,6 +116,10 @@ class PowerBarrier final : public NormBarrier {
                                   beta_};
     normal_matrix_spectral(B.constraints(), weights, out, B.pool());
   }
+  PreciseMatrix precise_normal_matrix(const PreciseConstraints& B) const override {
+    if (entrywise_) return B.normal_matrix(B.all(), PaddedMatrix(alpha_).view());
+    return B.spectral_normal_matrix(svd_.P, svd_.Q, alpha_, beta_);
+  }
   Matrix apply(const Matrix& dU) const override {
     if (entrywise_) return alpha_.cwiseProduct(dU);
     const std::ptrdiff_t both = beta_.rows();

@@ -8,6 +8,10 @@
 //
 // of the number of constraints, whatever the size of W. Constraints that repeat each other, or more active ones than
 // unknowns, which stop an active-set method, are harmless here: the diagonal term separates them.
+//
+// Where W is 1e7 and more in units of the data (limits.precise) the system is formed and solved in double-double
+// numbers, and dU = B^T dlambda before dlambda is rounded. W and lambda themselves stay doubles: their rounding, 1e-16
+// ||W||, is what the gap can fall to.
 #include "margin/predictor_corrector.hpp"
 
 #include "base/numbers.hpp"
@@ -18,6 +22,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace attmirror {
@@ -30,13 +35,15 @@ class PredictorCorrector {
       : limits_(limits),
         norm_(norm),
         dual_norm_(norm.dual()),
-        operator_(constraints, limits.pool),
+        operator_(constraints, limits.pool,
+                  limits.precise ? MarginOperator::Sums::precise : MarginOperator::Sums::in_doubles),
+        precise_(constraints),
         barrier_(make_norm_barrier(norm)),
         m_(constraints.count()),
         c_(Eigen::Map<const Vector>(constraints.bounds().data(), m_)),
         row_sizes_(m_),
         is_equality_(m_),
-        normal_(m_, m_) {
+        normal_(limits.precise ? 0 : m_, limits.precise ? 0 : m_) {
     for (std::ptrdiff_t k = 0; k < m_; ++k) {
       is_equality_[k] = constraints.is_equality(k);
       if (is_equality_[k] && c_[k] != 0) scalable_ = false;
@@ -50,6 +57,7 @@ class PredictorCorrector {
     SolverAnswer answer;
     best_W_ = W;
     best_lambda_ = lambda;
+    if (limits_.precise && m_ > PreciseConstraints::most_rows) return answer_with(std::move(answer));
     if (!begin(W, lambda)) return answer_with(std::move(answer));
     int without_progress = 0;
     for (;;) {
@@ -149,6 +157,7 @@ class PredictorCorrector {
 
   bool factorize() {
     equality_term_ = pairs() > 0 ? products() / pairs() / lambda_.cwiseAbs2().maxCoeff() : 0;
+    if (limits_.precise) return factorize_precisely();
     for (double regularization = 1e-16; regularization < 1e-7; regularization *= 100) {
       barrier_->normal_matrix(operator_, normal_.view());
       for (std::ptrdiff_t k = 0; k < m_; ++k) {
@@ -160,6 +169,16 @@ class PredictorCorrector {
       if (cholesky(normal_.view(), 1e-16, limits_.pool) == m_) return true;
     }
     return false;
+  }
+
+  bool factorize_precisely() {
+    PreciseMatrix M = barrier_->precise_normal_matrix(precise_);
+    for (std::ptrdiff_t k = 0; k < m_; ++k) {
+      M(k, k) += separation(k);
+      if (!isfinite(M(k, k))) return false;
+    }
+    factor_.emplace(M);
+    return factor_->rank() == m_;
   }
 
   // Solves the system by conjugate gradients on the operators themselves, the factor being a preconditioner as good as
@@ -210,11 +229,22 @@ class PredictorCorrector {
       }
     const Vector missing = c_ + s_ - margins_;
     const Matrix offset = barrier_->offset(target, order);
-    dlambda_ = solve_system(missing + r - operator_.forward(offset));
-    const Matrix& dW = barrier_->direct(operator_.adjoint(dlambda_));
+    const Vector right = missing + r - operator_.forward(offset);
+    const Matrix& dW = barrier_->direct(limits_.precise ? direct_precisely(right) : direct_plainly(right));
     ds_ = operator_.forward(dW) - missing;
     for (std::ptrdiff_t k = 0; k < m_; ++k)
       if (is_equality_[k]) ds_[k] = 0;
+  }
+
+  // dlambda for the right-hand side of the system, and dU.
+  Matrix direct_plainly(const Vector& right) {
+    dlambda_ = solve_system(right);
+    return operator_.adjoint(dlambda_);
+  }
+  Matrix direct_precisely(const Vector& right) {
+    const PreciseVector solution = factor_->solve(right.cast<DoubleDouble>());
+    dlambda_ = rounded(solution);
+    return rounded(precise_.adjoint(solution));
   }
 
   StepLength longest_step() const {
@@ -311,6 +341,8 @@ class PredictorCorrector {
   SolverLimits limits_;
   Norm norm_, dual_norm_;
   MarginOperator operator_;
+  PreciseConstraints precise_;
+  std::optional<PreciseFactor> factor_;  // of the system, in double-double numbers
   std::unique_ptr<NormBarrier> barrier_;
   std::ptrdiff_t m_, equalities_ = 0;
   Vector c_, row_sizes_;  // row_sizes: |a_k|_2 |z_g|_2

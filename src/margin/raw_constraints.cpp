@@ -16,7 +16,7 @@ class ArrayReader : public RawConstraints {
   std::ptrdiff_t cols() const override { return constraints_.cols(); }
   std::ptrdiff_t groups() const override { return constraints_.groups(); }
   std::ptrdiff_t roundings() const override { return 0; }
-  void load(std::ptrdiff_t g, RawGroup& group) const override {
+  void load(std::ptrdiff_t g, RawGroup& group, Digits) const override {
     const ConstMatrixView left = constraints_.left(), right = constraints_.right();
     group.start(right.data + g * right.stride);
     for (std::ptrdiff_t k = constraints_.first(g); k < constraints_.first(g + 1); ++k) {
@@ -42,8 +42,9 @@ class DatasetReader : public RawConstraints {
   std::ptrdiff_t groups() const override { return data_.total_queries(); }
   std::ptrdiff_t roundings() const override { return has_keys() ? data_.dim() + 2 : 1; }
 
-  void load(std::ptrdiff_t j, RawGroup& group) const override {
+  void load(std::ptrdiff_t j, RawGroup& group, Digits digits) const override {
     static constexpr double one = 1;
+    group.with_rest = digits == Digits::of_left_and_rest;
     const ConstMatrixView queries = data_.queries();
     group.start(is_vector() ? &one : queries.data + j * queries.stride);
     std::visit([&](const auto& svm) { add(svm, j, group); }, problem_);
@@ -64,20 +65,47 @@ class DatasetReader : public RawConstraints {
   }
   void add_difference(std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t, RawGroup& group) const {
     const double *first = token(j, o), *second = token(j, t);
-    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i)
-      group.left.push_back(static_cast<Real>(first[i]) - static_cast<Real>(second[i]));
+    if (!group.with_rest) {
+      for (std::ptrdiff_t i = 0; i < data_.dim(); ++i)
+        group.left.push_back(static_cast<Real>(first[i]) - static_cast<Real>(second[i]));
+      return;
+    }
+    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
+      Twofold difference{first[i]};
+      difference.add(-static_cast<Real>(second[i]));
+      group.left.push_back(difference.high);
+      group.rest.push_back(difference.low);
+    }
   }
   void add_key_difference(const Matrix& A, std::ptrdiff_t j, std::ptrdiff_t o, std::ptrdiff_t t,
                           RawGroup& group) const {
     const double *first = token(j, o), *second = token(j, t);
-    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
-      Real sum = 0, size = 0;
-      for (std::ptrdiff_t l = 0; l < data_.dim(); ++l) {
-        const Real term = A(i, l) * (static_cast<Real>(first[l]) - static_cast<Real>(second[l]));
-        sum += term;
-        size += std::fabs(term);
+    if (!group.with_rest) {
+      for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
+        Real sum = 0, size = 0;
+        for (std::ptrdiff_t l = 0; l < data_.dim(); ++l) {
+          const Real term = A(i, l) * (static_cast<Real>(first[l]) - static_cast<Real>(second[l]));
+          sum += term;
+          size += std::fabs(term);
+        }
+        group.left.push_back(sum);
+        group.sizes.push_back(size);
       }
-      group.left.push_back(sum);
+      return;
+    }
+    for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) {
+      Twofold sum;
+      Real size = 0;
+      for (std::ptrdiff_t l = 0; l < data_.dim(); ++l) {
+        Twofold difference{first[l]};
+        difference.add(-static_cast<Real>(second[l]));
+        sum.add_product(A(i, l), difference.high);
+        sum.low += A(i, l) * difference.low;
+        size += std::fabs(A(i, l) * difference.high);
+      }
+      sum = sum.normal();
+      group.left.push_back(sum.high);
+      group.rest.push_back(sum.low);
       group.sizes.push_back(size);
     }
   }
@@ -104,6 +132,7 @@ class DatasetReader : public RawConstraints {
   void add(const DecoderSvm& svm, std::ptrdiff_t j, RawGroup& group) const {
     const auto query = static_cast<std::size_t>(j);
     const double* x = token(j, svm.tokens.tokens[query]);
+    // Exact: labels are -1 and 1.
     for (std::ptrdiff_t i = 0; i < data_.dim(); ++i) group.left.push_back(x[i] * data_.labels()[query]);
     group.add(1, Relation::at_least);
   }

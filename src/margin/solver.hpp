@@ -3,6 +3,7 @@
 #pragma once
 
 #include "margin/scaled_constraints.hpp"
+#include <attmirror/base/stop.hpp>
 #include <attmirror/base/thread_pool.hpp>
 #include <attmirror/margin/max_margin.hpp>
 #include <attmirror/mirror/norm.hpp>
@@ -23,8 +24,11 @@ struct SolverLimits {
   int iterations_left;
   std::chrono::steady_clock::time_point deadline;
   ThreadPool* pool = nullptr;  // for one large problem; may be null
+  // In double-double numbers where doubles have not been enough (precise_constraints.hpp).
+  bool precise = false;
   StopRequest stop{};
 
+  // Or asked to stop.
   bool out_of_time() const { return stop.requested() || std::chrono::steady_clock::now() >= deadline; }
 };
 
@@ -61,6 +65,14 @@ struct SolverStart {
 // frobenius.cpp: p = 2, a quadratic problem; also the first phase of all the others, which proves infeasibility.
 SolverAnswer solve_frobenius(const ScaledConstraints& constraints, const SolverLimits& limits,
                              const SolverStart& start);
+
+// precise_frobenius.cpp: the same in double-double numbers.
+SolverAnswer solve_frobenius_precisely(const ScaledConstraints& constraints, const SolverLimits& limits,
+                                       const SolverStart& start);
+
+// precise_schatten.cpp: Schatten norms, 1 < p < infinity, in double-double numbers. `start` is the Frobenius answer.
+SolverAnswer solve_schatten_precisely(const ScaledConstraints& constraints, const Norm& norm,
+                                      const SolverLimits& limits, const SolverStart& start);
 
 // lp_newton.cpp: entrywise l_p, 1 < p < infinity, p != 2. `start` is the Frobenius answer or a near p's.
 SolverAnswer solve_lp(const ScaledConstraints& constraints, const Norm& norm, const SolverLimits& limits,

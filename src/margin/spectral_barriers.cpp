@@ -123,6 +123,9 @@ class NuclearBarrier final : public SemidefiniteBarrier {
   void normal_matrix(MarginOperator& B, MatrixView out) const override {
     normal_matrix_products(B.constraints(), V11_, V12_, V22_, out, B.pool());
   }
+  PreciseMatrix precise_normal_matrix(const PreciseConstraints& B) const override {
+    return B.products_normal_matrix(V11_, V12_, V22_);
+  }
   Matrix apply(const Matrix& dU) const override {
     return 0.5 * (V11_ * dU * V22_ + V12_ * dU.transpose() * V12_);
   }
@@ -224,6 +227,10 @@ class SpectralBarrier final : public SemidefiniteBarrier {
     const Vector f = B.forward(follow_);
     for (std::ptrdiff_t k = 0; k < f.size(); ++k)
       out.eigen().row(k).head(k + 1) += (f[k] / theta_) * f.head(k + 1).transpose();
+  }
+  PreciseMatrix precise_normal_matrix(const PreciseConstraints& B) const override {
+    return with_rank_one(B.spectral_normal_matrix(left_, right_, alpha_, beta_),
+                         B.forward(follow_.cast<DoubleDouble>()), theta_);
   }
   Matrix apply(const Matrix& dU) const override {
     return apply_without_bound(dU) + follow_ * (follow_.cwiseProduct(dU).sum() / theta_);

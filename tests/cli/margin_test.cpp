@@ -317,11 +317,54 @@ TEST_F(Margin, LeavesNothingBehindAfterCtrlC) {
                 {"generate", "--samples", "300", "--tokens", "16", "--dim", "48", "--quiet", "-o", large})
                 .code,
             0);
-  RunningCommand command({"margin", large, "--norm", "nuclear", "-o", svm});  // many seconds of work
-  ASSERT_TRUE(command.wait_until([&] { return command.cpu_seconds() > 0.2; }));
-  command.signal(SIGINT);
-  EXPECT_EQ(command.wait().code, 130);
-  EXPECT_EQ(folder.names().size(), 2u);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunningCommand command(
+        {"margin", large, "--norm", "nuclear", "--json", "-o", svm});  // many seconds of work
+    ASSERT_TRUE(command.wait_until([&] { return command.catches(signal) && command.cpu_seconds() > 0.2; }));
+    command.signal(signal);
+    const Outcome outcome = command.wait();
+    EXPECT_EQ(outcome.code, 128 + signal);
+    EXPECT_EQ(Json::parse(outcome.out)["status"], "interrupted");
+    EXPECT_EQ(Json::parse(outcome.out)["reason"], "interrupted");
+    EXPECT_EQ(
+        outcome.err,
+        fmt::format("attmirror: interrupted before the solution was certified; {} is not written\n", svm));
+    EXPECT_EQ(folder.names().size(), 2u);
+  }
+}
+
+// Tokens that all but contradict each other: the norm is 1e8 in units of the data.
+TEST_F(Margin, SolvesThinTriangles) {
+  const std::string thin = (folder / "thin.npz").string();
+  const std::vector<double> X{1, 0, 0, 0, 1e-8, 0, -1, 0, 0}, Z{1, 0, 0}, Y{1};
+  save_npz(thin, {{"X", Array({1, 3, 3}, X)}, {"Z", Array({1, 3}, Z)}, {"Y", Array(Y)}});
+  for (const char* norm : {"2", "1.5", "3", "1", "inf", "nuclear"}) {
+    const Outcome outcome =
+        attmirror_command({"margin", thin, "--select", "1", "--norm", norm, "--json", "-o", svm});
+    EXPECT_EQ(outcome.code, 0) << norm << outcome.out;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["status"], "certified") << norm;
+    EXPECT_LE(std::fabs(json["gap"].get<double>()), 1e-11) << norm;
+    EXPECT_EQ(json["support"].size(), 2u) << norm;
+    EXPECT_NEAR(to_matrix(load_npz(svm).at("W"), "W")(1, 0) / 1e8, 1, 1e-11) << norm;
+    EXPECT_EQ(attmirror_command({"margin", thin, "--check", svm}).code, 0) << norm;
+  }
+}
+
+// Weights that violate a constraint support nothing.
+TEST_F(Margin, ShowsNoSupportOfWhatFailed) {
+  const std::string random = (folder / "random.npz").string();
+  ASSERT_EQ(attmirror_command({"generate", "--samples", "3", "--tokens", "4", "--dim", "2", "--seed", "5",
+                               "--quiet", "-o", random})
+                .code,
+            0);
+  const Words words{"margin", random, "--select", "0,1,2", "--norm", "1.2", "--max-seconds", "1e-9"};
+  const Json json = Json::parse(attmirror_command(words + Words{"--json"}).out);
+  ASSERT_EQ(json["status"], "stopped") << json;
+  EXPECT_EQ(json["support"], Json::array()) << json;
+  const Outcome text = attmirror_command(words);
+  EXPECT_EQ(text.code, 1);
+  EXPECT_EQ(text.out.find("hold with equality"), std::string::npos) << text.out;
 }
 
 TEST_F(Margin, HasTheSameBitsForAnyThreads) {

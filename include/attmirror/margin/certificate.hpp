@@ -13,9 +13,9 @@
 //
 // Rounding never helps. Sums are formed in long double (64 bits on x86, with a range that products of doubles cannot
 // leave), and what they may be wrong by is charged to the answer: `dual` divides by the dual norm plus the largest
-// error that sum lambda_k A_k can have, so a proof of infeasibility stands also where the sum cancels; margins are
-// formed with twice the digits where more than 1e-14 of the bound is in doubt, and what is in doubt then counts as
-// violated. What is left is the rounding of the norms themselves, a few 1e-16 (times min(rows, cols) for singular
+// error that sum lambda_k A_k can have, so a proof of infeasibility stands also where the sum cancels. Where W is so
+// large that more than 1e-14 of a bound is in doubt, margins are formed with twice the digits, and what is in doubt
+// then counts as violated; likewise the sum, where more than 1e-13 of its norm is. What is left is the rounding of the norms themselves, a few 1e-16 (times min(rows, cols) for singular
 // values), on the safe side in `dual`.
 #pragma once
 
@@ -37,8 +37,8 @@ struct Certificate {
   // Lower bound on the norm of every feasible W, >= 0, from lambda clipped to >= 0; may be infinite.
   double dual = 0;
   double gap = 0;  // (norm - dual) / norm; 0 where both are 0, NaN where there is no W or it is not finite
-  // dual in units of the data: over max_k |c_k| / (|a_k|_2 |z_g|_2), the Frobenius norm that the hardest constraint
-  // alone demands. Free of the scale of the data and of each constraint.
+  // dual in units of the data: over max_k |c_k| / ||a_k z_g^T||_*, the norm that the hardest constraint alone demands.
+  // Free of the scale of the data and of each constraint.
   double scaled_dual = 0;
   // Min over inequalities with c > 0 of <A_k, W> / c_k; infinity where there are none.
   double worst_margin = 0;

@@ -58,8 +58,8 @@ struct MarginOptions {
   // The largest rank that W may have, for the nuclear norm; 0: any. Then `certified` means that the convex optimum
   // has such a rank; otherwise the status is stopped and `dual` is the convex lower bound.
   std::ptrdiff_t max_rank = 0;
-  // Looked at between Newton steps. A problem that ends by it is stopped, with the best found so far; those of a batch
-  // that were not begun are, too.
+  // Ends the work early, with status stopped and MarginSolution::interrupted (base/stop.hpp). It is noticed between
+  // Newton steps and between the exchanges of an active set. Those of a batch that were not begun are stopped, too.
   StopRequest stop{};
 
   void validate(const Norm& norm) const;
@@ -80,7 +80,8 @@ struct MarginSolution {
   Vector lambda;                       // one per constraint: the multipliers, or the proof of infeasibility
   double norm = 0, dual = 0, gap = 0;  // as in Certificate; norm and gap are NaN where infeasible
   Certificate certificate;
-  std::vector<std::ptrdiff_t> support;  // constraints that hold with equality, see support.hpp
+  std::vector<std::ptrdiff_t>
+      support;  // constraints that hold with equality, see support.hpp; none where W violates one
   std::vector<std::ptrdiff_t>
       conflict;            // infeasible: the constraints with lambda > 0, which contradict each other
   Vector singular_values;  // of W, largest first
@@ -89,8 +90,9 @@ struct MarginSolution {
   std::ptrdiff_t dual_multiplicity = 0;
   int iterations = 0;
   double seconds = 0;
-  std::string method;  // "active set, 3 rounds of constraints", ...
-  std::string reason;  // stopped: why
+  std::string method;        // "active set, 3 rounds of constraints", ...
+  std::string reason;        // stopped: why
+  bool interrupted = false;  // stopped because MarginOptions::stop was requested
 
   // One line, and several.
   std::string brief() const;
