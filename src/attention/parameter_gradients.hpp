@@ -33,6 +33,7 @@ bool form_attention_weights(const Problem& problem, const PerQuery& per, Sums& s
                             std::ptrdiff_t count, std::ptrdiff_t padded_count) {
   const double largest = wants_attention(sums) ? max_exponent(per.log_slope, per.gap, count) : -infinity;
   if (largest == -infinity) return false;
+  sums.largest = max(largest, sums.largest);
   raise_scale(largest, sums.log_scale,
               {Part{sums.W, problem.dim * problem.stride}, Part{sums.K, problem.rank * problem.stride},
                Part{sums.Q, problem.dim * problem.rank_stride}, Part{sums.direction, problem.stride}});
@@ -43,7 +44,9 @@ bool form_attention_weights(const Problem& problem, const PerQuery& per, Sums& s
 // The same for v.
 void form_decoder_weights(const Problem& problem, const PerQuery& per, Sums& sums, double inverse_count,
                           std::ptrdiff_t count, std::ptrdiff_t padded_count) {
-  raise_scale(max_exponent(per.log_slope, nullptr, count), sums.log_scale_v, {Part{sums.v, problem.stride}});
+  const double largest = max_exponent(per.log_slope, nullptr, count);
+  sums.largest_v = max(largest, sums.largest_v);
+  raise_scale(largest, sums.log_scale_v, {Part{sums.v, problem.stride}});
   form_weights(per.log_slope, nullptr, per.sum, sums.log_scale_v, inverse_count, per.weight_v, padded_count);
 }
 
