@@ -70,7 +70,7 @@ void GradientEngine::Memory::begin(Worker& worker, Gradient* target) {
   sums = Sums{};
   const bool safe = problem.jacobian == JacobianForm::safe;
   sums.log_scale = sums.log_scale_v = safe ? -infinity : 0.0;
-  sums.largest = sums.largest_v = sums.log_scale;
+  sums.largest = sums.log_scale;
   if (target == nullptr) return;
   for (std::ptrdiff_t b = 0; b < target->blocks.count(); ++b) {
     MatrixView block = target->blocks.view(b);
@@ -128,7 +128,6 @@ void GradientEngine::Memory::combine(Gradient& gradient) {
       add(total.direction, first ? nullptr : worker.sums.direction, problem.stride, worker.factor);
     if (first) continue;
     total.largest = std::max(total.largest, worker.sums.largest);
-    total.largest_v = std::max(total.largest_v, worker.sums.largest_v);
     total.loss += worker.sums.loss;
     total.max_softmax += worker.sums.max_softmax;
   }
@@ -231,13 +230,12 @@ void GradientEngine::clear_rounding(const ParameterBlocks& parameters, Gradient&
   if (memory_->problem.jacobian != JacobianForm::safe) return;
   const Sums& total = memory_->workers.front().sums;
   for (std::ptrdiff_t b = 0; b < gradient.blocks.count(); ++b) {
-    const bool of_v = b == memory_->trained.v;
     const double scale = gradient.log_scale[static_cast<std::size_t>(b)];
     if (scale == -infinity) continue;  // it is 0
-    const double headroom = std::exp((of_v ? total.largest_v : total.largest) - scale);
+    const double headroom = std::exp(total.largest - scale);
     const MatrixView block = gradient.blocks.view(b);
     const std::span numbers(block.data, static_cast<std::size_t>(block.flat_size()));
-    if (memory_->floor.is_clear(gradient.blocks.shape(b).name, numbers, headroom)) continue;
+    if (memory_->floor.is_clear(numbers, headroom)) continue;
     if (memory_->floor.is_zero(parameters, gradient, b)) std::ranges::fill(numbers, 0.0);
   }
 }

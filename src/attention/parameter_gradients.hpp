@@ -44,9 +44,7 @@ bool form_attention_weights(const Problem& problem, const PerQuery& per, Sums& s
 // The same for v.
 void form_decoder_weights(const Problem& problem, const PerQuery& per, Sums& sums, double inverse_count,
                           std::ptrdiff_t count, std::ptrdiff_t padded_count) {
-  const double largest = max_exponent(per.log_slope, nullptr, count);
-  sums.largest_v = max(largest, sums.largest_v);
-  raise_scale(largest, sums.log_scale_v, {Part{sums.v, problem.stride}});
+  raise_scale(max_exponent(per.log_slope, nullptr, count), sums.log_scale_v, {Part{sums.v, problem.stride}});
   form_weights(per.log_slope, nullptr, per.sum, sums.log_scale_v, inverse_count, per.weight_v, padded_count);
 }
 

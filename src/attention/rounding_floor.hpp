@@ -9,7 +9,8 @@
 //
 // The terms are those of the safe form (attention_steps.hpp), each with the absolute value of each of its factors and
 // summands. Finding them costs more than the gradient did; so first each block is held against a bound for all of them
-// that depends on the sizes of the data alone, which almost every gradient exceeds in its first entries.
+// that depends on the sizes of the data alone, which almost every gradient exceeds in its first entries. There is such
+// a bound, and the rule, for W and p with a fixed v; K, Q and a v that is trained may be of any size.
 #pragma once
 
 #include <attmirror/attention/attention.hpp>
@@ -26,9 +27,8 @@ class RoundingFloor {
 
   // Whether a block is above what rounding could leave, or 0 anyway: then there is nothing to ask. `numbers`, `stride`
   // apart, are those of the block; its terms are of the order of `headroom`.
-  bool is_clear(const Block& name, std::span<const double> numbers, double headroom,
-                std::size_t stride = 1) const {
-    const double most = headroom * bound(name);
+  bool is_clear(std::span<const double> numbers, double headroom, std::size_t stride = 1) const {
+    const double most = headroom * bound_;
     bool any = false;
     for (std::size_t i = 0; i < numbers.size(); i += stride) {
       // NaN and infinities are somebody else's business.
@@ -42,12 +42,10 @@ class RoundingFloor {
   bool is_zero(const ParameterBlocks& parameters, const Gradient& gradient, std::ptrdiff_t b) const;
 
  private:
-  // 2^-52 (N + T + d) times the largest sum of terms that the data allow, divided by the headroom.
-  double bound(const Block& name) const;
-
   const Attention* model_;
-  double unit_ = 0;  // 2^-52 (N + T + d); 0: the rule does not apply
-  double attention_ = 0, keys_ = 0, queries_ = 0, prompt_ = 0, decoder_ = 0;
+  double unit_ = 0;  // 2^-52 (N + T + d)
+  double bound_ =
+      -1;  // that times the largest sum of terms that the data allow, by the headroom; -1: no rule
 };
 
 }  // namespace attmirror

@@ -153,7 +153,7 @@ class LaneDescent {
         if (!running_[lane] || block.log_scale[lane] == -infinity) continue;
         const std::span own(block.gradient + lane, static_cast<std::size_t>(numbers) - lane);
         const auto width = static_cast<std::size_t>(kernels_.width);
-        if (floors_[lane].is_clear(block.name, own, 1, width)) continue;
+        if (floors_[lane].is_clear(own, 1, width)) continue;
         if (!is_zero_in(lane, block)) continue;
         for (std::size_t i = 0; i < own.size(); i += width) own[i] = 0;
         if (block.terms == memory_.sums.W_terms)

@@ -65,7 +65,7 @@ TEST(RoundingFloor, WhatCancelsIsZeroOnBothPaths) {
   for (const std::ptrdiff_t samples : {1, 5, 40})
     for (const std::ptrdiff_t dim : {6, 33}) {
       const Dataset data = opposite_labels(samples, 17, dim);
-      const std::vector<Parameterization> kinds{Prompt{}, W{}, KQ{.rank = 3}};
+      const std::vector<Parameterization> kinds{Prompt{}, W{}};
       for (const Parameterization& kind : kinds)
         for (const DataPath path : {DataPath::block, DataPath::stream}) {
           const Attention model(data, kind, LinearLoss{});
