@@ -81,6 +81,9 @@ struct Point {
 struct Sums {
   double *W = nullptr, *K = nullptr, *Q = nullptr, *direction = nullptr, *v = nullptr;
   double log_scale = 0, log_scale_v = 0;
+  // The largest exponent of a query so far (safe form): the terms of the attention's sums are of the order of
+  // e^{largest - log_scale}.
+  double largest = 0;
   double loss = 0, max_softmax = 0;
 };
 

@@ -71,7 +71,7 @@ BlockPlaces::BlockPlaces(const std::vector<BlockShape>& blocks) {
 }
 
 GradientEngine::Memory::Memory(const Attention& m, const EngineOptions& options, ThreadPool& p)
-    : model(&m), pool(&p), layout(m, options.path), all(m.blocks()), trained(m.trained_blocks()) {
+    : model(&m), pool(&p), layout(m, options.path), all(m.blocks()), trained(m.trained_blocks()), floor(m) {
   const AttentionKernels& kernels =
       layout.path == DataPath::stream
           ? choose_kernels<isa_sse2::stream_kernels, isa_avx2::stream_kernels, isa_avx512::stream_kernels>()

@@ -3,6 +3,7 @@
 
 #include "attention/block_kernels.hpp"
 #include "attention/query_layout.hpp"
+#include "attention/rounding_floor.hpp"
 #include <attmirror/attention/gradient.hpp>
 
 #include <cstddef>
@@ -50,6 +51,7 @@ struct GradientEngine::Memory {
   };
   std::vector<Worker> workers;
   PaddedMatrix direction;  // of a prompt: A^T p
+  RoundingFloor floor;
 
   Memory(const Attention& m, const EngineOptions& options, ThreadPool& p);
   void round_tokens();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace attmirror {
 
@@ -69,6 +70,7 @@ void GradientEngine::Memory::begin(Worker& worker, Gradient* target) {
   sums = Sums{};
   const bool safe = problem.jacobian == JacobianForm::safe;
   sums.log_scale = sums.log_scale_v = safe ? -infinity : 0.0;
+  sums.largest = sums.log_scale;
   if (target == nullptr) return;
   for (std::ptrdiff_t b = 0; b < target->blocks.count(); ++b) {
     MatrixView block = target->blocks.view(b);
@@ -125,6 +127,7 @@ void GradientEngine::Memory::combine(Gradient& gradient) {
     if (total.direction != nullptr)
       add(total.direction, first ? nullptr : worker.sums.direction, problem.stride, worker.factor);
     if (first) continue;
+    total.largest = std::max(total.largest, worker.sums.largest);
     total.loss += worker.sums.loss;
     total.max_softmax += worker.sums.max_softmax;
   }
@@ -221,6 +224,20 @@ Evaluation GradientEngine::evaluate(const ParameterBlocks& parameters, Gradient&
 
 Evaluation GradientEngine::evaluate(const ParameterBlocks& parameters) {
   return memory_->run(parameters, nullptr);
+}
+
+void GradientEngine::clear_rounding(const ParameterBlocks& parameters, Gradient& gradient) const {
+  if (memory_->problem.jacobian != JacobianForm::safe) return;
+  const Sums& total = memory_->workers.front().sums;
+  for (std::ptrdiff_t b = 0; b < gradient.blocks.count(); ++b) {
+    const double scale = gradient.log_scale[static_cast<std::size_t>(b)];
+    if (scale == -infinity) continue;  // it is 0
+    const double headroom = std::exp(total.largest - scale);
+    const MatrixView block = gradient.blocks.view(b);
+    const std::span numbers(block.data, static_cast<std::size_t>(block.flat_size()));
+    if (memory_->floor.is_clear(numbers, headroom)) continue;
+    if (memory_->floor.is_zero(parameters, gradient, b)) std::ranges::fill(numbers, 0.0);
+  }
 }
 
 Gradient GradientEngine::make_gradient() const {

@@ -33,6 +33,7 @@ bool form_attention_weights(const Problem& problem, const PerQuery& per, Sums& s
                             std::ptrdiff_t count, std::ptrdiff_t padded_count) {
   const double largest = wants_attention(sums) ? max_exponent(per.log_slope, per.gap, count) : -infinity;
   if (largest == -infinity) return false;
+  sums.largest = max(largest, sums.largest);
   raise_scale(largest, sums.log_scale,
               {Part{sums.W, problem.dim * problem.stride}, Part{sums.K, problem.rank * problem.stride},
                Part{sums.Q, problem.dim * problem.rank_stride}, Part{sums.direction, problem.stride}});

@@ -1,3 +1,4 @@
+#include "attention/optimal_token.hpp"
 #include "base/numbers.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
@@ -117,7 +118,9 @@ Selection optimal_tokens(const Attention& model, const Parameters& parameters) {
 
 Selection optimal_tokens(const Dataset& data) {
   if (!data.has_decoder()) throw bad_input("the data have no decoder v: token scores need one");
-  return first_maxima(scores_of(data, LinearHead{}, data.decoder().eigen().row(0).transpose()));
+  OptimalTokens optimal(data, data.decoder().eigen().row(0).transpose());
+  for (std::ptrdiff_t i = 0; i < data.samples(); ++i) optimal.add(data.offset(i), data.tokens(i));
+  return optimal.selection();
 }
 
 Selection selected_tokens(const Attention& model, const Parameters& parameters) {

@@ -10,16 +10,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <memory>
 #include <new>
 #include <random>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -264,32 +269,96 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
 
 void check_writable(const fs::path& path) { examine(path); }
 
+void refuse_link(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_symlink(path, ignored)) return;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status))
+    throw bad_input(fmt::format(
+        "{} is a symbolic link: give the file itself, as attmirror does not write through links here",
+        path.string()));
+}
+
 namespace {
 
+// What is not a regular file may never end. Nobody types 64 MiB, and no device that is worth reading has as much.
+constexpr std::size_t most_of_device = std::size_t{64} << 20;
+// A pipe without a writer is given this long to find one.
+constexpr std::chrono::seconds writer_patience{2};
+
+Error endless(const fs::path& path, std::size_t most) {
+  return bad_input(
+      fmt::format("cannot read {}: it is not a file and goes on after {} MiB", path.string(), most >> 20));
+}
+
+// A file that is open for reading. Opening a named pipe waits until somebody writes to it, possibly for ever: it is
+// opened without waiting, and asked for a writer for a while.
+class Input {
+ public:
+  explicit Input(const fs::path& path) : path_(path), file_(open_without_waiting(path)) {
+    if (file_.get() < 0) throw read_error(path, errno);
+    if (::fstat(file_.get(), &status_) != 0) throw read_error(path, errno);
+    if (S_ISDIR(status_.st_mode)) throw read_error(path, EISDIR);
+  }
+  const struct stat& status() const { return status_; }
+  bool is_regular() const { return S_ISREG(status_.st_mode); }
+
+  // How many bytes came, 0 at the end.
+  std::size_t read(void* into, std::size_t room) {
+    for (;;) {
+      const ssize_t got = ::read(file_.get(), into, std::min<std::size_t>(room, std::size_t{1} << 30));
+      if (got > 0) had_writer_ = true;
+      if (got > 0 || (got == 0 && !lacks_writer())) return static_cast<std::size_t>(got);
+      if (got == 0) {
+        if (std::chrono::steady_clock::now() - opened_ > writer_patience)
+          throw bad_input(fmt::format("cannot read {}: it is a pipe that nobody writes to", path_.string()));
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      } else if (errno == EAGAIN) {  // somebody is about to write
+        had_writer_ = true;
+        struct pollfd wait {
+          file_.get(), POLLIN, 0
+        };
+        ::poll(&wait, 1, -1);
+      } else if (errno != EINTR) {
+        throw read_error(path_, errno);
+      }
+    }
+  }
+
+ private:
+  static int open_without_waiting(const fs::path& path) {
+    struct stat status {};
+    const bool is_pipe = ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+    return open_retrying(path.c_str(), is_pipe ? O_RDONLY | O_NONBLOCK : O_RDONLY);
+  }
+  bool lacks_writer() const { return S_ISFIFO(status_.st_mode) && !had_writer_; }
+
+  const fs::path& path_;
+  Descriptor file_;
+  struct stat status_ {};
+  bool had_writer_ = false;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+};
+
 template <class Buffer>
-Buffer read_into(const fs::path& path) try {
-  Descriptor file(open_retrying(path.c_str(), O_RDONLY));
-  if (file.get() < 0) throw read_error(path, errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw read_error(path, errno);
-  if (S_ISDIR(status.st_mode)) throw read_error(path, EISDIR);
+Buffer read_into(const fs::path& path, std::size_t most_of_pipe) try {
+  Input file(path);
+  const std::size_t most = file.is_regular()                 ? std::numeric_limits<std::size_t>::max()
+                           : S_ISFIFO(file.status().st_mode) ? most_of_pipe
+                                                             : most_of_device;
 
   // A regular file says how long it is; one byte more makes the read that meets the end fit too. Pipes, and
   // files of /proc that claim length 0, are read in growing pieces.
   constexpr std::size_t least = 4096;
   Buffer content;
-  content.resize(std::max(least, static_cast<std::size_t>(status.st_size) + 1));
+  content.resize(std::max(least, static_cast<std::size_t>(file.status().st_size) + 1));
   std::size_t filled = 0;
   for (;;) {
+    if (filled > most) throw endless(path, most);
     if (filled == content.size()) content.resize(2 * content.size());
-    const std::size_t room = std::min<std::size_t>(content.size() - filled, std::size_t{1} << 30);
-    const ssize_t got = ::read(file.get(), content.data() + filled, room);
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      throw read_error(path, errno);
-    }
+    const std::size_t got = file.read(content.data() + filled, content.size() - filled);
     if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
+    filled += got;
   }
   content.resize(filled);
   return content;
@@ -301,7 +370,21 @@ Buffer read_into(const fs::path& path) try {
 
 }  // namespace
 
-std::vector<std::byte> read_file(const fs::path& path) { return read_into<std::vector<std::byte>>(path); }
-std::string read_text_file(const fs::path& path) { return read_into<std::string>(path); }
+std::vector<std::byte> read_file(const fs::path& path) {
+  return read_into<std::vector<std::byte>>(path, std::size_t{4} << 30);
+}
+std::string read_text_file(const fs::path& path) {
+  return read_into<std::string>(path, std::size_t{256} << 20);
+}
+
+std::string beginning_of_file(const fs::path& path, std::size_t bytes) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {};
+  std::string beginning(bytes, '\0');
+  std::ifstream stream(path, std::ios::binary);
+  stream.read(beginning.data(), static_cast<std::streamsize>(bytes));
+  beginning.resize(static_cast<std::size_t>(stream.gcount()));
+  return beginning;
+}
 
 }  // namespace attmirror

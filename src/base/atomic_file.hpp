@@ -56,9 +56,19 @@ class AtomicFile {
 // now if the folder is missing or not writable, or if `path` is a folder or a write-protected file.
 void check_writable(const std::filesystem::path& path);
 
+// For files that commands name or replace: the folder may have come from somebody else, and a link in it may lead to
+// any file of the user's. Throws Error (bad input) if `path` is a symbolic link to a file, to a folder or to nothing;
+// a link to something else, as /dev/stdout is, can be written to.
+void refuse_link(const std::filesystem::path& path);
+
 // The whole of a file. Throws Error: bad input if the file is missing, is a folder or may not be read
-// ("cannot read data.npz: No such file or directory"); environment if the machine fails while reading.
+// ("cannot read data.npz: No such file or directory"); environment if the machine fails while reading. What is not a
+// regular file need not end: a pipe is read up to 4 GiB, as text up to 256 MiB, and /dev/zero up to 64 MiB; more is
+// refused, and so is a named pipe that nobody writes to.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);
+
+// The first bytes of a regular file, by which its kind is told; none of anything else, which would lose them.
+std::string beginning_of_file(const std::filesystem::path& path, std::size_t bytes);
 
 }  // namespace attmirror

@@ -1,5 +1,7 @@
 #include "base/fields.hpp"
 
+#include "base/words.hpp"
+
 #include <algorithm>
 
 #include <fmt/ranges.h>
@@ -148,16 +150,37 @@ std::string option_text(const FieldInfo& field, const FieldValue& value) {
     if (!*flag && field.opposite.empty()) return "";
     return fmt::format(" {}", *flag ? option_name(field) : option_name({.name = field.opposite}));
   }
-  return fmt::format(" {} {}", option_name(field), shell_word(to_text(value)));
+  const std::string text = to_text(value);
+  return fmt::format(" {} {}", option_name(field),
+                     field.kind == FieldKind::path ? shell_path(text) : shell_word(text));
 }
 
 std::string shell_word(const std::string& text) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+=:,/@%";
   if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  if (one_line(text) != text) {
+    // What cannot be shown, or copied from a screen, is spelled by its bytes.
+    std::string spelled = "$'";
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20 || byte >= 0x7F)
+        spelled += fmt::format("\\x{:02x}", byte);
+      else if (c == '\'' || c == '\\')
+        spelled += {'\\', c};
+      else
+        spelled += c;
+    }
+    return spelled + "'";
+  }
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+std::string shell_path(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  return shell_word(text.starts_with('-') ? "./" + text : text);
 }
 
 }  // namespace attmirror

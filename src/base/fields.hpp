@@ -324,4 +324,7 @@ std::string option_text(const FieldInfo& field, const FieldValue& value);
 // Text as one word of a POSIX shell.
 std::string shell_word(const std::string& text);
 
+// The same for the path of a file, which no command takes for an option: ./--data.npz.
+std::string shell_path(const std::filesystem::path& path);
+
 }  // namespace attmirror

@@ -15,7 +15,7 @@
 namespace attmirror {
 namespace {
 
-constexpr std::array<int, 2> guarded{SIGINT, SIGTERM};
+constexpr std::array<int, 3> guarded{SIGINT, SIGTERM, SIGHUP};
 
 // A handler may touch only lock-free atomics.
 std::atomic<int> received{0};
@@ -53,7 +53,7 @@ void install() {
   action.sa_handler = attmirror_take_signal;
   action.sa_flags = SA_RESTART;  // a file that is being read or written is not to notice
   sigemptyset(&action.sa_mask);
-  // While the handler of one signal runs the other waits, so that it finds the default action.
+  // While the handler of one signal runs the others wait, so that they find the default action.
   for (const int number : guarded) sigaddset(&action.sa_mask, number);
   for (std::size_t i = 0; i < guarded.size(); ++i) {
     bool refused = sigaction(guarded[i], nullptr, &previous[i]) != 0;

@@ -1,4 +1,5 @@
 #include "base/utf8.hpp"
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 
@@ -39,11 +40,11 @@ std::size_t width(char32_t code) {
   return std::any_of(two_columns.begin(), two_columns.end(), holds) ? 2 : 1;
 }
 
-// A cell is one line.
+// A cell is one line, and shows what it holds: escapes are laid out as wide as they are printed.
 std::string on_one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-  return text;
+  return one_line(text);
 }
 
 std::string escape_markdown(const std::string& text) {

@@ -1,6 +1,9 @@
 #include "base/words.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -25,6 +28,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// Whether a terminal does something else with a letter than to show it: the controls C0 and C1 (ESC and CSI begin
+// sequences that move the cursor, set the title or answer as if they were typed), separators of lines, and the marks
+// that turn the direction of writing, by which a name can be made to look like another.
+bool commands_terminal(char32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E || code == 0x200F ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
+
 }  // namespace
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names) {
@@ -39,16 +50,37 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string_vi
   return best.empty() ? "" : fmt::format(", did you mean \"{}\"?", best);
 }
 
-std::string one_line(std::string_view message) {
+std::string one_line(std::string_view text) { return printable(text, Breaks::escape); }
+
+std::string printable(std::string_view text, Breaks breaks, Escapes escapes) {
   std::string result;
-  for (const char c : message) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 32 || byte == 127)
-      result += fmt::format("\\x{:02x}", byte);
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const Letter letter = first_letter(text);
+    const std::string_view bytes = text.substr(0, letter.bytes);
+    // A letter U+FFFD that the text has itself takes three bytes.
+    const bool is_text = letter.code != replacement_letter || letter.bytes == 3;
+    if (breaks == Breaks::keep && (letter.code == '\n' || letter.code == '\t'))
+      result += bytes;
+    else if (is_text && !commands_terminal(letter.code))
+      result += bytes;
+    else if (is_text && (escapes == Escapes::json || letter.code > 0xFF))
+      result += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(letter.code));
+    else if (is_text)
+      result += fmt::format("\\x{:02x}", static_cast<std::uint32_t>(letter.code));
     else
-      result += c;
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(bytes[0]));
+    text.remove_prefix(letter.bytes);
   }
   return result;
+}
+
+std::string shortened(std::string_view name) {
+  constexpr int most_letters = 60;
+  std::size_t end = 0;
+  for (int letters = 0; end < name.size() && letters < most_letters; ++letters)
+    end += first_letter(name.substr(end)).bytes;
+  return std::string(name.substr(0, end)) + (end < name.size() ? "…" : "");
 }
 
 }  // namespace attmirror

@@ -71,7 +71,7 @@ int run(const CommandLine& line, int argc, char** argv, bool json) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done, 1 ran but the answer is negative, 2 bad input, 3 the environment failed,\n"
-      "130 Ctrl-C and 143 SIGTERM (checkpoint kept).\n\n"
+      "130 Ctrl-C, 143 SIGTERM and 129 SIGHUP (checkpoint kept).\n\n"
       "Example:\n" +
       line.example);
   const std::vector<Subcommand> commands = line.subcommands(app);

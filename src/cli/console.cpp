@@ -1,5 +1,6 @@
 #include "cli/console.hpp"
 
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <cerrno>
@@ -11,7 +12,9 @@
 
 namespace attmirror::cli {
 
-void print(std::string_view text) {
+namespace {
+
+void write_out(std::string_view text) {
   errno = 0;
   const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
   if (written != text.size() || std::fflush(stdout) != 0)
@@ -19,10 +22,15 @@ void print(std::string_view text) {
         fmt::format("cannot write to standard output: {}", errno == 0 ? "it failed" : std::strerror(errno)));
 }
 
-void print_json(const Json& object) { print(dump(object) + "\n"); }
+}  // namespace
+
+void print(std::string_view text) { write_out(printable(text, Breaks::keep)); }
+
+void print_json(const Json& object) { print_json_text(dump(object) + "\n"); }
+void print_json_text(std::string_view text) { write_out(printable(text, Breaks::keep, Escapes::json)); }
 
 void note(std::string_view text) {
-  const std::string line = fmt::format("attmirror: {}\n", text);
+  const std::string line = fmt::format("attmirror: {}\n", one_line(text));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

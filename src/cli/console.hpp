@@ -22,11 +22,14 @@ enum ExitCode : int {
 };
 
 // Writes to stdout and makes sure that it got there. Throws Error (environment): "cannot write to standard
-// output: No space left on device".
+// output: No space left on device". Names and texts may come from files of strangers: what would command the terminal
+// is shown as \x1b (base/words.hpp), but line feeds stay; a name that belongs into one line is given through
+// one_line(). In JSON it is \u001b, so that programs read what the file held.
 void print(std::string_view text);
 void print_json(const Json& object);
+void print_json_text(std::string_view text);  // of an object that is written already
 
-// "attmirror: TEXT" on stderr.
+// "attmirror: TEXT" on stderr, in one line.
 void note(std::string_view text);
 
 // "(3, 0, 7)", and "(3, 0, 7, ... 397 more)" for a long one.

@@ -52,6 +52,7 @@ int run_generate(const GenerateOptions& options) {
   GeneratorSettings given;
   apply(generator_fields(), options.given, given);
   const GeneratorSettings settings = resolved(kind, given);
+  refuse_link(options.output);
   check_writable(options.output);
   const bool wants_key_weights = !options.key_weights_output.empty();
   if (wants_key_weights && !kind.score_blind)
@@ -63,6 +64,7 @@ int run_generate(const GenerateOptions& options) {
     if (is_same_file(options.key_weights_output, options.output))
       throw bad_input(fmt::format("key-weights-output is {}, the file of the data: expected another one",
                                   options.output.string()));
+    refuse_link(options.key_weights_output);
     check_writable(options.key_weights_output);
   }
   const Dataset data = kind.make(settings);

@@ -1,19 +1,21 @@
 // attmirror info: what is in a file or folder.
+#include "attention/optimal_token.hpp"
+#include "base/atomic_file.hpp"
+#include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/info_results.hpp"
 #include "cli/options.hpp"
+#include "data/array_outline.hpp"
+#include "data/dataset_reader.hpp"
 #include "data/npy.hpp"
 #include "descent/selection_json.hpp"
 #include "margin/solution_summary.hpp"
 #include "pages/sources.hpp"
-#include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/data/npz.hpp>
-#include <attmirror/data/safetensors.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -30,31 +32,40 @@ struct InfoOptions {
   fs::path path;
 };
 
-InfoAnswer describe_arrays(const fs::path& path, const char* kind, const NamedArrays& arrays) {
+std::string plural(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+InfoAnswer describe_arrays(const fs::path& path, const char* kind, const std::vector<ArrayOutline>& arrays) {
   InfoAnswer answer;
   answer.json = {{"kind", kind}, {"path", path.string()}, {"arrays", Json::array()}};
   Table table;
-  table.title = fmt::format("{}: {} with {} array{}", path.string(), kind, arrays.size(),
-                            arrays.size() == 1 ? "" : "s");
+  table.title = fmt::format("{}: {} with {}", path.string(), kind, plural(arrays.size(), "array"));
   table.columns = {{"name", Align::left}, {"type", Align::left}, {"shape", Align::left}, {"bytes"}};
-  for (const auto& [name, array] : arrays) {
-    table.rows.push_back({name, std::string(to_string(array.dtype())), to_string(array.shape()),
-                          fmt::format("{}", array.bytes().size())});
-    answer.json["arrays"].push_back({{"name", name},
-                                     {"dtype", to_string(array.dtype())},
-                                     {"shape", array.shape()},
-                                     {"bytes", array.bytes().size()}});
+  for (const ArrayOutline& array : arrays) {
+    table.rows.push_back({array.name, std::string(to_string(array.dtype)), to_string(array.shape),
+                          fmt::format("{}", array.bytes())});
+    answer.json["arrays"].push_back({{"name", array.name},
+                                     {"dtype", to_string(array.dtype)},
+                                     {"shape", array.shape},
+                                     {"bytes", array.bytes()}});
   }
   answer.text = to_text(table);
   return answer;
 }
 
-InfoAnswer describe_dataset(const fs::path& path) {
-  const Dataset data = load_dataset(path);
+// The tokens go by once and are not kept, so that a large file takes no memory.
+InfoAnswer describe_dataset(const fs::path& path, const DatasetReader& reader) {
+  const Dataset& data = reader.frame();
+  std::optional<OptimalTokens> optimal_tokens;
+  if (data.has_decoder()) optimal_tokens.emplace(data, data.decoder().eigen().row(0).transpose());
+  const std::uint64_t data_print = reader.look_through([&](std::ptrdiff_t first, ConstMatrixView rows) {
+    if (optimal_tokens) optimal_tokens->add(first, rows);
+  });
   std::ptrdiff_t shortest = data.max_length(), positive = 0;
   for (std::ptrdiff_t i = 0; i < data.samples(); ++i) shortest = std::min(shortest, data.length(i));
   positive = std::ranges::count(data.labels(), 1.0);
-  const std::string fingerprint = fmt::format("{:016x}", data.fingerprint());
+  const std::string fingerprint = fmt::format("{:016x}", data_print);
   InfoAnswer answer;
   answer.json = {{"kind", "dataset"},
                  {"path", path.string()},
@@ -71,7 +82,7 @@ InfoAnswer describe_dataset(const fs::path& path) {
                  {"head_weights", data.head_weights().rows},
                  {"optimal", nullptr},
                  {"fingerprint", fingerprint}};
-  answer.text = fmt::format("{}: dataset, {}\n\n", path.string(), to_string(data));
+  answer.text = fmt::format("{}: dataset, {}\n\n", one_line(path.string()), to_string(data));
   answer.text += fmt::format("sequences         {}\n", data.samples());
   answer.text += shortest == data.max_length()
                      ? fmt::format("tokens            {} each, {} in all\n", shortest, data.total_tokens())
@@ -84,7 +95,7 @@ InfoAnswer describe_dataset(const fs::path& path) {
   answer.text +=
       fmt::format("labels            {} of +1, {} of -1\n", positive, data.total_queries() - positive);
   if (data.has_decoder()) {
-    const Selection optimal = optimal_tokens(data);
+    const Selection optimal = optimal_tokens->selection();
     answer.json["optimal"] = selection_json(optimal, data.equal_query_counts() ? data.query_count(0) : 0);
     answer.text += fmt::format("globally optimal  {}\n", short_list(optimal.tokens));
   } else {
@@ -98,33 +109,35 @@ InfoAnswer describe_dataset(const fs::path& path) {
 
 // The files of attmirror deep say in their metadata what they are.
 InfoAnswer describe_safetensors(const fs::path& path) {
-  const Safetensors file = load_safetensors(path);
+  const SafetensorsOutline file = outline_safetensors(path);
   const auto metadata = [&](const char* name) {
     const auto found = file.metadata.find(name);
-    return found == file.metadata.end() ? std::string() : found->second;
+    return found == file.metadata.end() ? std::string() : one_line(found->second);
+  };
+  const auto size_of = [&](const char* name) -> std::optional<std::size_t> {
+    const auto found = std::ranges::find(file.tensors, name, &ArrayOutline::name);
+    return found == file.tensors.end() ? std::nullopt : std::optional(found->size());
   };
   std::string what;
   const char* kind = "safetensors";
   if (const std::string network = metadata("network.kind"); !network.empty()) {
     kind = "weights";
     std::size_t numbers = 0;
-    for (const auto& [name, array] : file.tensors) numbers += array.size();
+    for (const ArrayOutline& array : file.tensors) numbers += array.size();
     what = fmt::format("weights of a transformer, {}: {} blocks, {} heads, width {}, {} numbers\n", network,
                        metadata("network.blocks"), metadata("network.heads"), metadata("network.width"),
                        numbers);
-  } else if (metadata("format").starts_with("attmirror tokens") && file.tensors.contains("labels") &&
-             file.tensors.contains("ids")) {
+  } else if (metadata("format").starts_with("attmirror tokens") && size_of("labels") && size_of("ids")) {
     kind = "tokens";
     what = fmt::format("token file: {} texts of at most {} ids, {} ids in all, vocabulary of {} pieces\n",
-                       file.tensors.at("labels").size(), metadata("length"), file.tensors.at("ids").size(),
-                       metadata("vocabulary"));
+                       *size_of("labels"), metadata("length"), *size_of("ids"), metadata("vocabulary"));
   } else if (metadata("format") == "attmirror deep checkpoint") {
     what = "checkpoint of a training of attmirror deep train, with which it goes on\n";
   }
   InfoAnswer answer = describe_arrays(path, kind, file.tensors);
   answer.json["metadata"] = file.metadata;
   if (metadata("format") == "attmirror deep checkpoint") answer.json["content"] = "checkpoint";
-  if (!what.empty()) answer.text = fmt::format("{}: {}\n", path.string(), what) + answer.text;
+  if (!what.empty()) answer.text = fmt::format("{}: {}\n", one_line(path.string()), what) + answer.text;
   return answer;
 }
 
@@ -134,21 +147,36 @@ struct ArchiveContent {
   std::string text;
 };
 
-std::optional<ArchiveContent> content_of(const NamedArrays& arrays) {
+// The last number of an array, of which nothing else is kept.
+std::int64_t last_number(const NpzReader& file, const NpzReader::Entry& entry) {
+  std::vector<std::byte> last;
+  const NpyHeader header = file.read_pieces(
+      entry, [&](std::size_t, std::span<const std::byte> bytes) { last.assign(bytes.begin(), bytes.end()); });
+  const std::size_t item = item_size(header.dtype);
+  if (last.size() < item)
+    throw bad_input(fmt::format("{} is empty: expected a number or more", file.called(entry)));
+  last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(item));
+  return Array(header.dtype, {1}, last, file.called(entry)).to_int64(file.called(entry)).front();
+}
+
+std::optional<ArchiveContent> content_of(const NpzReader& file, const std::vector<ArrayOutline>& arrays) {
   const auto has = [&](std::initializer_list<const char*> names) {
-    return std::ranges::all_of(names, [&](const char* name) { return arrays.contains(name); });
+    return std::ranges::all_of(names, [&](const char* name) { return file.find(name) != nullptr; });
   };
-  const auto step = [&] { return arrays.at("step").to_int64().back(); };
+  const auto size_of = [&](const char* name) {
+    return std::ranges::find(arrays, name, &ArrayOutline::name)->size();
+  };
+  const auto step = [&] { return last_number(file, *file.find("step")); };
   if (!has({"format_version"})) return std::nullopt;
   if (has({"format", "rule", "step", "seconds"}))
     return ArchiveContent{"checkpoint", fmt::format("checkpoint of a run at step {}", step())};
   if (has({"radius", "gap", "evaluations", "selected"}))
-    return ArchiveContent{
-        "path", fmt::format("points of a regularisation path, {} radii", arrays.at("radius").size())};
-  if (has({"step", "loss", "max_softmax", "norm"}) && arrays.at("step").size() > 0)
-    return ArchiveContent{
-        "trace", fmt::format("records of a run, {} up to step {}", arrays.at("step").size(), step())};
-  if (has({"step"}) && arrays.at("step").size() == 1)
+    return ArchiveContent{"path",
+                          fmt::format("points of a regularisation path, {} radii", size_of("radius"))};
+  if (has({"step", "loss", "max_softmax", "norm"}) && size_of("step") > 0)
+    return ArchiveContent{"trace",
+                          fmt::format("records of a run, {} up to step {}", size_of("step"), step())};
+  if (has({"step"}) && size_of("step") == 1)
     return ArchiveContent{"final", fmt::format("weights of a run after {} steps", step())};
   if (has({"lambda_W_ov"}) || has({"lambda_W_kq"}))
     return ArchiveContent{"targets", "max-margin targets of a next-token run"};
@@ -157,15 +185,28 @@ std::optional<ArchiveContent> content_of(const NamedArrays& arrays) {
 }
 
 InfoAnswer describe_archive(const fs::path& path) {
-  const NamedArrays arrays = load_npz(path);
-  const auto has = [&](const char* upper, const char* lower) {
-    return arrays.contains(upper) || arrays.contains(lower);
-  };
-  if (has("X", "x") && has("Y", "y")) return describe_dataset(path);
+  const NpzReader file(path);
+  const auto has = [&](const char* upper, const char* lower) { return file.find(upper) || file.find(lower); };
+  if (has("X", "x") && has("Y", "y")) {
+    try {
+      return describe_dataset(path, DatasetReader(file));
+    } catch (const Error& error) {
+      // What the archive itself says names the file already.
+      if (std::string_view(error.what()).starts_with(file.name())) throw;
+      throw error.in(file.name());
+    }
+  }
+  std::vector<ArrayOutline> arrays;
+  for (const NpzReader::Entry& entry : file.entries()) {
+    // All of it is read, so that damage shows, and nothing is kept.
+    NpyHeader header = file.read_pieces(entry, [](std::size_t, std::span<const std::byte>) {});
+    arrays.push_back({entry.key, header.dtype, std::move(header.shape)});
+  }
+  std::ranges::sort(arrays, {}, &ArrayOutline::name);
   InfoAnswer answer = describe_arrays(path, "npz", arrays);
-  if (const auto content = content_of(arrays)) {
+  if (const auto content = content_of(file, arrays)) {
     answer.json["content"] = content->word;
-    answer.text = fmt::format("{}: {}\n\n", path.string(), content->text) + answer.text;
+    answer.text = fmt::format("{}: {}\n\n", one_line(path.string()), content->text) + answer.text;
   }
   return answer;
 }
@@ -175,7 +216,9 @@ InfoAnswer describe_solution(const fs::path& path) {
   const NamedArrays arrays = load_npz(path);
   const SolutionSummary summary = summarize_solution(arrays, path.string());
   const SolutionHalf& half = summary.solution;
-  InfoAnswer answer = describe_arrays(path, "solution", arrays);
+  std::vector<ArrayOutline> outlines;
+  for (const auto& [name, array] : arrays) outlines.push_back({name, array.dtype(), array.shape()});
+  InfoAnswer answer = describe_arrays(path, "solution", outlines);
   answer.json.update({{"problem", summary.problem},
                       {"norm_kind", summary.kind},
                       {"status", half.status},
@@ -185,24 +228,28 @@ InfoAnswer describe_solution(const fs::path& path) {
                       {"constraints", half.constraints},
                       {"support", half.support.size()},
                       {"data_fingerprint", fmt::format("{:016x}", summary.data_fingerprint)}});
-  std::string text = fmt::format("{}: max-margin solution, {}\n\n", path.string(), half.status);
-  text += fmt::format("problem         {}, norm {}\n", summary.problem, summary.kind);
+  std::string text =
+      fmt::format("{}: max-margin solution, {}\n\n", one_line(path.string()), one_line(half.status));
+  text += fmt::format("problem         {}, norm {}\n", one_line(summary.problem), one_line(summary.kind));
   text += fmt::format("norm            {:.9g}\n", half.norm);
   text += fmt::format("lower bound     {:.9g}, gap {:.1e}\n", half.dual, half.gap);
   text += fmt::format("constraints     {}, {} of them hold with equality\n", half.constraints,
                       half.support.size());
-  text += fmt::format("solved by       {}\n", half.method);
+  text += fmt::format("solved by       {}\n", one_line(half.method));
   text += fmt::format("data            fingerprint {:016x}\n\n", summary.data_fingerprint);
   answer.text = text + answer.text;
   return answer;
 }
 
+InfoAnswer describe_npy(const fs::path& path) {
+  NpyHeader header = load_npy_header(path);
+  return describe_arrays(path, "npy", {{"array", header.dtype, std::move(header.shape)}});
+}
+
 InfoAnswer describe_file(const fs::path& path) {
   // The content says what a file is, whatever its name; safetensors have no magic bytes.
-  std::ifstream file(path, std::ios::binary);
-  std::string head(6, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  if (head == "\x93NUMPY") return describe_arrays(path, "npy", {{"array", load_npy(path)}});
+  const std::string head = beginning_of_file(path, 6);
+  if (head == "\x93NUMPY") return describe_npy(path);
   if (head.starts_with("PK")) return describe_archive(path);
   const fs::path extension = path.extension();
   if (extension == ".safetensors") return describe_safetensors(path);

@@ -1,6 +1,8 @@
 #include "cli/info_results.hpp"
 
 #include "base/atomic_file.hpp"
+#include "base/fields.hpp"
+#include "base/words.hpp"
 #include "cli/console.hpp"
 #include "descent/run_text.hpp"
 #include "descent/saved_path.hpp"
@@ -24,6 +26,16 @@ namespace attmirror::cli {
 
 namespace fs = std::filesystem;
 
+// Files come from anywhere: what they hold is shown through one_line(), so that it stays in its line.
+
+namespace {
+
+std::string made_by(const std::string& version, const std::string& commit, const std::string& isa) {
+  return one_line(fmt::format("attmirror {} (commit {}), {}", version, commit, isa));
+}
+
+}  // namespace
+
 InfoAnswer describe_run_folder(const fs::path& path) {
   const SavedRun run = load_run(path);
   const RunConfig& config = run.config;
@@ -37,18 +49,19 @@ InfoAnswer describe_run_folder(const fs::path& path) {
                  {"records", run.records.size()},
                  {"result", run.result ? Json::parse(to_json(*run.result, config, path)) : Json()},
                  {"config", Json::parse(to_json(config))}};
-  answer.text = fmt::format("{}: {} at step {} of {}\n\n", path.string(), status, run.step, config.steps);
-  answer.text += is_own_run(config)
-                     ? fmt::format("data        {}\n", data_text(config))
-                     : fmt::format("data        {} ({} sequences, at most {} tokens, dimension {})\n",
-                                   config.data_path.string(), config.samples, config.max_tokens, config.dim);
-  answer.text += fmt::format("model       {}\n", model_text(config));
-  answer.text += fmt::format("optimizer   {}\n", to_string(config.optimizer));
-  answer.text += fmt::format("start       {}\n", start_text(config));
-  answer.text += fmt::format("records     {} ({}, keeps {})\n", run.records.size(), config.record,
-                             to_string(config.keep));
+  answer.text =
+      fmt::format("{}: {} at step {} of {}\n\n", one_line(path.string()), status, run.step, config.steps);
   answer.text +=
-      fmt::format("made by     attmirror {} (commit {}), {}\n", config.version, config.commit, config.isa);
+      is_own_run(config)
+          ? fmt::format("data        {}\n", one_line(data_text(config)))
+          : fmt::format("data        {} ({} sequences, at most {} tokens, dimension {})\n",
+                        one_line(config.data_path.string()), config.samples, config.max_tokens, config.dim);
+  answer.text += fmt::format("model       {}\n", one_line(model_text(config)));
+  answer.text += fmt::format("optimizer   {}\n", one_line(to_string(config.optimizer)));
+  answer.text += fmt::format("start       {}\n", one_line(start_text(config)));
+  answer.text += fmt::format("records     {} ({}, keeps {})\n", run.records.size(), one_line(config.record),
+                             to_string(config.keep));
+  answer.text += fmt::format("made by     {}\n", made_by(config.version, config.commit, config.isa));
   if (run.result && !run.result->selected.tokens.empty())
     answer.text += fmt::format("selected    {}\n", short_list(run.result->selected.tokens));
   if (!run.result && is_own_run(config))
@@ -82,15 +95,16 @@ InfoAnswer describe_path_folder(const fs::path& path) {
   answer.json = {{"kind", "path"},       {"path", path.string()},  {"path_kind", saved.kind},
                  {"norm", saved.norm},   {"params", saved.params}, {"data", saved.data_path.string()},
                  {"radii", saved.radii}, {"points", Json::array()}};
-  answer.text = fmt::format("{}: regularisation path, {} of {} radii\n\n", path.string(), saved.points.size(),
-                            saved.radii.size());
-  answer.text += fmt::format("data        {}\n", saved.data_path.string());
-  answer.text += fmt::format("model       {}, {} loss, trains {}\n", saved.params, saved.loss,
-                             fmt::join(saved.trained, ", "));
-  answer.text += fmt::format("path        {}, in balls of norm {}{}\n", saved.kind, saved.norm,
-                             saved.start.empty() ? "" : ", from " + saved.start);
+  answer.text = fmt::format("{}: regularisation path, {} of {} radii\n\n", one_line(path.string()),
+                            saved.points.size(), saved.radii.size());
+  answer.text += fmt::format("data        {}\n", one_line(saved.data_path.string()));
   answer.text +=
-      fmt::format("made by     attmirror {} (commit {}), {}\n", saved.version, saved.commit, saved.isa);
+      fmt::format("model       {}, {} loss, trains {}\n", one_line(saved.params), one_line(saved.loss),
+                  one_line(fmt::format("{}", fmt::join(saved.trained, ", "))));
+  answer.text +=
+      fmt::format("path        {}, in balls of norm {}{}\n", one_line(saved.kind), one_line(saved.norm),
+                  saved.start.empty() ? "" : ", from " + one_line(saved.start));
+  answer.text += fmt::format("made by     {}\n", made_by(saved.version, saved.commit, saved.isa));
   Table table;
   table.columns = {{"R"},
                    {saved.is_joint() ? "log loss" : "loss"},
@@ -142,15 +156,17 @@ InfoAnswer describe_sweep(const fs::path& path) {
                  {"metrics", names(header.metrics)},
                  {"arrays", arrays},
                  {"file", header.file_text}};
-  answer.text = fmt::format("{}: {} rows{}\n", path.string(), database.count(),
-                            header.name.empty() ? "" : " of " + header.name);
+  answer.text = fmt::format("{}: {} rows{}\n", one_line(path.string()), database.count(),
+                            header.name.empty() ? "" : " of " + one_line(header.name));
   if (!header.description.empty()) answer.text += header.description + "\n";
   answer.text += "\n";
-  for (const auto& [word, count] : by_status) answer.text += fmt::format("{:<12}{}\n", word, count);
-  answer.text += fmt::format("\naxes        {}\n", fmt::join(header.axes, ", "));
-  answer.text += fmt::format("metrics     {}\n", fmt::join(names(header.metrics), ", "));
-  if (!arrays.empty()) answer.text += fmt::format("arrays      {}\n", fmt::join(arrays, ", "));
-  answer.text += fmt::format("\nattmirror sweep {} --summary shows the numbers.\n", path.string());
+  for (const auto& [word, count] : by_status) answer.text += fmt::format("{:<12}{}\n", one_line(word), count);
+  answer.text += fmt::format("\naxes        {}\n", one_line(fmt::format("{}", fmt::join(header.axes, ", "))));
+  answer.text +=
+      fmt::format("metrics     {}\n", one_line(fmt::format("{}", fmt::join(names(header.metrics), ", "))));
+  if (!arrays.empty())
+    answer.text += fmt::format("arrays      {}\n", one_line(fmt::format("{}", fmt::join(arrays, ", "))));
+  answer.text += fmt::format("\nattmirror sweep {} --summary shows the numbers.\n", shell_path(path));
   return answer;
 }
 
@@ -175,21 +191,22 @@ InfoAnswer describe_next_token(const fs::path& path) {
                  {"config", config},
                  {"result", result},
                  {"stages", stages}};
-  answer.text = fmt::format("{}: next-token prediction, {}\n\n", path.string(),
-                            result.is_object() ? result.value("status", "unknown") : "unfinished");
+  answer.text = fmt::format("{}: next-token prediction, {}\n\n", one_line(path.string()),
+                            result.is_object() ? one_line(result.value("status", "unknown")) : "unfinished");
   answer.text += fmt::format("sentences   {} ({}), {} words\n", config.value("sentences", 0),
-                             config.value("source", ""), config.value("vocabulary", 0));
+                             one_line(config.value("source", "")), config.value("vocabulary", 0));
   const auto number = [](const Json& stage, const std::string& name) {
     const Json value = stage.value(name, Json());
     return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : std::string("-");
   };
   for (const Json& stage : result.is_object() ? result.value("stages", Json::array()) : Json::array())
     answer.text +=
-        fmt::format("{:<12}{} steps, loss {}, accuracy {}, 1 - cos {}\n", stage.value("stage", ""),
+        fmt::format("{:<12}{} steps, loss {}, accuracy {}, 1 - cos {}\n", one_line(stage.value("stage", "")),
                     stage.value("steps", 0), number(stage, "loss"), number(stage, "accuracy"),
                     number(stage, stage.value("stage", "") == "W_ov" ? "direction_W_ov" : "direction_W_kq"));
   for (const Json& stage : stages)
-    answer.text += fmt::format("\nattmirror info {} shows its records.", stage.get<std::string>());
+    answer.text +=
+        fmt::format("\nattmirror info {} shows its records.", shell_path(stage.get<std::string>()));
   answer.text += "\n";
   return answer;
 }
@@ -204,10 +221,11 @@ InfoAnswer describe_training(const fs::path& path) {
                  {"config", Json::object()},
                  {"trials", Json::array()}};
   for (const auto& [key, value] : folder.configuration) answer.json["config"][key] = value;
-  answer.text = fmt::format("{}: training of a transformer, {}\n\n", path.string(), folder.status);
-  answer.text += fmt::format("network     {}\n", folder.model_text());
-  answer.text += fmt::format("optimizer   {}\n", folder.optimizer_text());
-  answer.text += fmt::format("data        {}\n", folder.value("data.train"));
+  answer.text =
+      fmt::format("{}: training of a transformer, {}\n\n", one_line(path.string()), one_line(folder.status));
+  answer.text += fmt::format("network     {}\n", one_line(folder.model_text()));
+  answer.text += fmt::format("optimizer   {}\n", one_line(folder.optimizer_text()));
+  answer.text += fmt::format("data        {}\n", one_line(folder.value("data.train")));
   if (folder.trials.empty()) answer.text += "\nNo epoch has ended yet.\n";
   Table table;
   table.columns = {{"trial"},         {"status", Align::left}, {"epochs"},
@@ -228,7 +246,7 @@ InfoAnswer describe_training(const fs::path& path) {
                                      {"best_epoch", epoch}});
   }
   if (!folder.trials.empty()) answer.text += "\n" + to_text(table);
-  answer.text += fmt::format("\nattmirror report {} -o report.html draws the curves.\n", path.string());
+  answer.text += fmt::format("\nattmirror report {} -o report.html draws the curves.\n", shell_path(path));
   return answer;
 }
 
@@ -250,7 +268,7 @@ InfoAnswer describe_reproduction(const fs::path& path) {
                                           {"seconds", report.seconds},
                                           {"version", report.version},
                                           {"commit", report.commit}});
-  answer.text = fmt::format("{}: results of {} experiment{}\n\n", path.string(), reports.size(),
+  answer.text = fmt::format("{}: results of {} experiment{}\n\n", one_line(path.string()), reports.size(),
                             reports.size() == 1 ? "" : "s");
   answer.text += to_text(overview_table(reports)) + "\n" + verdict_summary(reports) + "\n";
   return answer;

@@ -244,8 +244,8 @@ std::string exit_status_section(const Footer& footer, bool root) {
             "experiment differs"},
            {"2", "bad input: an option, a file or a combination of them; nothing was written"},
            {"3", "the environment failed: disk full, no permission, out of memory"},
-           {"130, 143",
-            "interrupted by Ctrl-C or SIGTERM; the checkpoint is kept, and a second Ctrl-C kills at once"}});
+           {"130, 143, 129",
+            "interrupted by Ctrl-C, SIGTERM or SIGHUP; the checkpoint is kept, and a second Ctrl-C kills at once"}});
   // The root's own footer says the same in short.
   if (!root)
     for (const std::string& note : footer.exit_status)

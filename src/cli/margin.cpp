@@ -149,7 +149,10 @@ MarginAnswer check_plan(const MarginPlan& plan, const MarginCommand& options) {
 // ---- the command
 
 MarginAnswer solve_and_save(const MarginPlan& plan, const MarginCommand& options) {
-  if (!options.output.empty()) check_writable(options.output);
+  if (!options.output.empty()) {
+    refuse_link(options.output);
+    check_writable(options.output);
+  }
   if (plan.general) {
     const SolvedGeneral solved = solve_general(plan);
     MarginAnswer answer = describe(plan, solved);

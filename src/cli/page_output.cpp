@@ -51,6 +51,10 @@ std::vector<fs::path> write_output_page(Page page, const PageOutput& output) {
   check_page_output(output);
   if (!output.overwrite)
     for (const fs::path& file : files) refuse_existing(file);
+  for (const fs::path& file : files) {
+    refuse_link(file);
+    if (file.parent_path() != output.path.parent_path()) refuse_link(file.parent_path());
+  }
   check_writable(output.path);
   return write_page(page, output.path);
 }

@@ -1,4 +1,5 @@
 // attmirror sweep: runs a sweep file into a database, goes on with one, and looks at what is there.
+#include "base/atomic_file.hpp"
 #include "base/progress.hpp"
 #include "base/signals.hpp"
 #include "base/words.hpp"
@@ -6,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/sweep_ranks.hpp"
 #include "cli/sweep_report.hpp"
+#include "sweep/outline.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/sweep/database.hpp>
@@ -14,11 +16,8 @@
 #include <attmirror/sweep/sweep.hpp>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -38,11 +37,7 @@ struct SweepCommand {
 
 // By its first bytes, not by its name.
 bool is_database(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 16> head{};
-  file.read(head.data(), head.size());
-  return file.gcount() == static_cast<std::streamsize>(head.size()) &&
-         std::string_view(head.data(), 15) == "SQLite format 3";
+  return beginning_of_file(path, 16).starts_with("SQLite format 3");
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -149,24 +144,20 @@ int worker_count(const SweepCommand& options, const Ranks& ranks) {
   return each > 0 ? each : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-int run_dry(const SweepCommand& options, const SweepPlan& plan, int threads, int ranks) {
-  std::vector<std::int64_t> missing(plan.runs.size());
-  std::iota(missing.begin(), missing.end(), std::int64_t{0});
-  if (options.resume && has_content(options.output))
-    missing = missing_runs(plan, SweepDatabase(options.output));
+int run_dry(const SweepCommand& options, int threads, int ranks) {
+  std::optional<std::vector<std::string>> finished;
+  if (options.resume && has_content(options.output)) finished = SweepDatabase(options.output).finished_keys();
+  const SweepOutline outline = load_outline(options.file, finished ? &*finished : nullptr);
   DryRun dry;
-  const auto steps = std::ranges::find(plan.columns, "steps", &RowColumn::name) - plan.columns.begin();
-  for (const std::int64_t run : missing)
-    dry.steps += std::get<std::int64_t>(
-        plan.runs[static_cast<std::size_t>(run)].cells[static_cast<std::size_t>(steps)]);
-  dry.runs = static_cast<std::int64_t>(plan.runs.size());
-  dry.missing = static_cast<std::int64_t>(missing.size());
+  dry.runs = outline.runs;
+  dry.missing = outline.missing;
+  dry.steps = outline.steps;
   dry.workers = threads * ranks;
-  dry.seconds = estimate_seconds(plan, missing) / dry.workers;
+  dry.seconds = estimate_seconds(outline.plan, outline.shapes, outline.other_work) / dry.workers;
   if (options.common.json)
-    print_json(to_json(plan, dry));
+    print_json(to_json(outline.plan, dry));
   else
-    print(to_text(plan, dry, options.file));
+    print(to_text(outline.plan, dry, options.file));
   return done;
 }
 
@@ -187,12 +178,12 @@ SweepDatabase open_database(const SweepCommand& options, const SweepPlan& plan) 
 }
 
 int run_file(const SweepCommand& options, Ranks& ranks) {
-  const SweepPlan plan = load_sweep(options.file);
   SweepOptions how;
   how.engine = parse_engine(options.engine);
   how.threads = worker_count(options, ranks);
   how.validate();
-  if (options.dry_run) return run_dry(options, plan, how.threads, ranks.size());
+  if (options.dry_run) return run_dry(options, how.threads, ranks.size());
+  const SweepPlan plan = load_sweep(options.file);
   if (options.output.empty()) throw bad_input("no database is given: where shall the results go? (-o FILE)");
 
   const SignalGuard guard;  // from here on a signal is a request: what has been computed is written

@@ -1,6 +1,7 @@
 #include "cli/sweep_report.hpp"
 
 #include "base/progress.hpp"
+#include "base/words.hpp"
 #include <attmirror/base/isa.hpp>
 
 #include <charconv>
@@ -38,19 +39,20 @@ Json to_json(const SweepPlan& plan, const DryRun& dry) {
           {"axes", plan.axes},
           {"runs", dry.runs},
           {"missing", dry.missing},
-          {"steps", dry.steps},
+          {"steps", static_cast<std::int64_t>(dry.steps)},
           {"estimated_seconds", dry.seconds},
           {"workers", dry.workers},
           {"isa", to_string(active_isa())}};
 }
 
 std::string to_text(const SweepPlan& plan, const DryRun& dry, const std::filesystem::path& file) {
-  std::string text = fmt::format("{}{}\n", file.string(), plan.name.empty() ? "" : ": " + plan.name);
+  std::string text =
+      fmt::format("{}{}\n", one_line(file.string()), plan.name.empty() ? "" : ": " + one_line(plan.name));
   if (!plan.description.empty()) text += plan.description + "\n";
   text += fmt::format("\nruns       {}{}\n", dry.runs,
                       dry.missing == dry.runs ? "" : fmt::format(", {} of them missing", dry.missing));
   text += fmt::format("axes       {}\n", axes_text(plan));
-  text += fmt::format("steps      {:.4g}\n", static_cast<double>(dry.steps));
+  text += fmt::format("steps      {:.4g}\n", dry.steps);
   text += fmt::format("estimate   {} on {} ({})\n", duration(dry.seconds), count_text(dry.workers, "thread"),
                       to_string(active_isa()));
   return text;
@@ -74,8 +76,8 @@ Json to_json(const SweepAnswer& answer) {
 std::string to_text(const SweepPlan& plan, const SweepAnswer& answer) {
   const SweepOutcome& outcome = answer.outcome;
   std::string text =
-      fmt::format("{}{} of {} computed in {}", plan.name.empty() ? "" : plan.name + ": ", outcome.computed,
-                  count_text(outcome.total, "run"), duration(outcome.seconds));
+      fmt::format("{}{} of {} computed in {}", plan.name.empty() ? "" : one_line(plan.name) + ": ",
+                  outcome.computed, count_text(outcome.total, "run"), duration(outcome.seconds));
   if (outcome.computed > 0 && outcome.seconds > 0)
     text += fmt::format(" ({} runs a second)", rate(static_cast<double>(outcome.computed) / outcome.seconds));
   text += "\n";

@@ -13,8 +13,8 @@ namespace attmirror::cli {
 // A sweep that was not run.
 struct DryRun {
   std::int64_t runs = 0, missing = 0;
-  std::int64_t steps = 0;  // of the missing runs
-  double seconds = 0;      // estimated, with all workers
+  double steps = 0;    // of the missing runs
+  double seconds = 0;  // estimated, with all workers
   int workers = 1;
 };
 Json to_json(const SweepPlan& plan, const DryRun& dry);

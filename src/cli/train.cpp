@@ -67,7 +67,7 @@ std::string summary(const RunResult& result, const RunConfig& config, const Trai
 void report(const RunResult& result, const RunConfig& config, const TrainOptions& options,
             const Dataset& data) {
   if (options.common.json)
-    print(to_json(result, config, options.output));
+    print_json_text(to_json(result, config, options.output));
   else if (!options.common.quiet)
     print(summary(result, config, options, data));
 }

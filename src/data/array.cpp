@@ -4,6 +4,7 @@
 // double: an integer is exact in a double if and only if rounding it there and back returns it. On the way to
 // int64, a floating number x qualifies if it is whole and -2^63 <= x < 2^63; both bounds are exact doubles,
 // and a NaN fails the comparison.
+#include "data/array_piece.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/array.hpp>
 
@@ -195,15 +196,20 @@ Array::Array(std::span<const std::int64_t> values) : Array(flat(values), values)
 Array Array::scalar(double value) { return Array(Shape{}, std::span<const double>(&value, 1)); }
 Array Array::scalar(std::int64_t value) { return Array(Shape{}, std::span<const std::int64_t>(&value, 1)); }
 
-std::vector<double> Array::to_doubles(std::string_view name) const {
-  std::vector<double> result(size());
-  for_each_element(dtype_, bytes_, [&](std::size_t i, auto value) {
+void piece_to_doubles(DType dtype, std::span<const std::byte> bytes, double* into, std::string_view name,
+                      const Shape& shape, std::size_t first) {
+  for_each_element(dtype, bytes, [&](std::size_t i, auto value) {
     const auto exact = exact_double(value);
     if (!exact)
       throw bad_input(fmt::format("{} is {}: expected a number that a double holds exactly",
-                                  element_name(name, shape_, i), value));
-    result[i] = *exact;
+                                  element_name(name, shape, first + i), value));
+    into[i] = *exact;
   });
+}
+
+std::vector<double> Array::to_doubles(std::string_view name) const {
+  std::vector<double> result(size());
+  piece_to_doubles(dtype_, bytes_, result.data(), name, shape_, 0);
   return result;
 }
 

@@ -1,6 +1,6 @@
+#include "data/dataset_fingerprint.hpp"
 #include "data/messages.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/base/fingerprint.hpp>
 #include <attmirror/data/dataset.hpp>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace attmirror {
 namespace {
 
-void check_finite(std::string_view name, const Matrix& values) {
-  for (std::ptrdiff_t row = 0; row < values.rows(); ++row) {
-    for (std::ptrdiff_t col = 0; col < values.cols(); ++col) {
-      const double value = values(row, col);
+void check_finite(std::string_view name, ConstMatrixView values) {
+  for (std::ptrdiff_t row = 0; row < values.rows; ++row) {
+    for (std::ptrdiff_t col = 0; col < values.cols; ++col) {
+      const double value = values.data[row * values.stride + col];
       if (!std::isfinite(value)) {
         throw bad_input(fmt::format("{}[{},{}] is {}: expected a finite number", name, row, col, value));
       }
@@ -46,16 +46,19 @@ std::vector<std::ptrdiff_t> running_offsets(const std::vector<std::int64_t>& len
   return offsets;
 }
 
+ConstMatrixView view_of(const Matrix& values) {
+  return {values.data(), values.rows(), values.cols(), values.cols()};
+}
+
 // First query of each sequence, and the end of the last one.
-std::vector<std::ptrdiff_t> query_offsets(const DatasetArrays& arrays) {
+std::vector<std::ptrdiff_t> query_offsets(const DatasetArrays& arrays, ConstMatrixView queries) {
   std::vector<std::ptrdiff_t> offsets{0};
   const std::size_t n = arrays.lengths.size();
   if (!arrays.query_counts.empty() && arrays.query_counts.size() != n)
     throw bad_input(fmt::format("query_counts has {} entries: expected {}, one per sequence, or none",
                                 arrays.query_counts.size(), n));
   const bool self = !arrays.query_index.empty();
-  const std::ptrdiff_t total =
-      self ? static_cast<std::ptrdiff_t>(arrays.query_index.size()) : arrays.queries.rows();
+  const std::ptrdiff_t total = self ? static_cast<std::ptrdiff_t>(arrays.query_index.size()) : queries.rows;
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t count = arrays.query_counts.empty() ? 1 : arrays.query_counts[i];
     // Compared with what is left, because the sum of hostile counts may overflow.
@@ -70,26 +73,26 @@ std::vector<std::ptrdiff_t> query_offsets(const DatasetArrays& arrays) {
   return offsets;
 }
 
-void check_sizes(const DatasetArrays& arrays) {
+void check_sizes(const DatasetArrays& arrays, ConstMatrixView tokens, ConstMatrixView queries) {
   const auto n = static_cast<std::ptrdiff_t>(arrays.lengths.size());
-  const std::ptrdiff_t d = arrays.tokens.cols();
+  const std::ptrdiff_t d = tokens.cols;
   if (n == 0) throw bad_input("lengths is empty: expected 1 or more sequences");
   if (d == 0) throw bad_input("tokens has 0 columns: expected 1 or more");
   const bool self = !arrays.query_index.empty();
-  if (self && arrays.queries.size() != 0)
+  if (self && queries.rows * queries.cols != 0)
     throw bad_input("both queries and query_index are given: expected one of them");
   if (arrays.query_counts.empty()) {
-    if (!self && (arrays.queries.rows() != n || arrays.queries.cols() != d))
+    if (!self && (queries.rows != n || queries.cols != d))
       throw bad_input(
           fmt::format("queries has shape ({}, {}): expected ({}, {}) to match {} sequences of tokens of "
                       "dimension {}",
-                      arrays.queries.rows(), arrays.queries.cols(), n, d, n, d));
+                      queries.rows, queries.cols, n, d, n, d));
     if (self && static_cast<std::ptrdiff_t>(arrays.query_index.size()) != n)
       throw bad_input(fmt::format("query_index has {} entries: expected {}, one per sequence",
                                   arrays.query_index.size(), n));
-  } else if (!self && arrays.queries.cols() != d) {
-    throw bad_input(fmt::format("queries has {} columns: expected {}, the dimension of the tokens",
-                                arrays.queries.cols(), d));
+  } else if (!self && queries.cols != d) {
+    throw bad_input(
+        fmt::format("queries has {} columns: expected {}, the dimension of the tokens", queries.cols, d));
   }
   if (arrays.decoder.size() != 0 && arrays.decoder.size() != d) {
     throw bad_input(fmt::format("decoder has {} entries: expected {}, the dimension of the tokens, or none",
@@ -123,16 +126,27 @@ std::string_view to_string(Mask mask) {
 }
 
 Dataset::Dataset(const DatasetArrays& arrays) {
-  check_sizes(arrays);
-  offsets_ = running_offsets(arrays.lengths, arrays.tokens.rows());
-  query_offsets_ = query_offsets(arrays);
+  const ConstMatrixView tokens = view_of(arrays.tokens), queries = view_of(arrays.queries);
+  take(arrays, tokens, queries);
+  tokens_ = PaddedMatrix(arrays.tokens);
+  if (query_index_.empty())
+    queries_ = PaddedMatrix(arrays.queries);
+  else
+    gather_queries();
+  fingerprint_ = compute_fingerprint();
+}
+
+void Dataset::take(const DatasetArrays& arrays, ConstMatrixView tokens, ConstMatrixView queries) {
+  check_sizes(arrays, tokens, queries);
+  offsets_ = running_offsets(arrays.lengths, tokens.rows);
+  query_offsets_ = query_offsets(arrays, queries);
   const auto N = static_cast<std::size_t>(query_offsets_.back());
   for (std::ptrdiff_t i = 0; i < samples(); ++i)
     sequence_of_.insert(sequence_of_.end(), static_cast<std::size_t>(query_count(i)), i);
 
-  check_finite("tokens", arrays.tokens);
-  check_finite("queries", arrays.queries);
-  check_finite("head", arrays.head);
+  if (tokens.data != nullptr) check_finite("tokens", tokens);
+  if (queries.data != nullptr) check_finite("queries", queries);
+  check_finite("head", view_of(arrays.head));
   check_labels(arrays.labels);
   if (arrays.labels.size() != offsets_.size() - 1 && arrays.labels.size() != N)
     throw bad_input(fmt::format("labels has {} entries: expected {}, one per sequence{}",
@@ -150,15 +164,8 @@ Dataset::Dataset(const DatasetArrays& arrays) {
                             fmt::format("0 to {}, a token of sequence {}", length(i) - 1, i));
   }
 
-  tokens_ = PaddedMatrix(arrays.tokens);
-  if (arrays.query_index.empty()) {
-    queries_ = PaddedMatrix(arrays.queries);
-  } else {
-    queries_ = PaddedMatrix(static_cast<std::ptrdiff_t>(N), arrays.tokens.cols());
-    for (std::size_t j = 0; j < N; ++j)
-      queries_.view().eigen().row(static_cast<std::ptrdiff_t>(j)) =
-          arrays.tokens.row(offset(sequence_of_[j]) + arrays.query_index[j]);
-  }
+  tokens_ = PaddedMatrix(0, tokens.cols);
+  queries_ = PaddedMatrix(0, tokens.cols);
   query_index_ = arrays.query_index;
   if (arrays.decoder.size() != 0) decoder_ = PaddedMatrix(arrays.decoder.transpose());
   if (arrays.head.size() != 0) head_ = PaddedMatrix(arrays.head.transpose());
@@ -167,7 +174,13 @@ Dataset::Dataset(const DatasetArrays& arrays) {
     labels_[j] = arrays.labels[arrays.labels.size() == N ? j : static_cast<std::size_t>(sequence_of_[j])];
   max_length_ = *std::max_element(arrays.lengths.begin(), arrays.lengths.end());
   if (!arrays.mask.empty()) take_mask(arrays.mask);
-  fingerprint_ = compute_fingerprint();
+}
+
+void Dataset::gather_queries() {
+  queries_ = PaddedMatrix(total_queries(), dim());
+  for (std::ptrdiff_t j = 0; j < total_queries(); ++j)
+    queries_.view().eigen().row(j) =
+        tokens_.view().eigen().row(offset(sequence_of(j)) + query_index_[static_cast<std::size_t>(j)]);
 }
 
 // Checks and stores a custom mask.
@@ -212,22 +225,9 @@ bool Dataset::allows(std::ptrdiff_t j, std::ptrdiff_t t) const {
   return t < attended_length(j);
 }
 
-// Data as simple as the papers' (one query each, no mask) have the fingerprint of tokens, queries, labels and
-// decoder alone.
 std::uint64_t Dataset::compute_fingerprint() const {
-  Fingerprint print;
-  for (const std::ptrdiff_t offset : offsets_) print.add(offset);
-  print.add(tokens_.view().eigen());
-  print.add(queries_.view().eigen());
-  for (const double label : labels_) print.add(label);
-  print.add(decoder_.view().eigen());
-  if (!one_query_each())
-    for (const std::ptrdiff_t offset : query_offsets_) print.add(offset);
-  if (mask_ != Mask::none)
-    for (std::ptrdiff_t j = 0; j < total_queries(); ++j)
-      for (std::ptrdiff_t t = 0; t < length(sequence_of(j)); ++t) print.add(std::ptrdiff_t{allows(j, t)});
-  if (head_.view().rows > 0) print.add(head_.view().eigen());
-  return print.value();
+  return fingerprint_with([this](Fingerprint& print) { print.add(tokens_.view().eigen()); },
+                          [this](Fingerprint& print) { print.add(queries_.view().eigen()); });
 }
 
 Dataset with_causal_mask(Dataset data) {

@@ -46,41 +46,50 @@ std::vector<std::byte> c_to_fortran(std::span<const std::byte> from, Shape shape
   return fortran_to_c(from, shape, item);
 }
 
-void check_data_size(const NpyHeader& header, std::size_t file_size, std::string_view name) {
+}  // namespace
+
+void check_npy_size(const NpyHeader& header, std::uint64_t file_size, std::string_view name) {
   const std::size_t expected = element_count(header.shape, header.dtype, name) * item_size(header.dtype);
-  const std::size_t found = file_size - header.size;
+  const std::uint64_t found = file_size - header.size;
   if (found != expected)
     throw bad_input(fmt::format("{}: {} bytes follow the header: expected {} for {} {}", name, found,
                                 expected, to_string(header.dtype), to_string(header.shape)));
 }
 
-Array assemble(NpyHeader header, std::vector<std::byte> numbers, std::string_view name) {
+Array make_array(NpyHeader header, std::vector<std::byte> numbers, std::string_view name) {
   if (header.order == MemoryOrder::fortran && header.shape.size() > 1)
     numbers = fortran_to_c(numbers, header.shape, item_size(header.dtype));
   return Array(header.dtype, std::move(header.shape), std::move(numbers), name);
 }
 
-}  // namespace
-
 Array parse_npy(std::span<const std::byte> file, std::string_view name) try {
   NpyHeader header = parse_npy_header(file, name);
-  check_data_size(header, file.size(), name);
+  check_npy_size(header, file.size(), name);
   const auto numbers = file.subspan(header.size);
-  return assemble(std::move(header), {numbers.begin(), numbers.end()}, name);
+  return make_array(std::move(header), {numbers.begin(), numbers.end()}, name);
 } catch (const std::bad_alloc&) {
   throw out_of_memory(name);
 }
 
-Array take_npy(std::vector<std::byte> file, std::string_view name) try {
+Array load_npy(const std::filesystem::path& path) try {
+  std::vector<std::byte> file = read_file(path);
+  const std::string name = path.string();
   NpyHeader header = parse_npy_header(file, name);
-  check_data_size(header, file.size(), name);
+  check_npy_size(header, file.size(), name);
   file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(header.size));
-  return assemble(std::move(header), std::move(file), name);
+  return make_array(std::move(header), std::move(file), name);
 } catch (const std::bad_alloc&) {
-  throw out_of_memory(name);
+  throw out_of_memory(path.string());
 }
 
-Array load_npy(const std::filesystem::path& path) { return take_npy(read_file(path), path.string()); }
+NpyHeader load_npy_header(const std::filesystem::path& path) {
+  const std::string beginning = beginning_of_file(path, 12);
+  const std::string head = beginning_of_file(path, npy_header_bytes(std::as_bytes(std::span(beginning))));
+  NpyHeader header =
+      parse_npy_header(std::as_bytes(std::span(head.empty() ? beginning : head)), path.string());
+  check_npy_size(header, std::filesystem::file_size(path), path.string());
+  return header;
+}
 
 std::vector<std::byte> format_npy(const Array& array, const NpyOptions& options) {
   const std::string header = format_npy_header(array, options.order);

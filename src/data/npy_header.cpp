@@ -216,6 +216,16 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, std::string_view nam
   return header;
 }
 
+std::size_t npy_header_bytes(std::span<const std::byte> beginning) {
+  const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
+  if (!text.starts_with(magic) || text.size() < 12) return 0;
+  const auto byte_at = [&](std::size_t i) { return std::to_integer<std::size_t>(beginning[i]); };
+  const std::size_t length_bytes = byte_at(6) == 1 ? 2 : 4;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < length_bytes; ++i) length |= byte_at(8 + i) << (8 * i);
+  return length > longest_header ? 0 : 8 + length_bytes + length;
+}
+
 std::string format_npy_header(const Array& array, MemoryOrder order) {
   std::string_view code;
   for (const auto& known : type_codes)

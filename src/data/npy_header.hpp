@@ -5,6 +5,8 @@
 #include <attmirror/data/array.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,7 +29,17 @@ std::string format_npy_header(const Array& array, MemoryOrder order);
 // The same for any type of numpy's, "<f8" or "<U12".
 std::string format_npy_header(std::string_view descr, const Shape& shape, MemoryOrder order);
 
-// parse_npy() for a buffer that is no longer needed: the numbers stay in it instead of being copied.
-Array take_npy(std::vector<std::byte> file, std::string_view name);
+// How many bytes the header has, as the first 12 of a file (or all of a shorter one) say; 0 where they say nothing that
+// parse_npy_header() would accept.
+std::size_t npy_header_bytes(std::span<const std::byte> beginning);
+
+// Throws Error (bad input) unless a file of `file_size` bytes holds the array that its header describes.
+void check_npy_size(const NpyHeader& header, std::uint64_t file_size, std::string_view name);
+
+// The header of a regular file, whose size fits it; the numbers are not read.
+NpyHeader load_npy_header(const std::filesystem::path& path);
+
+// The array with these numbers, in the order of the header.
+Array make_array(NpyHeader header, std::vector<std::byte> numbers, std::string_view name);
 
 }  // namespace attmirror

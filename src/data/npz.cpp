@@ -1,27 +1,15 @@
-// .npz files through libzip.
-//
-// What an archive says of itself is checked before any of it is inflated, in this order. The packed sizes of
-// all entries together cannot exceed the file, or entries overlap (the trick of bombs that use one block many
-// times). A stored entry is as large as its packed bytes. Deflate turns one byte into at most 1032, since it
-// spends at least two bits, one each for length and distance, on a copy of at most 258 bytes. So memory is
-// bounded by 1032 times the file, and by NpzLimits. Then exactly the declared size is inflated; one more read
-// must find the end, where libzip compares the checksum.
+// .npz files through libzip: what is written, and the whole of what is read (npz_reader.hpp).
 #include "base/atomic_file.hpp"
 #include "data/messages.hpp"
 #include "data/npy_header.hpp"
+#include "data/npz_reader.hpp"
 #include "data/zip_archive.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npz.hpp>
 
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <list>
-#include <map>
-#include <memory>
 #include <new>
-#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
@@ -30,146 +18,7 @@
 namespace attmirror {
 namespace {
 
-constexpr std::string_view suffix = ".npy";
-constexpr std::string_view entry_magic = "PK\x03\x04", end_magic = "PK\x05\x06";
-constexpr std::uint64_t deflate_ratio = 1032;
-
-// zip_discard() closes an archive without writing; that is right for reading, and for what failed to be written.
-using EntryFile = std::unique_ptr<zip_file_t, decltype([](zip_file_t* file) { zip_fclose(file); })>;
-using Source = std::unique_ptr<zip_source_t, decltype([](zip_source_t* source) { zip_source_free(source); })>;
-
-class ZipError {
- public:
-  ZipError() { zip_error_init(&error_); }
-  ZipError(const ZipError&) = delete;
-  ZipError& operator=(const ZipError&) = delete;
-  ~ZipError() { zip_error_fini(&error_); }
-  zip_error_t* get() { return &error_; }
-
- private:
-  zip_error_t error_;
-};
-
-// What libzip reports while reading: a fault of the file, unless memory or the disk failed.
-Error read_failure(const std::string& where, zip_error_t* error) {
-  const int system = zip_error_system_type(error) == ZIP_ET_SYS ? zip_error_code_system(error) : 0;
-  const bool machine = zip_error_code_zip(error) == ZIP_ER_MEMORY || system == EIO || system == ENOMEM ||
-                       system == ESTALE || system == EMFILE || system == ENFILE;
-  const std::string message = fmt::format("{}: {}", where, zip_error_strerror(error));
-  return machine ? environment_error(message) : bad_input(message);
-}
-
-struct Entry {
-  std::uint64_t index = 0;
-  std::uint64_t size = 0;
-  std::string key;
-};
-
-std::string entry_name(std::string_view file, std::string_view entry) {
-  return fmt::format("{}: entry {}", file, in_quotes(entry));
-}
-
-// Reads the directory of the archive and refuses it as a whole if one entry is unacceptable.
-std::vector<Entry> list_entries(zip_t* archive, std::uint64_t file_size, std::string_view file,
-                                const NpzLimits& limits) {
-  std::vector<Entry> entries;
-  std::map<std::string, std::uint64_t, std::less<>> keys;
-  std::uint64_t packed = 0, unpacked = 0;
-  const auto count = static_cast<std::uint64_t>(zip_get_num_entries(archive, 0));
-  for (std::uint64_t index = 0; index < count; ++index) {
-    zip_stat_t status;
-    if (zip_stat_index(archive, index, ZIP_FL_ENC_RAW, &status) != 0)
-      throw read_failure(fmt::format("{}: entry {}", file, index), zip_get_error(archive));
-    constexpr zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
-                                    ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-    if ((status.valid & needed) != needed)
-      throw bad_input(fmt::format("{}: entry {} has no complete description", file, index));
-    std::string key = status.name;
-    const std::string where = entry_name(file, key);
-    if (key.ends_with(suffix)) key.resize(key.size() - suffix.size());
-
-    if (!keys.emplace(key, index).second)
-      throw bad_input(fmt::format("{}: the name {} is there twice", file, in_quotes(key)));
-    if (status.encryption_method != ZIP_EM_NONE)
-      throw bad_input(fmt::format("{} is encrypted: expected plain .npy files", where));
-    if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE)
-      throw bad_input(fmt::format("{} has compression method {}: expected 0 (stored) or 8 (deflated)", where,
-                                  status.comp_method));
-    if (status.comp_size > file_size - packed)
-      throw bad_input(fmt::format("{} claims {} packed bytes: more than the {} bytes of the file leave",
-                                  where, status.comp_size, file_size));
-    packed += status.comp_size;
-    const bool stored = status.comp_method == ZIP_CM_STORE;
-    if (stored && status.size != status.comp_size)
-      throw bad_input(
-          fmt::format("{} is stored, but claims {} bytes in {}", where, status.size, status.comp_size));
-    if (!stored && status.size / deflate_ratio > status.comp_size)
-      throw bad_input(fmt::format("{} claims to inflate {} bytes to {}: deflate cannot exceed {} times",
-                                  where, status.comp_size, status.size, deflate_ratio));
-    if (status.size > limits.max_bytes - unpacked)
-      throw bad_input(fmt::format("{} has {} bytes: with the entries before, more than the limit of {} bytes",
-                                  where, status.size, limits.max_bytes));
-    unpacked += status.size;
-    entries.push_back({index, status.size, std::move(key)});
-  }
-  return entries;
-}
-
-std::vector<std::byte> inflate_entry(zip_t* archive, const Entry& entry, const std::string& where) {
-  const EntryFile file(zip_fopen_index(archive, entry.index, 0));
-  if (!file) throw read_failure(where, zip_get_error(archive));
-  std::vector<std::byte> content(entry.size);
-  std::uint64_t filled = 0;
-  while (filled < entry.size) {
-    const zip_int64_t got = zip_fread(file.get(), content.data() + filled, entry.size - filled);
-    if (got < 0) throw read_failure(where, zip_file_get_error(file.get()));
-    if (got == 0)
-      throw bad_input(fmt::format("{} ends after {} bytes: expected {}", where, filled, entry.size));
-    filled += static_cast<std::uint64_t>(got);
-  }
-  std::byte beyond;
-  const zip_int64_t more = zip_fread(file.get(), &beyond, 1);
-  if (more < 0) throw read_failure(where, zip_file_get_error(file.get()));
-  if (more > 0) throw bad_input(fmt::format("{} goes on after the {} bytes it claims", where, entry.size));
-  return content;
-}
-
-// libzip says "not a zip archive" of a foreign file and of one cut short alike; a reader wants to know which.
-void check_magic(std::string_view start, const std::string& file) {
-  if (!start.starts_with(entry_magic) && !start.starts_with(end_magic))
-    throw bad_input(fmt::format("{}: the first bytes are {}: expected a zip archive", file,
-                                in_quotes(start.substr(0, 4))));
-}
-
-NamedArrays read_archive(Source source, std::uint64_t file_size, const std::string& file,
-                         const NpzLimits& limits) try {
-  limits.validate();
-  ZipError error;
-  const Archive archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
-  if (!archive) {
-    // The strict opening names no entry; the directory, read without its checks, often shows which one is at fault.
-    ZipError ignored;
-    if (const Archive lenient{zip_open_from_source(source.get(), ZIP_RDONLY, ignored.get())}) {
-      static_cast<void>(source.release());
-      list_entries(lenient.get(), file_size, file, limits);
-    }
-    const bool unopened = zip_error_code_zip(error.get()) == ZIP_ER_OPEN;
-    throw read_failure(unopened ? "cannot read " + file : file + " is no whole .npz file", error.get());
-  }
-  static_cast<void>(source.release());  // the archive owns it now
-
-  NamedArrays arrays;
-  for (Entry& entry : list_entries(archive.get(), file_size, file, limits)) {
-    const std::string where = entry_name(file, entry.key);
-    Array array = take_npy(inflate_entry(archive.get(), entry, where), where);
-    arrays.emplace(std::move(entry.key), std::move(array));
-  }
-  return arrays;
-} catch (const std::bad_alloc&) {
-  throw out_of_memory(file);
-} catch (const std::length_error&) {
-  throw out_of_memory(file);
-}
+constexpr std::string_view empty_archive = "PK\x05\x06";
 
 Error write_failure(zip_error_t* error) {
   const std::string message = fmt::format("cannot make the .npz archive: {}", zip_error_strerror(error));
@@ -187,7 +36,7 @@ void add_entry(zip_t* archive, const std::string& key, const std::string& header
                                              fragment(array.bytes().data(), array.bytes().size())};
   Source source(zip_source_buffer_fragment(archive, fragments, array.bytes().empty() ? 1 : 2, 0));
   if (!source) throw write_failure(zip_get_error(archive));
-  const std::string name = key + std::string(suffix);
+  const std::string name = key + std::string(npy_suffix);
   const zip_int64_t index = zip_file_add(archive, name.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
   if (index < 0)
     throw bad_input(fmt::format("cannot make the .npz archive: entry {}: {}", in_quotes(key),
@@ -220,39 +69,29 @@ void NpzLimits::validate() const {
   if (max_bytes == 0) throw bad_input("max_bytes is 0: expected at least 1");
 }
 
+namespace {
+
+NamedArrays read_all(const NpzReader& file) {
+  NamedArrays arrays;
+  for (const NpzReader::Entry& entry : file.entries()) arrays.emplace(entry.key, file.read(entry));
+  return arrays;
+}
+
+}  // namespace
+
 NamedArrays parse_npz(std::span<const std::byte> file, std::string_view name, const NpzLimits& limits) {
-  const std::string file_name(name);
-  check_magic({reinterpret_cast<const char*>(file.data()), file.size()}, file_name);
-  ZipError error;
-  Source source(zip_source_buffer_create(file.data(), file.size(), 0, error.get()));
-  if (!source) throw read_failure(file_name, error.get());
-  return read_archive(std::move(source), file.size(), file_name, limits);
+  return read_all(NpzReader(file, name, limits));
 }
 
 NamedArrays load_npz(const std::filesystem::path& path, const NpzLimits& limits) {
-  // A regular file stays on the disk and is read entry by entry. Pipes are read whole, as the directory of a
-  // zip archive stands at its end; a missing file goes that way too, and read_file() has the words for it.
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-    return parse_npz(read_file(path), path.string(), limits);
-  std::ifstream start(path, std::ios::binary);
-  if (!start) return parse_npz(read_file(path), path.string(), limits);
-  char first[4] = {};
-  start.read(first, sizeof first);
-  check_magic({first, static_cast<std::size_t>(start.gcount())}, path.string());
-  const std::uint64_t size = std::filesystem::file_size(path, error);
-  if (error) throw environment_error(fmt::format("cannot read {}: {}", path.string(), error.message()));
-  ZipError zip_error;
-  Source source(zip_source_file_create(path.c_str(), 0, -1, zip_error.get()));
-  if (!source) throw read_failure(fmt::format("cannot read {}", path.string()), zip_error.get());
-  return read_archive(std::move(source), size, path.string(), limits);
+  return read_all(NpzReader(path, limits));
 }
 
 std::vector<std::byte> format_npz(const NamedArrays& arrays, const NpzOptions& options) try {
   if (arrays.empty()) {
     // libzip removes an archive without entries; an empty one is the 22 bytes of the end record.
     std::vector<std::byte> end_record(22);
-    std::memcpy(end_record.data(), end_magic.data(), end_magic.size());
+    std::memcpy(end_record.data(), empty_archive.data(), empty_archive.size());
     return end_record;
   }
   ZipError error;

@@ -3,6 +3,7 @@
 #include "data/npz_stream.hpp"
 
 #include "base/atomic_file.hpp"
+#include "base/words.hpp"
 #include "data/messages.hpp"
 #include "data/npy_header.hpp"
 #include "data/zip_archive.hpp"
@@ -95,6 +96,26 @@ Error write_failure(const std::filesystem::path& path, zip_error_t* error) {
   return environment_error(fmt::format("cannot write {}: {}", path.string(), zip_error_strerror(error)));
 }
 
+// The names come from a file of somebody else (the database of a sweep), and the archive goes to programs that take
+// them for paths: nothing that would lead out of a folder ("../x", "/x"), no backslashes, which are slashes elsewhere,
+// no control characters.
+void check_array_name(std::string_view name) {
+  const auto refuse = [name](const char* why) {
+    return bad_input(fmt::format("the array name {} {}: it cannot be the name of a file in an .npz archive",
+                                 in_quotes(name), why));
+  };
+  if (name.find('\0') != std::string_view::npos) throw refuse("holds a NUL byte");
+  if (one_line(name) != name) throw refuse("holds control characters or is not UTF-8");
+  if (name.find('\\') != std::string_view::npos) throw refuse("holds a backslash");
+  for (std::size_t from = 0; from <= name.size();) {
+    const std::size_t slash = std::min(name.find('/', from), name.size());
+    const std::string_view part = name.substr(from, slash - from);
+    if (part == ".." || part == ".") throw refuse("leads to another folder");
+    if (part.empty() && name.size() > 0) throw refuse("has a slash without a name beside it");
+    from = slash + 1;
+  }
+}
+
 void add(zip_t* archive, Feed& feed, const std::filesystem::path& path) {
   zip_source_t* source = zip_source_function(archive, serve, &feed);
   if (!source) throw write_failure(path, zip_get_error(archive));
@@ -129,6 +150,7 @@ void save_npz_entries(const std::filesystem::path& path, const std::vector<NpzEn
   std::vector<Feed> feeds;
   feeds.reserve(entries.size());
   for (const NpzEntry& entry : entries) {
+    check_array_name(entry.name);
     const std::size_t items = element_count(entry.shape, DType::float64, entry.name);
     feeds.push_back({entry, format_npy_header(entry.descr, entry.shape, MemoryOrder::c),
                      items * entry.item_bytes, failure});

@@ -5,6 +5,7 @@
 // excludes overlaps (one buffer claimed many times), holes (bytes that nobody sees) and offsets beyond the
 // file in one pass.
 #include "base/atomic_file.hpp"
+#include "data/array_outline.hpp"
 #include "data/messages.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/safetensors.hpp>
@@ -174,35 +175,61 @@ void check_layout(std::vector<TensorEntry>& entries, std::size_t data_size, std:
 
 }  // namespace
 
-Safetensors parse_safetensors(std::span<const std::byte> file, std::string_view name) try {
-  if (file.size() < length_bytes)
-    throw bad_input(fmt::format("{}: {} bytes are no safetensors file: expected at least {}", name,
-                                file.size(), length_bytes));
+namespace {
+
+struct ParsedHeader {
+  std::map<std::string, std::string> metadata;
+  std::vector<TensorEntry> entries;  // in the order of the data
+  std::uint64_t data_begin = 0;
+};
+
+// The length that the first bytes of a file claim for its header.
+std::uint64_t header_length_of(std::span<const std::byte> file, std::uint64_t file_size,
+                               std::string_view name) {
+  if (file_size < length_bytes)
+    throw bad_input(fmt::format("{}: {} bytes are no safetensors file: expected at least {}", name, file_size,
+                                length_bytes));
   std::uint64_t header_length = 0;
   std::memcpy(&header_length, file.data(), length_bytes);
   if (header_length > longest_tensor_header)
     throw bad_input(fmt::format("{}: header length is {}: expected at most {}", name, header_length,
                                 longest_tensor_header));
-  if (header_length > file.size() - length_bytes)
+  if (header_length > file_size - length_bytes)
     throw bad_input(fmt::format("{}: header length is {}, but only {} bytes follow", name, header_length,
-                                file.size() - length_bytes));
+                                file_size - length_bytes));
+  return header_length;
+}
+
+// `file` holds the header at least.
+ParsedHeader parse_whole_header(std::span<const std::byte> file, std::uint64_t file_size,
+                                std::string_view name) {
+  const std::uint64_t header_length = header_length_of(file, file_size, name);
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + length_bytes, header_length);
-  const auto data = file.subspan(length_bytes + header_length);
   if (!text.starts_with('{'))
     throw bad_input(
         fmt::format("{}: the header starts with {}: expected '{{'", name, in_quotes(text.substr(0, 1))));
-
+  ParsedHeader result;
+  result.data_begin = length_bytes + header_length;
+  const std::size_t data_size = static_cast<std::size_t>(file_size - result.data_begin);
   const json header = parse_header(text, name);
-  Safetensors result;
-  std::vector<TensorEntry> entries;
   for (const auto& [key, value] : header.items()) {
     if (key == metadata_key)
       result.metadata = parse_metadata(value, name);
     else
-      entries.push_back(parse_entry(key, value, name, data.size()));
+      result.entries.push_back(parse_entry(key, value, name, data_size));
   }
-  check_layout(entries, data.size(), name);
-  for (TensorEntry& entry : entries) {
+  check_layout(result.entries, data_size, name);
+  return result;
+}
+
+}  // namespace
+
+Safetensors parse_safetensors(std::span<const std::byte> file, std::string_view name) try {
+  ParsedHeader header = parse_whole_header(file, file.size(), name);
+  const auto data = file.subspan(header.data_begin);
+  Safetensors result;
+  result.metadata = std::move(header.metadata);
+  for (TensorEntry& entry : header.entries) {
     const auto bytes = data.subspan(entry.begin, entry.end - entry.begin);
     Array array(entry.dtype, std::move(entry.shape), {bytes.begin(), bytes.end()},
                 fmt::format("{}: tensor {}", name, in_quotes(entry.name)));
@@ -211,6 +238,23 @@ Safetensors parse_safetensors(std::span<const std::byte> file, std::string_view 
   return result;
 } catch (const std::bad_alloc&) {
   throw out_of_memory(name);
+}
+
+SafetensorsOutline outline_safetensors(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::string name = path.string(), first = beginning_of_file(path, length_bytes);
+  if (first.empty()) read_file(path);  // says what is wrong with it
+  const std::uint64_t size = std::filesystem::file_size(path, error);
+  const std::uint64_t length = header_length_of(std::as_bytes(std::span(first)), error ? 0 : size, name);
+  const std::string head = beginning_of_file(path, static_cast<std::size_t>(length_bytes + length));
+  if (head.size() < length_bytes + length)
+    throw bad_input(fmt::format("{}: ends after {} bytes, within the header", name, head.size()));
+  ParsedHeader header = parse_whole_header(std::as_bytes(std::span(head)), size, name);
+  SafetensorsOutline outline{.metadata = std::move(header.metadata), .tensors = {}};
+  for (TensorEntry& entry : header.entries)
+    outline.tensors.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape)});
+  std::ranges::sort(outline.tensors, {}, &ArrayOutline::name);
+  return outline;
 }
 
 Safetensors load_safetensors(const std::filesystem::path& path) {

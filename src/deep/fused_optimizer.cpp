@@ -221,12 +221,15 @@ void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
   device_skipped_ = at::Tensor();
   if (batches.empty()) return;
 
-  // A step is skipped as a whole. One batch can look at its gradients itself; where there are more, all are looked at
-  // before the first moves, on the GPU if all are there, so that nobody waits.
+  // A step is skipped as a whole, for a gradient that is not finite; momentum does not count. One batch can look at
+  // its gradients itself, on the GPU only where it has no momentum, which is measured along with them; where there are
+  // more, all are looked at before the first moves, on the GPU if all are there, so that nobody waits.
   at::Tensor found;
   if (skip_nonfinite) {
     const StepBatch& first = batches.front();
-    if (batches.size() == 1 && first.engine != StepEngine::tensors) {
+    const bool looks_itself = first.engine == StepEngine::cpu ||
+                              (first.engine == StepEngine::cuda && first.rule.step.momentum == 0);
+    if (batches.size() == 1 && looks_itself) {
       batches.front().rule.step.skip_nonfinite = true;
       if (first.engine == StepEngine::cuda)
         found = at::zeros({1}, at::TensorOptions().dtype(at::kFloat).device(first.device));

@@ -18,7 +18,9 @@ class AttentionEngine final : public ObjectiveEngine {
   AttentionEngine(const Attention& model, const EngineOptions& options, ThreadPool& pool)
       : engine_(model, options, pool) {}
   Evaluation evaluate(const ParameterBlocks& weights, Gradient& gradient) override {
-    return engine_.evaluate(weights, gradient);
+    const Evaluation value = engine_.evaluate(weights, gradient);
+    engine_.clear_rounding(weights, gradient);
+    return value;
   }
 
  private:

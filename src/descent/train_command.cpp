@@ -62,7 +62,7 @@ std::string training_options(const Optimizer& optimizer, const ModelPlan& model,
 }
 
 std::string train_command(const RunConfig& config) {
-  return fmt::format("attmirror train {}{} -o run/", shell_word(config.data_path.string()),
+  return fmt::format("attmirror train {}{} -o run/", shell_path(config.data_path),
                      training_options(config.optimizer, model_plan(config), descent_options(config)));
 }
 

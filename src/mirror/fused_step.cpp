@@ -52,6 +52,20 @@ StepKernels choose(StepElement element, const StepOptions& options, const StepPl
                            needs_norm(options) ? StepMeasure::norm : StepMeasure::largest);
 }
 
+// Gradients by themselves; asked only where something is not finite, so it need not be fast.
+bool has_nonfinite_gradient(StepElement element, const StepTensor& tensor) {
+  const StepOptions options{.skip_nonfinite = true};
+  const StepPlan plan = make_step_plan(options);
+  const StepKernels kernels = choose(element, options, plan);
+  DualNorm norm(plan.dual);
+  for (const ChunkOfTensor& chunk : cut({&tensor, 1})) {
+    StepChunk numbers = arrays(element, tensor, chunk);
+    numbers.momentum = nullptr;
+    norm.add(kernels.measure(plan, numbers));
+  }
+  return !norm.is_finite();
+}
+
 }  // namespace
 
 StepReport fused_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
@@ -79,7 +93,10 @@ StepReport fused_step(StepElement element, std::span<const StepTensor> tensors, 
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       DualNorm norm(plan.dual);
       for (; next < chunks.size() && chunks[next].tensor == i; ++next) norm.add(parts[next]);
-      if (options.skip_nonfinite && !norm.is_finite()) return {true, static_cast<std::ptrdiff_t>(i)};
+      // The measure is of gradient and momentum together; an infinite momentum alone is no reason to skip.
+      if (options.skip_nonfinite && !norm.is_finite() &&
+          (options.momentum == 0 || has_nonfinite_gradient(element, tensors[i])))
+        return {true, static_cast<std::ptrdiff_t>(i)};
       // A gradient of zeros has no direction; it takes no step.
       if (needs_norm(options)) shrink[i] = norm.value() == 0 ? 0 : 1 / norm.value();
     }

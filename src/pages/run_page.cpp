@@ -3,6 +3,7 @@
 #include "pages/sources.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/fingerprint.hpp>
 #include <attmirror/pages/run_page.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/sweep/database.hpp>
@@ -139,7 +140,12 @@ std::string id_of(std::string_view text) {
       id += '-';
   }
   while (!id.empty() && id.back() == '-') id.pop_back();
-  return id;
+  // Ids are names of files, too, which have 255 bytes at most.
+  constexpr std::size_t longest = 80;
+  if (id.size() <= longest) return id;
+  Fingerprint print;
+  print.add(text);
+  return fmt::format("{}-{:016x}", std::string_view(id).substr(0, longest), print.value());
 }
 
 }  // namespace attmirror

@@ -2,6 +2,7 @@
 // does the direction approach the max-margin solution that theory names.
 #include "pages/run_sections.hpp"
 
+#include "base/words.hpp"
 #include "descent/run_text.hpp"
 #include "descent/saved_model.hpp"
 #include "pages/sources.hpp"
@@ -169,8 +170,8 @@ void add_metric_curves(const std::vector<ReportedRun>& runs, std::vector<Figure>
   for (const std::string& name : names) {
     Figure figure;
     figure.id = "runs-" + id_of(name);
-    figure.title = metric_title(name);
-    figure.y.label = name.starts_with("direction_") ? "1 − cos" : name;
+    figure.title = metric_title(shortened(name));
+    figure.y.label = name.starts_with("direction_") ? "1 − cos" : shortened(name);
     for (std::size_t r = 0; r < runs.size(); ++r) {
       Series series;
       series.name = runs[r].name;

@@ -1,10 +1,10 @@
 #include "pages/sources.hpp"
 
+#include "base/atomic_file.hpp"
+#include "data/npz_reader.hpp"
 #include "margin/solution_summary.hpp"
 #include <attmirror/base/error.hpp>
-#include <attmirror/data/npz.hpp>
 
-#include <fstream>
 #include <map>
 #include <system_error>
 
@@ -16,14 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string beginning_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string bytes(8, '\0');
-  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(stream.gcount()));
-  return bytes;
-}
-
 }  // namespace
 
 ResultKind result_kind(const fs::path& path) {
@@ -34,9 +26,14 @@ ResultKind result_kind(const fs::path& path) {
                                 error ? error.message() : "No such file or directory"));
   if (fs::is_directory(status)) return folder_kind(path);
   // The content says what a file is, whatever its name.
-  const std::string bytes = beginning_of(path);
+  const std::string bytes = beginning_of_file(path, 8);
   if (bytes == "SQLite f") return ResultKind::sweep;
-  if (bytes.starts_with("PK") && is_solution(load_npz(path))) return ResultKind::solution;
+  if (bytes.starts_with("PK")) {
+    const NpzReader file(path);
+    NamedArrays names;  // by which a solution is told; its numbers are read by who wants them
+    for (const NpzReader::Entry& entry : file.entries()) names.emplace(entry.key, Array());
+    if (is_solution(names)) return ResultKind::solution;
+  }
   return ResultKind::none;
 }
 

@@ -3,6 +3,7 @@
 //
 // Runs are read one after the other and only numbers by group are kept, so that a sweep need not fit into memory.
 #include "base/fields.hpp"
+#include "base/words.hpp"
 #include "descent/run_text.hpp"
 #include "pages/run_sections.hpp"
 #include <attmirror/sweep/export.hpp>
@@ -104,8 +105,14 @@ std::vector<std::string> group_columns(const Table& summary) {
 std::string name_of(const Key& key, const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < key.size(); ++i)
-    text += fmt::format("{}{} = {}", i > 0 ? ", " : "", names[i], text_of(key[i]));
+    text += fmt::format("{}{} = {}", i > 0 ? ", " : "", shortened(names[i]), shortened(text_of(key[i])));
   return text.empty() ? "all runs" : text;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + shortened(name);
+  return text;
 }
 
 // One figure of each kind of what was kept along the records.
@@ -127,7 +134,8 @@ class SweepReport {
   Section section() const {
     const SweepHeader& header = database_.header();
     const std::string file = database_.path().filename().string();
-    Section section{.id = id_, .title = "Sweep " + (header.name.empty() ? file : header.name), .blocks = {}};
+    Section section{
+        .id = id_, .title = "Sweep " + shortened(header.name.empty() ? file : header.name), .blocks = {}};
     const auto ok = statuses_.find("ok");
     const bool all_ok = ok != statuses_.end() && statuses_.size() == 1;
     section.badge = statuses_text();
@@ -147,13 +155,16 @@ class SweepReport {
     const std::size_t rows = table.rows.size();
     if (rows > most_table_rows) table.rows.resize(most_table_rows);
     table.title = "Metrics by group";
+    for (Column& column : table.columns) column.name = shortened(column.name);
+    for (auto& row : table.rows)
+      for (std::string& cell : row) cell = shortened(cell);
     section.blocks.push_back(
         Folded{"Metrics by group", {TableBlock{.id = id_ + "-summary", .table = std::move(table)}}});
     if (rows > most_table_rows || figures > most_figures)
-      section.blocks.push_back(Paragraph{fmt::format(
-          "Shown are up to {} figures and the first {} of {} lines of the summary; `attmirror "
-          "sweep {} --summary` has them all.",
-          most_figures, std::min(rows, most_table_rows), rows, shell_word(database_.path().string()))});
+      section.blocks.push_back(Paragraph{
+          fmt::format("Shown are up to {} figures and the first {} of {} lines of the summary; `attmirror "
+                      "sweep {} --summary` has them all.",
+                      most_figures, std::min(rows, most_table_rows), rows, shell_path(database_.path()))});
     section.blocks.push_back(Folded{"The sweep's file", {CodeBlock{header.file_text}}});
     return section;
   }
@@ -193,19 +204,19 @@ class SweepReport {
 
   std::string statuses_text() const {
     std::vector<std::string> parts;
-    for (const auto& [status, count] : statuses_) parts.push_back(fmt::format("{} {}", count, status));
+    for (const auto& [status, count] : statuses_)
+      parts.push_back(fmt::format("{} {}", count, shortened(status)));
     return parts.empty() ? "no runs yet" : fmt::format("{}", fmt::join(parts, ", "));
   }
 
   Facts facts() const {
     const SweepHeader& header = database_.header();
-    return Facts{
-        "",
-        {{"database", database_.path().string()},
-         {"runs", fmt::format("{}", database_.count())},
-         {"axes", header.axes.empty() ? "none" : fmt::format("{}", fmt::join(header.axes, ", "))},
-         {"groups", fmt::format("{}, by {}", metrics_.size(),
-                                groups_.empty() ? "nothing" : fmt::format("{}", fmt::join(groups_, ", ")))}}};
+    return Facts{"",
+                 {{"database", database_.path().string()},
+                  {"runs", fmt::format("{}", database_.count())},
+                  {"axes", header.axes.empty() ? "none" : list_of(header.axes)},
+                  {"groups", fmt::format("{}, by {}", metrics_.size(),
+                                         groups_.empty() ? "nothing" : list_of(groups_))}}};
   }
 
   static constexpr std::string_view band_text =
@@ -214,8 +225,8 @@ class SweepReport {
   Figure figure_of(const std::string& kind, const std::string& what) const {
     Figure figure;
     figure.id = id_of(fmt::format("{}-{}-{}", id_, kind, what));
-    figure.title = what;
-    figure.y.label = what;
+    figure.title = shortened(what);
+    figure.y.label = shortened(what);
     figure.caption = band_text;
     return figure;
   }
@@ -242,7 +253,7 @@ class SweepReport {
         figure.series.push_back(std::move(series));
       }
       figure.x = axis_for("steps", figure.series, &Series::x);
-      figure.y = axis_for(name, figure.series, &Series::y);
+      figure.y = axis_for(shortened(name), figure.series, &Series::y);
       describe(figure, "steps", groups.by_group.size() - figure.series.size());
       figures.push_back(std::move(figure));
     }
@@ -283,9 +294,9 @@ class SweepReport {
         figure.series.push_back(std::move(one));
       }
       if (all_equal(figure.series)) continue;  // nothing, or the same everywhere: the summary says it
-      figure.x = axis_for(groups_[axis], figure.series, &Series::x);
-      figure.y = axis_for(metrics[m].name, figure.series, &Series::y);
-      describe(figure, groups_[axis], series.size() - figure.series.size());
+      figure.x = axis_for(shortened(groups_[axis]), figure.series, &Series::x);
+      figure.y = axis_for(shortened(metrics[m].name), figure.series, &Series::y);
+      describe(figure, shortened(groups_[axis]), series.size() - figure.series.size());
       figures.push_back(std::move(figure));
     }
     return figures;

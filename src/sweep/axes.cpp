@@ -1,9 +1,11 @@
 #include "sweep/axes.hpp"
 
+#include "base/toml_fields.hpp"
 #include "sweep/ranges.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +13,9 @@
 namespace attmirror {
 
 namespace {
+
+// Ranges up to here are kept as the list that they stand for.
+constexpr std::uint64_t longest_list = 1024;
 
 // Reads the tables of one file; `name_` is that of the file in messages.
 class AxesReader {
@@ -83,7 +88,7 @@ class AxesReader {
   }
 
   // The values of an axis. In a zip the word "default" leaves a setting out.
-  std::vector<Cell> read_axis(std::size_t index, const TomlValue& value, const std::string& table) const {
+  AxisValues read_axis(std::size_t index, const TomlValue& value, const std::string& table) const {
     const Setting& setting = settings()[index];
     const std::string place = fmt::format("{}: axis \"{}\"", name_, setting.info.name);
     std::vector<Cell> values;
@@ -96,15 +101,24 @@ class AxesReader {
           values.push_back(read_value(setting, element, place));
       }
     } else if (const auto* text = value.as<std::string>(); text && takes_ranges(setting)) {
-      check_runs(static_cast<double>(range_size(*text, setting, place)));
-      for (const TomlValue& element : expand_range(*text, setting, place))
-        values.push_back(read_value(setting, element, place));
+      const ValueRange range(*text, setting, place);
+      check_runs(static_cast<double>(range.count()));
+      Cell before{};
+      for (std::uint64_t i = 0; i < range.count(); ++i) {
+        Cell cell = read_value(setting, range.at(i), place);
+        // A range goes up or down, so that equal values, of rounding, are neighbours.
+        if (table == "[grid]" && cell == before) throw twice(index, cell);
+        before = cell;
+        if (range.count() <= longest_list) values.push_back(std::move(cell));
+      }
+      if (range.count() > longest_list) return {setting, range};
     } else {
       throw bad_input(fmt::format("{}: {} is no list of values{}; what does not vary stands under [{}]",
                                   place, to_text(value), takes_ranges(setting) ? " and no range" : "",
                                   setting.info.table));
     }
     if (values.empty()) throw bad_input(fmt::format("{} has no values: expected one or more", place));
+    if (table == "[grid]") refuse_duplicates(index, values);
     return values;
   }
 
@@ -112,48 +126,50 @@ class AxesReader {
     for (const auto& [key, given] : table_of(value, "[grid]")) {
       const std::size_t setting = setting_of(key, "[grid]");
       claim(setting, "[grid]");
-      const std::vector<Cell> values = read_axis(setting, given, "[grid]");
-      refuse_duplicates(setting, values);
-      Axis axis;
-      for (const Cell& cell : values) axis.push_back({{setting, cell}});
-      add(std::move(axis));
+      add(Axis(setting, read_axis(setting, given, "[grid]")));
     }
+  }
+
+  Error twice(std::size_t setting, const Cell& cell) const {
+    return bad_input(fmt::format("{}: axis \"{}\": {} is there twice", name_, settings()[setting].info.name,
+                                 to_text(settings()[setting], cell)));
   }
 
   void refuse_duplicates(std::size_t setting, const std::vector<Cell>& values) const {
     std::set<Cell> seen;
     for (const Cell& cell : values)
-      if (!seen.insert(cell).second)
-        throw bad_input(fmt::format("{}: axis \"{}\": {} is there twice", name_,
-                                    settings()[setting].info.name, to_text(settings()[setting], cell)));
+      if (!seen.insert(cell).second) throw twice(setting, cell);
   }
 
   void read_zips(const TomlValue& value) {
     for (const TomlTable* table : tables_of(value, "zip")) {
       if (table->empty())
         throw bad_input(fmt::format("{}: a [[zip]] has no axes: expected two or more", name_));
-      Axis axis;
+      std::optional<Axis> axis;
       for (const auto& [key, given] : *table) {
         const std::size_t setting = setting_of(key, "[[zip]]");
         claim(setting, "[[zip]]");
-        const std::vector<Cell> values = read_axis(setting, given, "[[zip]]");
-        if (&key == &table->front().key) axis.resize(values.size());
-        if (values.size() != axis.size())
+        AxisValues values = read_axis(setting, given, "[[zip]]");
+        if (!axis) {
+          axis.emplace(setting, std::move(values));
+          continue;
+        }
+        if (values.size() != axis->size())
           throw bad_input(
               fmt::format("{}: [[zip]]: axis \"{}\" has {} values and axis \"{}\" {}: expected equally many",
-                          name_, table->front().key, axis.size(), key, values.size()));
-        for (std::size_t i = 0; i < values.size(); ++i) axis[i].push_back({setting, values[i]});
+                          name_, table->front().key, axis->size(), key, values.size()));
+        axis->zip_with(setting, std::move(values));
       }
-      add(std::move(axis));
+      add(std::move(*axis));
     }
   }
 
   void read_list(const TomlValue& value) {
-    Axis axis;
+    std::vector<Point> points;
     std::vector<std::size_t> named;
     for (const TomlTable* table : tables_of(value, "list")) {
       Point point;
-      const std::size_t number = axis.size() + 1;
+      const std::size_t number = points.size() + 1;
       for (const auto& [key, given] : *table) {
         const std::size_t setting = setting_of(key, "[[list]]");
         if (std::ranges::find(named, setting) == named.end()) {
@@ -163,10 +179,10 @@ class AxesReader {
         point.push_back({setting, read_value(settings()[setting], given,
                                              fmt::format("{}: [[list]] number {}: {}", name_, number, key))});
       }
-      axis.push_back(std::move(point));
+      points.push_back(std::move(point));
     }
-    if (axis.empty()) throw bad_input(fmt::format("{}: list has no tables: expected one or more", name_));
-    add(std::move(axis));
+    if (points.empty()) throw bad_input(fmt::format("{}: list has no tables: expected one or more", name_));
+    add(Axis(std::move(points)));
   }
 
   void add(Axis axis) {
@@ -195,15 +211,38 @@ SweepAxes read_axes(const TomlTable& file, const std::string& name, std::int64_t
   return AxesReader(file, name, max_runs).read();
 }
 
-Values values_of(const SweepAxes& axes, std::int64_t index) {
+Cell AxisValues::at(std::size_t i) const {
+  return range_ ? to_cell(read_toml(setting_->field, range_->at(i))) : list_[i];
+}
+
+void Axis::assign(std::size_t i, Values& values) const {
+  for (const ValueColumn& column : columns_) values[column.setting] = column.values.at(i);
+  if (points_.empty()) return;
+  for (const Assignment& given : points_[i]) values[given.setting] = given.value;
+}
+
+Values values_at(const SweepAxes& axes, const std::vector<std::size_t>& points) {
   Values values = axes.fixed;
-  for (auto axis = axes.axes.rbegin(); axis != axes.axes.rend(); ++axis) {
-    const auto count = static_cast<std::int64_t>(axis->size());
-    for (const Assignment& given : (*axis)[static_cast<std::size_t>(index % count)])
-      values[given.setting] = given.value;
+  // The first axis has the last word, where [[list]] stands before others.
+  for (std::size_t a = axes.axes.size(); a-- > 0;) axes.axes[a].assign(points[a], values);
+  return values;
+}
+
+Values values_of(const SweepAxes& axes, std::int64_t index) {
+  std::vector<std::size_t> points(axes.axes.size());
+  for (std::size_t a = axes.axes.size(); a-- > 0;) {
+    const auto count = static_cast<std::int64_t>(axes.axes[a].size());
+    points[a] = static_cast<std::size_t>(index % count);
     index /= count;
   }
-  return values;
+  return values_at(axes, points);
+}
+
+std::int64_t run_at(const SweepAxes& axes, const std::vector<std::size_t>& points) {
+  std::int64_t run = 0;
+  for (std::size_t a = 0; a < axes.axes.size(); ++a)
+    run = run * static_cast<std::int64_t>(axes.axes[a].size()) + static_cast<std::int64_t>(points[a]);
+  return run;
 }
 
 }  // namespace attmirror

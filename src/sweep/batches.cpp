@@ -35,19 +35,30 @@ double number(const SweepPlan& plan, std::int64_t run, std::string_view name, do
 
 double steps_of(const SweepPlan& plan, std::int64_t run) { return number(plan, run, "steps", 1000); }
 
-double work_of(const SweepPlan& plan, std::int64_t run) {
-  const double n = number(plan, run, "samples", 6), T = number(plan, run, "tokens", 8),
-               d = number(plan, run, "dim", 10);
+double work_of(const RunSize& size, const RecordPlan& record) {
   // Two products with the tokens and two with the queries; the rest of a step is about as much; and the solutions.
-  const double step = 4 * n * d * (T + d);
-  return steps_of(plan, run) * step + 2e6 * static_cast<double>(plan.record.solutions.size());
+  const double step = 4 * size.samples * size.dim * (size.tokens + size.dim);
+  return size.steps * step + 2e6 * static_cast<double>(record.solutions.size());
+}
+
+double work_of(const SweepPlan& plan, std::int64_t run) {
+  const RunSize usual;
+  return work_of({.samples = number(plan, run, "samples", usual.samples),
+                  .tokens = number(plan, run, "tokens", usual.tokens),
+                  .dim = number(plan, run, "dim", usual.dim),
+                  .steps = steps_of(plan, run)},
+                 plan.record);
+}
+
+bool is_free_setting(std::string_view name) {
+  return std::ranges::find(free_settings, name) != free_settings.end();
 }
 
 std::string shape_text(const SweepPlan& plan, std::int64_t run) {
   std::string text;
   const std::vector<Cell>& cells = plan.runs[static_cast<std::size_t>(run)].cells;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (std::ranges::find(free_settings, plan.columns[i].name) != free_settings.end()) continue;
+    if (is_free_setting(plan.columns[i].name)) continue;
     std::visit(
         [&](const auto& value) {
           if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)

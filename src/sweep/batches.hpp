@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace attmirror {
@@ -23,6 +25,15 @@ std::vector<Batch> make_batches(const SweepPlan& plan, std::span<const std::int6
 // Multiplications and steps of one run, by its settings.
 double work_of(const SweepPlan& plan, std::int64_t run);
 double steps_of(const SweepPlan& plan, std::int64_t run);
+
+// The same by the numbers that matter.
+struct RunSize {
+  double samples = 6, tokens = 8, dim = 10, steps = 1000;
+};
+double work_of(const RunSize& size, const RecordPlan& record);
+
+// Whether lanes of one vector may differ in a setting.
+bool is_free_setting(std::string_view name);
 
 // Equal for runs that differ only in what lanes of one vector may differ in.
 std::string shape_text(const SweepPlan& plan, std::int64_t run);

@@ -1,5 +1,6 @@
 // How long a sweep will take, by trying: of each shape of run a vector full is trained for a few steps.
 #include "sweep/batches.hpp"
+#include "sweep/outline.hpp"
 #include "sweep/run_groups.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/sweep/sweep.hpp>
@@ -68,29 +69,18 @@ Cost try_shape(const SweepPlan& plan, const std::vector<std::int64_t>& runs) {
 
 }  // namespace
 
-double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs) {
-  struct Size {
-    std::vector<std::int64_t> runs;
-    double work = 0, steps = 0;
-  };
-  std::map<std::string, Size> shapes;
-  for (const std::int64_t run : runs) {
-    Size& shape = shapes[shape_text(plan, run)];
-    shape.runs.push_back(run);
-    shape.work += work_of(plan, run);
-    shape.steps += steps_of(plan, run);
-  }
-  double total = 0, tried_seconds = 0, tried_work = 0, other_work = 0;
+double estimate_seconds(const SweepPlan& plan, std::span<const RunShape> shapes, double other_work) {
+  double total = 0, tried_seconds = 0, tried_work = 0;
   std::size_t index = 0;
   const std::size_t stride = std::max<std::size_t>(1, (shapes.size() + most_trials - 1) / most_trials);
-  for (const auto& [text, shape] : shapes) {
+  for (const RunShape& shape : shapes) {
     if (index++ % stride != 0) {
       other_work += shape.work;
       continue;
     }
     try {
-      const Cost cost = try_shape(plan, shape.runs);
-      const double seconds = cost.fixed * static_cast<double>(shape.runs.size()) + cost.step * shape.steps;
+      const Cost cost = try_shape(plan, shape.some);
+      const double seconds = cost.fixed * static_cast<double>(shape.count) + cost.step * shape.steps;
       tried_seconds += seconds;
       tried_work += shape.work;
       total += seconds;
@@ -101,6 +91,20 @@ double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> run
   }
   if (tried_work > 0) total += other_work * tried_seconds / tried_work;
   return total;
+}
+
+double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs) {
+  std::map<std::string, RunShape> by_text;
+  for (const std::int64_t run : runs) {
+    RunShape& shape = by_text[shape_text(plan, run)];
+    if (shape.some.size() < static_cast<std::size_t>(lane_width())) shape.some.push_back(run);
+    ++shape.count;
+    shape.work += work_of(plan, run);
+    shape.steps += steps_of(plan, run);
+  }
+  std::vector<RunShape> shapes;
+  for (auto& [text, shape] : by_text) shapes.push_back(std::move(shape));
+  return estimate_seconds(plan, shapes, 0);
 }
 
 }  // namespace attmirror

@@ -2,6 +2,7 @@
 // does in scalars once a step (the root of a norm, the step size, the decision to record or to stop) is done here
 // lane by lane, by the same functions.
 #include "attention/engine_memory.hpp"
+#include "attention/rounding_floor.hpp"
 #include "base/numbers.hpp"
 #include "descent/attention_objective.hpp"
 #include "descent/pulse_timer.hpp"
@@ -19,6 +20,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -67,6 +69,7 @@ class LaneDescent {
         penalty_(tasks.front().model->penalty()) {
     for (const DescentTask& task : tasks) {
       models_.push_back(task.model);
+      floors_.emplace_back(*task.model);
       objectives_.emplace_back(*task.model);
       runs_.emplace_back(objectives_.back(), task.optimizer, task.options);
       runs_.back().begin();
@@ -134,7 +137,40 @@ class LaneDescent {
       std::copy_n(block.name == Block::v ? memory_.sums.log_scale_v : memory_.sums.log_scale, kernels_.width,
                   block.log_scale);
     }
-    if (penalty_ != 0) add_penalty();
+    if (penalty_ != 0)
+      add_penalty();
+    else if (memory_.problem.jacobian == kernels::JacobianForm::safe)
+      clear_rounding();
+  }
+
+  // What is zero to rounding becomes 0, as in the engine of a single run. The scale of a lane is its largest exponent.
+  void clear_rounding() {
+    for (std::size_t b = 0; b < memory_.blocks.size(); ++b) {
+      LaneBlock& block = memory_.blocks[b];
+      if (block.gradient == nullptr) continue;
+      const std::ptrdiff_t numbers = block.shape.rows * block.shape.stride * kernels_.width;
+      for (std::size_t lane = 0; lane < runs_.size(); ++lane) {
+        if (!running_[lane] || block.log_scale[lane] == -infinity) continue;
+        const std::span own(block.gradient + lane, static_cast<std::size_t>(numbers) - lane);
+        const auto width = static_cast<std::size_t>(kernels_.width);
+        if (floors_[lane].is_clear(own, 1, width)) continue;
+        if (!is_zero_in(lane, block)) continue;
+        for (std::size_t i = 0; i < own.size(); i += width) own[i] = 0;
+        if (block.terms == memory_.sums.W_terms)
+          for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(lane); i < numbers; i += kernels_.width)
+            block.terms[i] = 0;
+      }
+    }
+  }
+
+  bool is_zero_in(std::size_t lane, const LaneBlock& block) {
+    const auto here = static_cast<std::ptrdiff_t>(lane);
+    memory_.get_weights(here, weights_);
+    Gradient gradient{.blocks = ParameterBlocks(models_[lane]->trained_blocks()), .log_scale = {}};
+    gradient.log_scale.assign(static_cast<std::size_t>(gradient.blocks.count()), block.log_scale[lane]);
+    const std::ptrdiff_t b = gradient.blocks.find(block.name);
+    memory_.get_gradient(here, block, gradient.blocks.view(b));
+    return floors_[lane].is_zero(weights_, gradient, b);
   }
 
   // The penalty's share 2 lambda w of the gradients, with the larger of the two scales: see the engine of a single run.
@@ -266,6 +302,7 @@ class LaneDescent {
   ParameterBlocks weights_;  // of one lane at a time, or its gradient
   double penalty_;
   std::vector<const Attention*> models_;
+  std::vector<RoundingFloor> floors_;
   std::deque<AttentionObjective> objectives_;  // of these models; the runs refer to them
   std::vector<RunProgress> runs_;
   std::vector<StepSize> sizes_;

@@ -145,9 +145,9 @@ std::vector<std::string> commands_of(const SweepPlan& plan, std::size_t run) {
   if (!model.init_path.empty()) model.init_path = plan.folder / model.init_path;
   DescentOptions descent;
   apply(descent_fields(), words.training, descent);
-  const std::string train = fmt::format(
-      "attmirror train {}{}", words.file ? shell_word((plan.folder / *words.file).string()) : "data.npz",
-      training_options(make_optimizer(words.training), model, descent));
+  const std::string train =
+      fmt::format("attmirror train {}{}", words.file ? shell_path(plan.folder / *words.file) : "data.npz",
+                  training_options(make_optimizer(words.training), model, descent));
   std::vector<std::string> commands;
   if (words.generator) commands.push_back(generate + " -o data.npz");
   commands.push_back(train);

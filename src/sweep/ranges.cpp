@@ -36,76 +36,13 @@ double rounded(double value, const Setting& setting) {
   return *parse<double>(fmt::format("{:.12g}", value));
 }
 
-// A range, read. `count` values from `first` to at most `last`.
-struct SpacedRange {
-  enum class Kind { counted, linear, logarithmic } kind = Kind::counted;
-  std::int64_t start = 0, step = 1;  // of `counted`
-  double first = 0, last = 0;        // of the others
-  std::uint64_t count = 0;
-};
+[[noreturn]] void refuse(const std::string& place, const std::string& text, const std::string& why) {
+  throw bad_input(fmt::format("{}: {}: {}", place, in_double_quotes(text), why));
+}
 
-class RangeReader {
- public:
-  RangeReader(const std::string& text, const Setting& setting, const std::string& place)
-      : text_(text), setting_(setting), place_(place), parts_(split(text)) {}
-
-  SpacedRange read() const {
-    if (parts_[0] == "lin" || parts_[0] == "log") return spaced();
-    if (!is_whole(setting_) || parts_.size() < 2 || parts_.size() > 3) refuse(expected());
-    return counted();
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw bad_input(fmt::format("{}: {}: {}", place_, in_double_quotes(text_), why));
-  }
-
-  std::string expected() const {
-    return is_whole(setting_)
-               ? "expected a list or a range such as \"1:100\", \"1:100:5\" or \"log:10:1000:3\""
-               : "expected a list or a range such as \"log:1e-3:1:7\" or \"lin:0:1:5\"";
-  }
-
-  SpacedRange counted() const {
-    const auto first = parse<std::int64_t>(parts_[0]), last = parse<std::int64_t>(parts_[1]);
-    const auto step = parts_.size() == 3 ? parse<std::int64_t>(parts_[2]) : 1;
-    if (!first || !last || !step) refuse(expected());
-    if (*step < 1) refuse(fmt::format("the step {} is not >= 1", *step));
-    if (*last < *first) refuse(fmt::format("it ends at {}, before its start {}", *last, *first));
-    if (*first < 0) refuse(fmt::format("{} is not >= 0", *first));
-    const std::int64_t intervals = (*last - *first) / *step;
-    return {.start = *first, .step = *step, .count = static_cast<std::uint64_t>(intervals) + 1};
-  }
-
-  SpacedRange spaced() const {
-    using enum SpacedRange::Kind;
-    const bool log = parts_[0] == "log";
-    if (parts_.size() != 4) refuse(expected());
-    const auto first = parse<double>(parts_[1]), last = parse<double>(parts_[2]);
-    const auto count = parse<std::int64_t>(parts_[3]);
-    if (!first || !last || !count || !std::isfinite(*first) || !std::isfinite(*last)) refuse(expected());
-    if (*count < 2) refuse(fmt::format("{} values: expected 2 or more", *count));
-    if (log && !(*first > 0 && *last > 0)) refuse("the ends of log are not > 0");
-    return {.kind = log ? logarithmic : linear,
-            .first = *first,
-            .last = *last,
-            .count = static_cast<std::uint64_t>(*count)};
-  }
-
-  const std::string& text_;
-  const Setting& setting_;
-  const std::string& place_;
-  std::vector<std::string_view> parts_;
-};
-
-// The ends as they were written; what lies between, rounded.
-double value_at(const SpacedRange& range, std::uint64_t i, const Setting& setting) {
-  if (i == 0) return range.first;
-  if (i + 1 == range.count) return range.last;
-  const double share = static_cast<double>(i) / static_cast<double>(range.count - 1);
-  if (range.kind == SpacedRange::Kind::linear)
-    return rounded((1 - share) * range.first + share * range.last, setting);
-  return rounded(std::exp((1 - share) * std::log(range.first) + share * std::log(range.last)), setting);
+std::string expected_range(const Setting& setting) {
+  return is_whole(setting) ? "expected a list or a range such as \"1:100\", \"1:100:5\" or \"log:10:1000:3\""
+                           : "expected a list or a range such as \"log:1e-3:1:7\" or \"lin:0:1:5\"";
 }
 
 }  // namespace
@@ -115,21 +52,54 @@ bool takes_ranges(const Setting& setting) {
          setting.field.kind == FieldKind::number;
 }
 
-double range_size(const std::string& text, const Setting& setting, const std::string& place) {
-  return static_cast<double>(RangeReader(text, setting, place).read().count);
+ValueRange::ValueRange(const std::string& text, const Setting& setting, const std::string& place)
+    : setting_(&setting) {
+  const std::vector<std::string_view> parts = split(text);
+  if (parts[0] == "lin" || parts[0] == "log") {
+    const bool log = parts[0] == "log";
+    if (parts.size() != 4) refuse(place, text, expected_range(setting));
+    const auto first = parse<double>(parts[1]), last = parse<double>(parts[2]);
+    const auto count = parse<std::int64_t>(parts[3]);
+    if (!first || !last || !count || !std::isfinite(*first) || !std::isfinite(*last))
+      refuse(place, text, expected_range(setting));
+    if (*count < 2) refuse(place, text, fmt::format("{} values: expected 2 or more", *count));
+    if (log && !(*first > 0 && *last > 0)) refuse(place, text, "the ends of log are not > 0");
+    kind_ = log ? Kind::logarithmic : Kind::linear;
+    first_ = *first;
+    last_ = *last;
+    count_ = static_cast<std::uint64_t>(*count);
+    return;
+  }
+  if (!is_whole(setting) || parts.size() < 2 || parts.size() > 3)
+    refuse(place, text, expected_range(setting));
+  const auto first = parse<std::int64_t>(parts[0]), last = parse<std::int64_t>(parts[1]);
+  const auto step = parts.size() == 3 ? parse<std::int64_t>(parts[2]) : 1;
+  if (!first || !last || !step) refuse(place, text, expected_range(setting));
+  if (*step < 1) refuse(place, text, fmt::format("the step {} is not >= 1", *step));
+  if (*last < *first) refuse(place, text, fmt::format("it ends at {}, before its start {}", *last, *first));
+  if (*first < 0) refuse(place, text, fmt::format("{} is not >= 0", *first));
+  start_ = *first;
+  step_ = *step;
+  count_ = static_cast<std::uint64_t>((*last - *first) / *step) + 1;
 }
 
-TomlArray expand_range(const std::string& text, const Setting& setting, const std::string& place) {
-  const SpacedRange range = RangeReader(text, setting, place).read();
-  TomlArray values(static_cast<std::size_t>(range.count));
-  for (std::uint64_t i = 0; i < range.count; ++i) {
-    TomlValue& target = values[static_cast<std::size_t>(i)];
-    if (range.kind == SpacedRange::Kind::counted)
-      target.value = range.start + static_cast<std::int64_t>(i) * range.step;
-    else
-      target.value = value_at(range, i, setting);
+// The ends as they were written; what lies between, rounded.
+TomlValue ValueRange::at(std::uint64_t i) const {
+  TomlValue value;
+  if (kind_ == Kind::counted) {
+    value.value = start_ + static_cast<std::int64_t>(i) * step_;
+    return value;
   }
-  return values;
+  const double share = static_cast<double>(i) / static_cast<double>(count_ - 1);
+  if (i == 0)
+    value.value = first_;
+  else if (i + 1 == count_)
+    value.value = last_;
+  else if (kind_ == Kind::linear)
+    value.value = rounded((1 - share) * first_ + share * last_, *setting_);
+  else
+    value.value = rounded(std::exp((1 - share) * std::log(first_) + share * std::log(last_)), *setting_);
+  return value;
 }
 
 }  // namespace attmirror

@@ -12,15 +12,28 @@
 #include "base/toml_document.hpp"
 #include "sweep/settings.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace attmirror {
 
 bool takes_ranges(const Setting& setting);
 
-// How many values, and which. Both throw Error (bad input) beginning with `place` for a text that is not a range of
-// this setting.
-double range_size(const std::string& text, const Setting& setting, const std::string& place);
-TomlArray expand_range(const std::string& text, const Setting& setting, const std::string& place);
+// A range that has been read: `count` values, each made when it is asked for, so that ten million take no memory.
+// Throws Error (bad input) beginning with `place` for a text that is not a range of this setting.
+class ValueRange {
+ public:
+  ValueRange(const std::string& text, const Setting& setting, const std::string& place);
+
+  std::uint64_t count() const { return count_; }
+  TomlValue at(std::uint64_t i) const;
+
+ private:
+  enum class Kind { counted, linear, logarithmic } kind_ = Kind::counted;
+  const Setting* setting_;
+  std::int64_t start_ = 0, step_ = 1;  // of `counted`
+  double first_ = 0, last_ = 0;        // of the others
+  std::uint64_t count_ = 0;
+};
 
 }  // namespace attmirror

@@ -281,5 +281,44 @@ TEST(AtomicFile, RefusesToReadWhatIsNoFile) {
   expect_bad_input({"Not a directory"}, [&] { read_file(folder / "file/below"); });
 }
 
+TEST(ReadFile, DoesNotReadForEver) {
+  expect_bad_input({"cannot read /dev/zero: it is not a file and goes on after 64 MiB"},
+                   [] { read_file("/dev/zero"); });
+  expect_bad_input({"/dev/zero", "64 MiB"}, [] { read_text_file("/dev/zero"); });
+  EXPECT_TRUE(read_file("/dev/null").empty());
+  const TemporaryFolder folder;
+  const fs::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  ::alarm(60);
+  expect_bad_input({"cannot read", "it is a pipe that nobody writes to"}, [&] { read_file(pipe); });
+  std::jthread writer([&] { write_file_atomically(pipe, "late"); });
+  EXPECT_EQ(read_text_file(pipe), "late");
+  writer.join();
+  ::alarm(0);
+  EXPECT_EQ(beginning_of_file(pipe, 4), "");
+}
+
+TEST(BeginningOfFile, IsOfFiles) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "abcdef");
+  EXPECT_EQ(beginning_of_file(folder / "file", 4), "abcd");
+  EXPECT_EQ(beginning_of_file(folder / "file", 40), "abcdef");
+  EXPECT_EQ(beginning_of_file(folder / "none", 4), "");
+  EXPECT_EQ(beginning_of_file("/dev/zero", 4), "");
+}
+
+TEST(RefuseLink, RefusesLinksToFilesOnly) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "mine");
+  fs::create_symlink(folder / "file", folder / "link");
+  fs::create_symlink(folder / "nowhere", folder / "dangling");
+  fs::create_symlink("/dev/null", folder / "device");
+  refuse_link(folder / "file");
+  refuse_link(folder / "none");
+  refuse_link(folder / "device");
+  expect_bad_input({"link is a symbolic link"}, [&] { refuse_link(folder / "link"); });
+  expect_bad_input({"dangling is a symbolic link"}, [&] { refuse_link(folder / "dangling"); });
+}
+
 }  // namespace
 }  // namespace attmirror

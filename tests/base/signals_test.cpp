@@ -23,15 +23,18 @@ class Signals : public ::testing::Test {
   void SetUp() override {
     sigaction(SIGINT, nullptr, &interrupt_);
     sigaction(SIGTERM, nullptr, &terminate_);
+    sigaction(SIGHUP, nullptr, &hang_up_);
+    signal(SIGHUP, SIG_DFL);  // whoever runs the tests under nohup has it ignored
   }
   void TearDown() override {
     sigaction(SIGINT, &interrupt_, nullptr);
     sigaction(SIGTERM, &terminate_, nullptr);
+    sigaction(SIGHUP, &hang_up_, nullptr);
   }
 
  private:
   struct sigaction interrupt_ {
-  }, terminate_{};
+  }, terminate_{}, hang_up_{};
 };
 
 TEST_F(Signals, AreNotedAndOldHandlersComeBack) {
@@ -54,6 +57,21 @@ TEST_F(Signals, TerminationIsARequestToo) {
   const SignalGuard guard;
   raise(SIGTERM);
   EXPECT_EQ(SignalGuard::interrupted(), SIGTERM);
+}
+
+TEST_F(Signals, SoIsATerminalThatWasClosed) {
+  const SignalGuard guard;
+  raise(SIGHUP);
+  EXPECT_EQ(SignalGuard::interrupted(), SIGHUP);
+  EXPECT_EQ(current_handler(SIGINT), SIG_DFL);
+}
+
+TEST_F(Signals, UnderNohupAClosedTerminalIsNothing) {
+  signal(SIGHUP, SIG_IGN);
+  const SignalGuard guard;
+  raise(SIGHUP);
+  EXPECT_EQ(SignalGuard::interrupted(), 0);
+  EXPECT_EQ(current_handler(SIGHUP), SIG_IGN);
 }
 
 TEST_F(Signals, ANewGuardForgetsTheLastSignal) {
@@ -81,9 +99,10 @@ TEST_F(Signals, RequestAStop) {
   EXPECT_FALSE(SignalGuard::stop().requested());
 }
 
-TEST_F(Signals, TheFirstSignalGivesBothBackToTheSystem) {
+TEST_F(Signals, TheFirstSignalGivesAllBackToTheSystem) {
   const SignalGuard guard;
   raise(SIGINT);
+  EXPECT_EQ(current_handler(SIGHUP), SIG_DFL);
   EXPECT_EQ(current_handler(SIGINT), SIG_DFL);
   EXPECT_EQ(current_handler(SIGTERM), SIG_DFL);
 }

@@ -58,10 +58,16 @@ void RunningCommand::signal(int number) {
   if (!ended()) ::kill(pid_, number);
 }
 
-bool RunningCommand::ended() {
-  if (!reaped_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) reaped_ = true;
+bool RunningCommand::reap(int flags) {
+  struct rusage usage {};
+  if (!reaped_ && ::wait4(pid_, &status_, flags, &usage) == pid_) {
+    reaped_ = true;
+    peak_kib_ = usage.ru_maxrss;
+  }
   return reaped_;
 }
+
+bool RunningCommand::ended() { return reap(WNOHANG); }
 
 bool RunningCommand::catches(int signal) const {
   // SigCgt is a mask in hexadecimal, signal 1 in its lowest bit.
@@ -82,9 +88,9 @@ double RunningCommand::cpu_seconds() const {
 void RunningCommand::pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 Outcome RunningCommand::wait() {
-  if (!reaped_) ::waitpid(pid_, &status_, 0);
-  reaped_ = true;
+  reap(0);
   Outcome outcome;
+  outcome.peak_kib = peak_kib_;
   outcome.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   // Killed at once, it has not opened them.
   const auto said = [&](const char* name) {

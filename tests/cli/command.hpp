@@ -23,6 +23,7 @@ inline Words operator+(Words words, const Words& more) {
 struct Outcome {
   int code = -1;  // exit code, or 128 + signal
   std::string out, err;
+  long peak_kib = 0;  // the most memory that it had
 };
 
 struct CommandOptions {
@@ -62,7 +63,9 @@ class RunningCommand {
   CommandOptions options_;
   pid_t pid_ = -1;
   int status_ = 0;
+  long peak_kib_ = 0;
   bool reaped_ = false;
+  bool reap(int flags);
 };
 
 // Counts the versions of a file that another process replaces or appends to, as far as one looks often enough.

@@ -194,6 +194,32 @@ TEST(FusedOptimizer, SkipsAStepAsAWholeIfAGradientIsNotFinite) {
   }
 }
 
+TEST(FusedOptimizer, SkipsForGradientsAndNotForMomentum) {
+  for (const bool two_groups : {false, true})
+    for (const bool fused : {true, false}) {
+      const Tensors w = {leaf(random({7}, 1)), leaf(random({7}, 2))};
+      std::vector<torch::optim::OptimizerParamGroup> groups;
+      if (two_groups) {
+        groups.emplace_back(Tensors{w[0]});
+        groups.emplace_back(Tensors{w[1]});
+      } else {
+        groups.emplace_back(w);
+      }
+      am::MirrorDescent optimizer(
+          groups, am::MirrorDescentOptions(0.1).p(1.5).momentum(0.9).skip_nonfinite(true).fused(fused));
+      for (const at::Tensor& tensor : w) give_gradient(tensor, at::ones({7}));
+      optimizer.step();
+      at::Tensor momentum = optimizer.state_of(w[1])->momentum();
+      momentum[3] = std::numeric_limits<float>::infinity();
+      optimizer.step();
+      EXPECT_FALSE(optimizer.last_step_skipped()) << two_groups << fused;
+      EXPECT_EQ(optimizer.state_of(w[0])->step(), 2) << two_groups << fused;
+      w[0].mutable_grad()[0] = std::numeric_limits<float>::quiet_NaN();
+      optimizer.step();
+      EXPECT_TRUE(optimizer.last_step_skipped()) << two_groups << fused;
+    }
+}
+
 struct Trained {
   Tensors parameters;
   std::unique_ptr<am::MirrorDescent> optimizer;

@@ -135,6 +135,24 @@ TEST(FusedStepDriver, SkippedStepsLeaveNoTrace) {
       }
 }
 
+TEST(FusedStepDriver, AnInfiniteMomentumIsNoReasonToSkip) {
+  for (const StepElement element : all_elements)
+    for (const double bad : {infinity, nan}) {
+      const StepOptions options{.p = 3, .rate = 0.01, .momentum = 0.9, .skip_nonfinite = true};
+      ElementArray w(element, {1, 1, 1}), g(element, {1, 2, 3});
+      const StepElement state = element == StepElement::float64 ? element : StepElement::float32;
+      ElementArray momentum(state, {0, bad, 0});
+      const StepTensor tensor{w.data(), g.data(), nullptr, momentum.data(), 3};
+      const StepReport report = fused_step(element, {&tensor, 1}, options);
+      EXPECT_FALSE(report.skipped) << to_string(element);
+      EXPECT_FALSE(std::isfinite(w[1])) << to_string(element);
+      EXPECT_LT(w[0], 1) << to_string(element);
+      ElementArray infinite(element, {1, infinity, 3});
+      const StepTensor wrong{w.data(), infinite.data(), nullptr, momentum.data(), 3};
+      EXPECT_TRUE(fused_step(element, {&wrong, 1}, options).skipped) << to_string(element);
+    }
+}
+
 TEST(FusedStepDriver, NonfiniteGradientsShow) {
   for (const StepElement element : all_elements)
     for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0, 10.0}) {

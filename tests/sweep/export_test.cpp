@@ -171,5 +171,29 @@ TEST(ExportNpz, SaysWhatCannotBeDone) {
   for (const auto& name : folder.names()) EXPECT_EQ(name.find("npz"), std::string::npos) << name;
 }
 
+TEST(ExportNpz, RefusesNamesThatLeadOutOfTheArchive) {
+  for (const std::string name : {"../../evil", "/etc/evil", "a/../b", "a\\b", "a\x1b[31m", "a//b"}) {
+    const TemporaryFolder folder;
+    SweepHeader header = example_header();
+    header.metrics[0].name = name;
+    SweepDatabase database(folder / "r.db", Mode::create, header);
+    database.write(example_rows(0, 2));
+    const std::string said = test::refusal([&] { export_npz(database, folder / "r.npz"); });
+    EXPECT_NE(said.find("cannot be the name of a file in an .npz archive"), std::string::npos) << said;
+    EXPECT_FALSE(std::filesystem::exists(folder / "r.npz"));
+  }
+}
+
+TEST(Exports, DoNotGoThroughLinks) {
+  const TemporaryFolder folder;
+  SweepDatabase database(folder / "r.db", Mode::create, example_header());
+  database.write(example_rows(0, 2));
+  write_file_atomically(folder / "mine", "mine");
+  std::filesystem::create_symlink(folder / "mine", folder / "out");
+  expect_bad_input({"out is a symbolic link"}, [&] { export_csv(database, folder / "out"); });
+  expect_bad_input({"out is a symbolic link"}, [&] { export_npz(database, folder / "out"); });
+  EXPECT_EQ(read_text_file(folder / "mine"), "mine");
+}
+
 }  // namespace
 }  // namespace attmirror

@@ -356,5 +356,26 @@ TEST(Lanes, TheWidthIsThatOfTheInstructionSet) {
   EXPECT_EQ(lane_width(), expected);
 }
 
+TEST(Lanes, StandStillWhereASingleRunDoes) {
+  DatasetArrays arrays;
+  const Dataset one = generate(SphereData{.samples = 1, .tokens = 7, .dim = 9, .seed = 5});
+  arrays.tokens.resize(14, 9);
+  arrays.tokens << one.all_tokens().eigen(), one.all_tokens().eigen();
+  arrays.queries.resize(2, 9);
+  arrays.queries << one.queries().eigen(), one.queries().eigen();
+  arrays.lengths = {7, 7};
+  arrays.labels = {1, -1};
+  arrays.decoder = one.decoder().eigen().row(0).transpose();
+  const Dataset data(arrays);
+  const Attention model(data, W{}, LinearLoss{});
+  const Optimizer optimizer = MirrorDescent{.p = 3, .lr = 0.1, .normalized = true};
+  const DescentOptions options{.steps = 20, .init = {.kind = InitKind::normal, .std = 0.3, .seed = 3}};
+  const DescentTask task{&model, optimizer, options};
+  const std::vector<DescentTask> tasks(3, task);
+  const DescentRun single = alone(task);
+  EXPECT_EQ(single.last().W, initial_parameters(model, options.init).W);
+  for (const DescentRun& run : descend_in_lanes(tasks, {})) EXPECT_EQ(difference(run, single), "");
+}
+
 }  // namespace
 }  // namespace attmirror

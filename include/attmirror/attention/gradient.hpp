@@ -79,6 +79,13 @@ class GradientEngine {
   Evaluation evaluate(const ParameterBlocks& parameters, Gradient& gradient);
   Evaluation evaluate(const ParameterBlocks& parameters);
 
+  // Blocks of the gradient that was evaluated last, at `parameters`, become exactly 0 where they are zero to rounding:
+  // where no entry exceeds 2^-52 (N + T + d) times the sum of the absolute values of all that was added up to it, for
+  // N queries, T tokens of the longest sequence and dimension d. What is left of such a sum is rounding errors, and
+  // whoever normalizes it would walk along them. Of W and p with a fixed v (linear head, no penalty) and the safe
+  // Jacobian only: the textbook form is there to follow rounding errors.
+  void clear_rounding(const ParameterBlocks& parameters, Gradient& gradient) const;
+
   Gradient make_gradient() const;
   DataPath path() const;  // block or stream
 

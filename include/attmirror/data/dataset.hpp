@@ -73,7 +73,7 @@ class Dataset {
 
   // The queries of sequence i are the rows first_query(i) to first_query(i + 1) - 1 of queries(); query j belongs
   // to sequence_of(j) and has the label labels()[j].
-  std::ptrdiff_t total_queries() const { return queries_.view().rows; }
+  std::ptrdiff_t total_queries() const { return query_offsets_.back(); }
   std::ptrdiff_t first_query(std::ptrdiff_t i) const { return query_offsets_[static_cast<std::size_t>(i)]; }
   std::ptrdiff_t query_count(std::ptrdiff_t i) const { return first_query(i + 1) - first_query(i); }
   std::ptrdiff_t sequence_of(std::ptrdiff_t j) const { return sequence_of_[static_cast<std::size_t>(j)]; }
@@ -106,8 +106,17 @@ class Dataset {
   friend Dataset with_causal_mask(Dataset data);
 
  private:
+  friend class DatasetReader;  // reads large files without a second copy of their tokens
+
+  // Checks the arrays, whose tokens and queries lie elsewhere, and takes all but these.
+  void take(const DatasetArrays& arrays, ConstMatrixView tokens, ConstMatrixView queries);
   void take_mask(const std::vector<std::uint8_t>& mask);
+  void gather_queries();  // those of self-attention, from the tokens
   std::uint64_t compute_fingerprint() const;
+  // The same where the tokens and queries lie elsewhere: the functions add their sizes and entries.
+  template <class AddTokens, class AddQueries>
+  std::uint64_t fingerprint_with(AddTokens add_tokens, AddQueries add_queries) const;
+  Dataset() = default;
 
   PaddedMatrix tokens_, queries_, decoder_, head_;
   std::vector<std::ptrdiff_t> offsets_, query_offsets_;  // n + 1

@@ -17,7 +17,8 @@ namespace attmirror {
 struct DeviceScaling {
   const float* gradient_scale = nullptr;  // divides gradients, besides options.gradient_scale
   // Not 0: do nothing. With options.skip_nonfinite the step sets it to 0 or 1 itself, by whether a gradient is not
-  // finite; else it is only read.
+  // finite, or a momentum, which is measured along with it (find_nonfinite_on_device() looks at gradients alone); else
+  // it is only read.
   float* found_nonfinite = nullptr;
 };
 

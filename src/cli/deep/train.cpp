@@ -131,7 +131,7 @@ int run_deep_train(const DeepTrainOptions& options, bool threads_given) {
     return result.status == deep::TrainStatus::stopped ? signalled + SignalGuard::interrupted() : done;
 
   if (options.common.json)
-    print(deep::to_json(result, options.output));
+    print_json_text(deep::to_json(result, options.output));
   else if (!quiet)
     print(fmt::format("{}: {} parameters on {}\n\n{}\n{}", options.config.string(), result.parameters,
                       result.device, trials_table(result),
