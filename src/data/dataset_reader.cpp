@@ -16,7 +16,9 @@
 #include <fmt/ranges.h>
 
 namespace attmirror {
-namespace {
+
+// Not anonymous: DatasetReader::State has members of these types.
+namespace dataset_reading {
 
 // Where the arrays come from: an .npz file, or memory.
 class ArraySource {
@@ -430,11 +432,13 @@ void check_others(const ArraySource& file) {
       file.read_pieces(name, [](std::size_t, std::span<const std::byte>) {});
 }
 
-}  // namespace
+}  // namespace dataset_reading
+
+using namespace dataset_reading;
 
 struct DatasetReader::State {
-  std::unique_ptr<const ArraySource> source;
-  NamedArray X, Z;  // Z from nowhere: self-attention
+  std::unique_ptr<const dataset_reading::ArraySource> source;
+  dataset_reading::NamedArray X, Z;  // Z from nowhere: self-attention
   Dataset frame;
 };
 
