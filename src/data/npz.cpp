@@ -145,8 +145,11 @@ NamedArrays read_archive(Source source, std::uint64_t file_size, const std::stri
                          const NpzLimits& limits) try {
   limits.validate();
   ZipError error;
+  errno = 0;
   const Archive archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
   if (!archive) {
+    // Where libzip lacks memory for the directory it says "not a zip archive".
+    if (errno == ENOMEM) throw out_of_memory(file);
     // The strict opening names no entry; the directory, read without its checks, often shows which one is at fault.
     ZipError ignored;
     if (const Archive lenient{zip_open_from_source(source.get(), ZIP_RDONLY, ignored.get())}) {
@@ -171,10 +174,16 @@ NamedArrays read_archive(Source source, std::uint64_t file_size, const std::stri
   throw out_of_memory(file);
 }
 
+// libzip does not always say that it lacks memory: then it says nothing.
+bool lacks_memory(zip_error_t* error) {
+  const int code = zip_error_code_zip(error);
+  return code == ZIP_ER_MEMORY || code == ZIP_ER_OK;
+}
+
 Error write_failure(zip_error_t* error) {
-  const std::string message = fmt::format("cannot make the .npz archive: {}", zip_error_strerror(error));
   // Nothing of the disk is touched here, so all but a lack of memory is due to a name.
-  return zip_error_code_zip(error) == ZIP_ER_MEMORY ? environment_error(message) : bad_input(message);
+  if (lacks_memory(error)) return out_of_memory("cannot make the .npz archive");
+  return bad_input(fmt::format("cannot make the .npz archive: {}", zip_error_strerror(error)));
 }
 
 void add_entry(zip_t* archive, const std::string& key, const std::string& header, const Array& array,
@@ -189,6 +198,7 @@ void add_entry(zip_t* archive, const std::string& key, const std::string& header
   if (!source) throw write_failure(zip_get_error(archive));
   const std::string name = key + std::string(suffix);
   const zip_int64_t index = zip_file_add(archive, name.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
+  if (index < 0 && lacks_memory(zip_get_error(archive))) throw out_of_memory("cannot make the .npz archive");
   if (index < 0)
     throw bad_input(fmt::format("cannot make the .npz archive: entry {}: {}", in_quotes(key),
                                 zip_error_strerror(zip_get_error(archive))));
