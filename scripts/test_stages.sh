@@ -1,7 +1,7 @@
 # test_stages.sh: the stages of scripts/test.sh. Source it.
 
 every_kernel=${every_kernel:-0} # 1: all instruction sets, and the kernels for GPUs compiled
-fuzz_seconds=${ATTMIRROR_FUZZ_SECONDS:-20}
+fuzz_seconds=${ATTMIRROR_FUZZ_SECONDS:-12}
 jobs=$(nproc)
 passed=0
 failed=0
@@ -237,10 +237,10 @@ stage_fuzz() {
   fi
   say "fuzz: each parser for $fuzz_seconds seconds"
   configure fuzz build/fuzz "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1" || return 0
-  build build/fuzz || return 0
+  build build/fuzz --target attmirror_fuzzers || return 0
   mkdir -p build/fuzz/findings
   # As many at a time as there are cores.
-  local format formats=(npy npz safetensors sentences sweep text_set tokens wordpiece)
+  local format formats=(arrays database npy npz results safetensors sentences sweep text_set tokens trainer wordpiece)
   printf '%s\n' "${formats[@]}" | xargs -P "$jobs" -I {} bash -c '
     mkdir -p build/fuzz/new/{}
     "build/fuzz/bin/attmirror_fuzz_{}" -max_total_time="$0" -malloc_limit_mb=64 -verbosity=0 \

@@ -180,21 +180,25 @@ Target examine(const fs::path& path) {
   return target;
 }
 
-// A new file beside the target, under a name that nobody has.
+// A new file beside the target, under a name that nobody has. There is memory for all of it before the file is made, so
+// that nothing can fail between making the file and knowing that it must be removed.
 struct NewFile {
-  NewFile(int fd, fs::path path) : file(fd), name(std::move(path)) {}
-  Descriptor file;
+  explicit NewFile(fs::path path)
+      : name(std::move(path)), file(open_retrying(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666)) {
+    if (file.get() >= 0) return;
+    error = errno;
+    name.keep();  // it is not ours
+  }
   TemporaryName name;
+  Descriptor file;
+  int error = 0;
 };
 std::unique_ptr<NewFile> make_temporary(const fs::path& target, const fs::path& path) {
-  fs::path candidate;
-  int fd = -1;
-  do {
-    candidate = temporary_path(target);
-    fd = open_retrying(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
-  } while (fd < 0 && errno == EEXIST);
-  if (fd < 0) throw write_error(path, errno);
-  return std::make_unique<NewFile>(fd, std::move(candidate));
+  for (;;) {
+    auto made = std::make_unique<NewFile>(temporary_path(target));
+    if (made->error == 0) return made;
+    if (made->error != EEXIST) throw write_error(path, made->error);
+  }
 }
 
 }  // namespace

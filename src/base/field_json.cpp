@@ -1,5 +1,7 @@
 #include "base/field_json.hpp"
 
+#include "base/json_numbers.hpp"
+
 namespace attmirror {
 
 Json to_json(const FieldValue& value) {
@@ -18,9 +20,9 @@ FieldValue parse_field(const FieldInfo& info, const Json& json) {
     case FieldKind::flag:
       return json.get<bool>();
     case FieldKind::count:
-      return json.get<std::int64_t>();
+      return whole_number<std::int64_t>(json);
     case FieldKind::seed:
-      return json.get<std::uint64_t>();
+      return whole_number<std::uint64_t>(json);
     case FieldKind::number:
       return json.get<double>();
     case FieldKind::pair:

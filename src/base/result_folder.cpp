@@ -10,11 +10,13 @@
 #include <charconv>
 #include <csignal>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -63,7 +65,8 @@ ResultKind config_kind(const fs::path& folder) {
     for (const ResultKind kind : tagged_kinds)
       if (format == format_of(kind)) return kind;
   } catch (const Json::exception&) {
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment) throw;
   }
   return ResultKind::none;
 }
@@ -82,10 +85,9 @@ bool is_experiment_result(const fs::path& file) {
 }
 
 bool holds_experiment_results(const fs::path& folder) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder / "results", ignored))
-    if (entry.path().extension() == ".json" && is_experiment_result(entry.path())) return true;
-  return false;
+  return std::ranges::any_of(entries_of(folder / "results"), [](const fs::path& path) {
+    return path.extension() == ".json" && is_experiment_result(path);
+  });
 }
 
 // Whether a name is that of a part of a pattern: "final-#.safetensors" has the name "final-12.safetensors", and not
@@ -113,9 +115,8 @@ void visit_files(const fs::path& folder, std::string_view pattern, const Visit& 
   if (part.find_first_of("#*") == std::string_view::npos) {
     if (is_there(folder / part)) found.push_back(folder / part);
   } else {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder, ignored))
-      if (matches(entry.path().filename().string(), part)) found.push_back(entry.path());
+    for (const fs::path& path : entries_of(folder))
+      if (matches(path.filename().string(), part)) found.push_back(path);
     std::ranges::sort(found);
   }
   for (const fs::path& path : found) {
@@ -152,11 +153,10 @@ void find_temporaries(const fs::path& folder, std::string_view pattern,
   const std::size_t slash = pattern.rfind('/');
   const std::string_view part = slash == std::string_view::npos ? pattern : pattern.substr(slash + 1);
   const auto look = [&](const fs::path& place) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(place, ignored)) {
-      const std::string name = entry.path().filename().string();
+    for (const fs::path& path : entries_of(place)) {
+      const std::string name = path.filename().string();
       if (const auto file = parse_temporary(name); file && matches(file->name, part))
-        found.emplace_back(entry.path(), file->writer);
+        found.emplace_back(path, file->writer);
     }
   };
   if (slash == std::string_view::npos) return look(folder);
@@ -256,6 +256,33 @@ void ResultFolder::remove_leftovers() const {
 }
 
 void ResultFolder::remove(std::string_view name) const { remove_file(path_ / name); }
+
+bool is_unfinished(std::string_view name) { return parse_temporary(name).has_value(); }
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  // Not std::filesystem's iterator: that of g++ 12 ends the program where memory is short.
+  const auto fail = [&] {
+    return environment_error(fmt::format("cannot read the folder {}: {}", folder.string(),
+                                         std::generic_category().message(errno)));
+  };
+  struct Close {
+    void operator()(DIR* open) const { ::closedir(open); }
+  };
+  std::vector<fs::path> found;
+  const std::unique_ptr<DIR, Close> open(::opendir(folder.c_str()));
+  if (!open) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return found;
+    throw fail();
+  }
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(open.get());
+    if (!entry && errno != 0) throw fail();
+    if (!entry) return found;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") found.push_back(folder / name);
+  }
+}
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;

@@ -112,7 +112,8 @@ TomlTable parse_toml(std::string_view text, const std::string& name) {
   try {
     return convert_table(toml::parse(text));
   } catch (const toml::parse_error& error) {
-    throw bad_input(fmt::format("{}: line {}: {}", name, error.source().begin.line, error.description()));
+    throw bad_input(
+        fmt::format("{}: line {}: {}", name, error.source().begin.line, one_line(error.description())));
   }
 }
 

@@ -6,13 +6,17 @@
 #include <attmirror/base/isa.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <new>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace attmirror::cli {
 
@@ -127,6 +131,24 @@ Json place_of(const Error& error) {
 }
 
 }  // namespace
+
+// Libraries that we use allocate where nothing may be thrown (JSON when it is destroyed, the standard library when it opens a
+// folder): without memory they end the program. Then what is left is to say why, in the words of any other lack of memory; files
+// that were being written stay behind unfinished, as after a kill. Anything else that ends the program is a mistake of ours.
+void end_without_memory() {
+  static std::atomic_flag again;
+  if (const std::exception_ptr error = std::current_exception(); error && !again.test_and_set()) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+      constexpr std::string_view sentence = "attmirror: out of memory: unfinished files may be left\n";
+      if (::write(STDERR_FILENO, sentence.data(), sentence.size()) < 0) ::_exit(environment);
+      ::_exit(environment);
+    } catch (...) {
+    }
+  }
+  std::abort();
+}
 
 int run_command_line(const CommandLine& line, int argc, char** argv) {
   const auto words = std::span<char* const>(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0);

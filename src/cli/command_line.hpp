@@ -25,6 +25,10 @@ struct CommandLine {
   FieldSpelling spelling;
 };
 
+// For std::set_terminate(), at the beginning of main(): a lack of memory ends the program with a sentence and exit code 3
+// wherever it strikes.
+[[noreturn]] void end_without_memory();
+
 // The whole of main(): nothing is thrown out of it.
 int run_command_line(const CommandLine& line, int argc, char** argv);
 

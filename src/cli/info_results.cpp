@@ -171,7 +171,7 @@ InfoAnswer describe_sweep(const fs::path& path) {
 }
 
 // What attmirror next-token left: its answer, and where its stages are.
-InfoAnswer describe_next_token(const fs::path& path) {
+InfoAnswer describe_next_token(const fs::path& path) try {
   const auto read = [&](const char* name) {
     std::error_code error;
     if (!fs::exists(path / name, error)) return Json();
@@ -209,6 +209,9 @@ InfoAnswer describe_next_token(const fs::path& path) {
         fmt::format("\nattmirror info {} shows its records.", shell_path(stage.get<std::string>()));
   answer.text += "\n";
   return answer;
+} catch (const Json::exception&) {
+  throw bad_input(fmt::format(
+      "config.json or result.json in {} is damaged: it is not what attmirror writes there", path.string()));
 }
 
 // What attmirror deep train left, or is about to.

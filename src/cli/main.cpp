@@ -4,10 +4,12 @@
 #include "cli/options.hpp"
 #include "descent/model_fields.hpp"
 
+#include <exception>
 #include <vector>
 
 int main(int argc, char** argv) {
   using namespace attmirror::cli;
+  std::set_terminate(end_without_memory);
   CommandLine line;
   line.name = "attmirror";
   line.description =

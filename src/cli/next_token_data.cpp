@@ -38,6 +38,7 @@ Corpus generate(const NextTokenPlan& plan, const NextTokenOptions& options) {
       corpus.unseen.push_back(
           {std::string(to_string(kind)), unseen_sentences(data, kind, options.unseen, data.options.seed)});
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::environment) throw;
       corpus.missing_unseen.emplace_back(error.what());  // small vocabularies have been seen whole
     }
   }

@@ -20,10 +20,16 @@ namespace {
 
 constexpr std::string_view empty_archive = "PK\x05\x06";
 
+// libzip does not always say that it lacks memory: then it says nothing.
+bool lacks_memory(zip_error_t* error) {
+  const int code = zip_error_code_zip(error);
+  return code == ZIP_ER_MEMORY || code == ZIP_ER_OK;
+}
+
 Error write_failure(zip_error_t* error) {
-  const std::string message = fmt::format("cannot make the .npz archive: {}", zip_error_strerror(error));
   // Nothing of the disk is touched here, so all but a lack of memory is due to a name.
-  return zip_error_code_zip(error) == ZIP_ER_MEMORY ? environment_error(message) : bad_input(message);
+  if (lacks_memory(error)) return out_of_memory("cannot make the .npz archive");
+  return bad_input(fmt::format("cannot make the .npz archive: {}", zip_error_strerror(error)));
 }
 
 void add_entry(zip_t* archive, const std::string& key, const std::string& header, const Array& array,
@@ -38,6 +44,7 @@ void add_entry(zip_t* archive, const std::string& key, const std::string& header
   if (!source) throw write_failure(zip_get_error(archive));
   const std::string name = key + std::string(npy_suffix);
   const zip_int64_t index = zip_file_add(archive, name.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
+  if (index < 0 && lacks_memory(zip_get_error(archive))) throw out_of_memory("cannot make the .npz archive");
   if (index < 0)
     throw bad_input(fmt::format("cannot make the .npz archive: entry {}: {}", in_quotes(key),
                                 zip_error_strerror(zip_get_error(archive))));

@@ -172,8 +172,11 @@ struct NpzReader::State {
 
   void open(Source source, std::uint64_t file_size, const NpzLimits& limits) {
     ZipError error;
+    errno = 0;
     archive.reset(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
     if (!archive) {
+      // Where libzip lacks memory for the directory it says "not a zip archive".
+      if (errno == ENOMEM) throw out_of_memory(name);
       // The strict opening names no entry; the directory, read without its checks, often shows which one is at fault.
       ZipError ignored;
       if (const Archive lenient{zip_open_from_source(source.get(), ZIP_RDONLY, ignored.get())}) {

@@ -121,6 +121,12 @@ void add(zip_t* archive, Feed& feed, const std::filesystem::path& path) {
   if (!source) throw write_failure(path, zip_get_error(archive));
   const std::string name = feed.entry.name + ".npy";
   const zip_int64_t index = zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
+  // libzip does not always say that it lacks memory: then it says nothing.
+  const int code = zip_error_code_zip(zip_get_error(archive));
+  if (index < 0 && (code == ZIP_ER_MEMORY || code == ZIP_ER_OK)) {
+    zip_source_free(source);
+    throw environment_error(fmt::format("cannot write {}: out of memory", path.string()));
+  }
   if (index < 0) {
     const Error error =
         bad_input(fmt::format("cannot write {}: array {}: {}", path.string(), in_quotes(feed.entry.name),

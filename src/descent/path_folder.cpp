@@ -1,5 +1,5 @@
 #include "base/atomic_file.hpp"
-#include "base/json.hpp"
+#include "base/json_numbers.hpp"
 #include "base/result_folder.hpp"
 #include "descent/block_arrays.hpp"
 #include "descent/path_json.hpp"
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -123,9 +124,9 @@ Json read_path_config(const fs::path& path) {
   const Json json = Json::parse(read_text_file(path), nullptr, false);
   if (!json.is_object() || json.value("format", Json()) != format_of(ResultKind::path))
     throw bad_input(fmt::format("{} is not that of a regularisation path", path.string()));
-  if (json.value("format_version", std::int64_t{0}) != path_format_version)
+  if (const Json version = json.value("format_version", Json()); version != path_format_version)
     throw bad_input(fmt::format("{}: format_version is {}: this version of attmirror reads {}", path.string(),
-                                json.value("format_version", std::int64_t{0}), path_format_version));
+                                dump(version), path_format_version));
   return json;
 }
 
@@ -238,12 +239,14 @@ SavedPath load_saved_path(const fs::path& folder) {
     if (json.at("start").is_string()) path.start = json.at("start");
     path.radii = json.at("radii").get<std::vector<double>>();
     path.tol = json.at("tol");
-    path.starts = json.at("starts");
-    path.seed = json.at("seed");
+    path.starts = whole_number<std::int64_t>(json.at("starts"));
+    path.seed = whole_number<std::uint64_t>(json.at("seed"));
     path.version = json.at("version");
     path.commit = json.at("commit");
     path.isa = json.at("isa");
-  } catch (const std::exception&) {  // of the parser, or of std::stoull
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // of the parser, of whole_number(), or of std::stoull
     throw bad_input(fmt::format("{} is damaged: it is not what attmirror writes there", file.string()));
   }
   path.points = load_path(folder);

@@ -1,4 +1,4 @@
-#include "base/json.hpp"
+#include "base/json_numbers.hpp"
 #include "base/result_folder.hpp"
 #include "descent/attention_objective.hpp"
 #include "descent/block_arrays.hpp"
@@ -14,6 +14,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -61,7 +62,13 @@ ConfigMember of_attention(ConfigMember member) {
 template <auto at>
 ConfigMember plain_member(const char* place) {
   return {place, [](const RunConfig& config) { return Json(config.*at); },
-          [](RunConfig& config, const Json& json) { json.get_to(config.*at); }};
+          [](RunConfig& config, const Json& json) {
+            using Value = std::decay_t<decltype(config.*at)>;
+            if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>)
+              config.*at = whole_number<Value>(json);
+            else
+              json.get_to(config.*at);
+          }};
 }
 
 template <auto at, auto parse>
@@ -170,7 +177,7 @@ Json fact_json(const ModelFact& fact) {
 
 ModelFact fact_of(const std::string& name, const Json& json) {
   if (json.is_boolean()) return {name, json.get<bool>()};
-  if (json.is_number_integer()) return {name, json.get<std::int64_t>()};
+  if (json.is_number_integer()) return {name, whole_number<std::int64_t>(json)};
   if (json.is_number()) return {name, json.get<double>()};
   if (json.is_string()) return {name, json.get<std::string>()};
   throw bad_input(fmt::format("{} is {}: expected a number, a text, true or false", name, dump(json)));
@@ -205,7 +212,8 @@ Json config_json(const RunConfig& config) {
 RunConfig config_of(const Json& json) {
   if (!json.is_object() || json.value("format", "") != run_format)
     throw bad_input("not the configuration of an attmirror run");
-  if (const std::int64_t version = json.at("format_version"); version != run_format_version)
+  if (const auto version = whole_number<std::int64_t>(json.at("format_version"));
+      version != run_format_version)
     throw bad_input(
         fmt::format("format_version is {}: this version of attmirror reads {}", version, run_format_version));
   RunConfig config;
@@ -213,7 +221,12 @@ RunConfig config_of(const Json& json) {
   for (const ConfigMember& member : config_members()) {
     const Json::json_pointer place(member.place);
     if (!has_member(config, member) || (member.may_lack && !json.contains(place))) continue;
-    member.get(config, json.at(place));
+    try {
+      member.get(config, json.at(place));
+    } catch (const Error& error) {
+      if (!error.field().empty()) throw;
+      throw error.in(member.place + 1);
+    }
   }
   // Runs of next-token prediction are known by their head.
   if (!is_own_run(config) && config.head.starts_with(next_token_kind)) config.kind = next_token_kind;

@@ -1,4 +1,4 @@
-#include "base/json.hpp"
+#include "base/json_numbers.hpp"
 #include "descent/attention_objective.hpp"
 #include "descent/optimizer_fields.hpp"
 #include "descent/selection_json.hpp"
@@ -25,13 +25,23 @@ RunStatus parse_status(const std::string& name) {
   throw bad_input(fmt::format("status is \"{}\", which is none", name));
 }
 
+// What `read` throws begins with the name of the member.
+template <class Read>
+auto of_member(const char* name, const Json& json, Read read) {
+  try {
+    return read(json.at(name));
+  } catch (const Error& error) {
+    throw error.in(name);
+  }
+}
+
 Selection parse_tokens(const Json& json) {
   Selection selection;
   for (const Json& entry : json) {
     if (!entry.is_array())
-      selection.tokens.push_back(entry);
+      selection.tokens.push_back(whole_number<std::int64_t>(entry));
     else
-      for (const Json& token : entry) selection.tokens.push_back(token);
+      for (const Json& token : entry) selection.tokens.push_back(whole_number<std::int64_t>(token));
   }
   return selection;
 }
@@ -39,13 +49,13 @@ Selection parse_tokens(const Json& json) {
 RunResult result_from(const Json& json) {
   RunResult result;
   result.status = parse_status(json.at("status"));
-  result.steps = json.at("steps");
+  result.steps = of_member("steps", json, [](const Json& one) { return whole_number<std::int64_t>(one); });
   result.loss = number_or_nan(json.at("loss"));
   result.max_softmax = number_or_nan(json.at("max_softmax"));
   result.norm = number_or_nan(json.at("norm"));
   result.seconds = number_or_nan(json.at("seconds"));
-  result.selected = parse_tokens(json.at("selected"));
-  if (!json.at("optimal").is_null()) result.optimal = parse_tokens(json.at("optimal"));
+  result.selected = of_member("selected", json, parse_tokens);
+  if (!json.at("optimal").is_null()) result.optimal = of_member("optimal", json, parse_tokens);
   return result;
 }
 

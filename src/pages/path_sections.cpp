@@ -54,6 +54,7 @@ void measure_angles(ReportedPath& path) {
         path.angles[k] = 1 - correlation(found->second.W, attention_weights(point.parameters));
     }
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment) throw;
     path.without =
         fmt::format("There is no max-margin solution to compare with: {}.", std::string(error.what()));
   }

@@ -107,6 +107,7 @@ void measure(ReportedRun& run) {
     measured.data = std::make_unique<const Dataset>(load_run_data(saved.config, saved.config.data_path));
     measured.model.emplace(model_of(saved, *measured.data));
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment) throw;
     run.without_data = fmt::format(
         "Without the run's data there are no attention probabilities and no max-margin solution: {}.",
         error.what());
@@ -118,6 +119,7 @@ void measure(ReportedRun& run) {
   try {
     solve(saved, measured);
   } catch (const Error& error) {  // a head of the user's own, tokens beyond a double, ...
+    if (error.kind() == ErrorKind::environment) throw;
     measured.without = fmt::format("There is no max-margin solution to compare with: {}.", error.what());
   }
   run.measured = std::move(measured);

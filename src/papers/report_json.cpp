@@ -2,7 +2,7 @@
 //
 // Numbers come back to the last bit; those that are not finite are written as texts ("nan", "inf", "-inf"), since
 // JSON has none and a curve with a gap must keep it.
-#include "base/json.hpp"
+#include "base/json_numbers.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/papers/reproduce.hpp>
 
@@ -17,6 +17,7 @@ namespace attmirror {
 namespace {
 
 constexpr int format_version = 1;
+constexpr int most_digits = 17;  // a double has no more
 
 Json number(double value) {
   if (std::isfinite(value)) return value;
@@ -102,7 +103,7 @@ Finding finding_of(const Json& json) {
   if (json.contains("published_text")) f.published_text = json.at("published_text").get<std::string>();
   f.ours_text = json.at("ours_text");
   f.note = json.at("note");
-  f.digits = json.at("digits");
+  f.digits = whole_number(json.at("digits"), 0, most_digits);
   return f;
 }
 
@@ -178,8 +179,9 @@ Heatmap heatmap_of(const Json& json) {
   map.rows = json.at("rows").get<std::vector<std::string>>();
   map.columns = json.at("columns").get<std::vector<std::string>>();
   for (const Json& row : json.at("values")) map.values.push_back(to_numbers(row));
-  map.digits = json.at("digits");
-  map.marked = json.at("marked").get<std::vector<std::pair<std::size_t, std::size_t>>>();
+  map.digits = whole_number(json.at("digits"), 0, most_digits);
+  for (const Json& one : json.at("marked"))
+    map.marked.emplace_back(whole_number<std::size_t>(one.at(0)), whole_number<std::size_t>(one.at(1)));
   return map;
 }
 

@@ -47,7 +47,8 @@ std::optional<ExperimentReport> kept_result(const fs::path& folder, const Experi
       return {};
     report.from_folder = true;
     return report;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::environment) throw;
     return {};
   }
 }
@@ -104,12 +105,15 @@ void sort_as_registered(std::vector<ExperimentReport>& reports) {
 constexpr std::array<std::string_view, 5> reproduction_files{"results/*.json", "figures/*.svg",
                                                              "tables/*.csv", "tables/*.tex", "report.html"};
 
-// Whether nothing is there that somebody may miss: results/ is what we make first.
+// Whether nothing is there that somebody may miss: results/ is what we make first, and a kill may leave the beginning of a
+// result in it.
 bool is_empty_but_for_results(const fs::path& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().filename() != "results" || !fs::is_empty(entry.path(), error)) return false;
-  return true;
+  std::error_code ignored;
+  const auto is_beginning = [](const fs::path& path) { return is_unfinished(path.filename().string()); };
+  return std::ranges::all_of(entries_of(folder), [&](const fs::path& path) {
+    return path.filename() == "results" && fs::is_directory(path, ignored) &&
+           std::ranges::all_of(entries_of(path), is_beginning);
+  });
 }
 
 // The folder of a reproduction while this process writes it.
@@ -169,8 +173,9 @@ class ReproductionFolder {
         if (std::ranges::none_of(reports,
                                  [&](const ExperimentReport& now) { return now.info.id == report.info.id; }))
           all.push_back(std::move(report));
-    } catch (const Error&) {
+    } catch (const Error& error) {
       // No results yet, or one of them is damaged: then the page shows what was done now.
+      if (error.kind() == ErrorKind::environment) throw;
     }
     sort_as_registered(all);
     return all;
@@ -240,16 +245,16 @@ std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& ch
 
 std::vector<ExperimentReport> load_reports(const fs::path& folder) {
   const fs::path results = folder / "results";
-  std::error_code error;
-  fs::directory_iterator files(results, error);
-  if (error) throw bad_input(fmt::format("cannot read {}: {}", results.string(), error.message()));
+  std::error_code ignored;
+  if (!fs::is_directory(results, ignored))
+    throw bad_input(fmt::format("cannot read {}: there is no such folder", results.string()));
   std::vector<ExperimentReport> reports;
-  for (const fs::directory_entry& file : files) {
-    if (file.path().extension() != ".json") continue;
+  for (const fs::path& file : entries_of(results)) {
+    if (file.extension() != ".json") continue;
     try {
-      reports.push_back(parse_report(read_text_file(file.path())));
+      reports.push_back(parse_report(read_text_file(file)));
     } catch (const Error& wrong) {
-      throw bad_input(fmt::format("{}: {}", file.path().string(), wrong.what()));
+      throw wrong.in(file.string());
     }
     reports.back().from_folder = true;
   }

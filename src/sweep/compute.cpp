@@ -54,9 +54,10 @@ class BatchRun {
   }
 
  private:
-  RunRow& begin_row(std::size_t i) {
+  // A row joins the others when it is whole: memory may end on the way.
+  RunRow begin_row(std::size_t i) const {
     const auto run = static_cast<std::size_t>(batch_.runs[i]);
-    RunRow& row = rows_[i].emplace();
+    RunRow row;
     row.key = plan_.runs[run].key;
     row.run = batch_.runs[i];
     row.settings = plan_.runs[run].cells;
@@ -68,12 +69,13 @@ class BatchRun {
   }
 
   void add_failed(std::size_t i, const std::string& reason) {
-    RunRow& row = begin_row(i);
+    RunRow row = begin_row(i);
     row.status = "error";
     row.reason = reason;
     row.metrics.assign(metric_columns(plan_.record).size(), Cell{});
     row.engine = "none";
     if (prepared_[i]) row.config = prepared_[i]->config;
+    rows_[i] = std::move(row);
   }
 
   void prepare(std::size_t i, SweepOptions::Engine engine) {
@@ -121,7 +123,7 @@ class BatchRun {
     } catch (const Error& error) {
       return add_failed(i, error.what());
     }
-    RunRow& row = begin_row(i);
+    RunRow row = begin_row(i);
     row.config = prepared_[i]->config;
     row.status = std::move(measured.status);
     row.reason = std::move(measured.reason);
@@ -129,6 +131,7 @@ class BatchRun {
     row.arrays = std::move(measured.arrays);
     row.seconds = run.seconds + seconds_since(start);
     row.engine = engine;
+    rows_[i] = std::move(row);
     prepared_[i].reset();
   }
 

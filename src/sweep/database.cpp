@@ -48,7 +48,14 @@ Error wrong_shape(const std::string& array, const std::string& file) {
 
 std::vector<std::int64_t> parse_shape(const std::string& text, const std::string& array,
                                       const std::string& file) try {
-  auto shape = Json::parse(text).get<std::vector<std::int64_t>>();
+  const Json json = Json::parse(text);
+  if (!json.is_array()) throw wrong_shape(array, file);
+  std::vector<std::int64_t> shape;
+  for (const Json& extent : json) {
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+    if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > most) throw wrong_shape(array, file);
+    shape.push_back(extent.get<std::int64_t>());
+  }
   if (volume(shape) < 0) throw wrong_shape(array, file);
   return shape;
 } catch (const nlohmann::json::exception&) {

@@ -90,12 +90,22 @@ class FileEnd {
   bool has_log_ = false;
 };
 
-void use_log(const Sqlite& database) {
-  // The file was opened to write, so it is its own first page that says no.
+// Byte 18 of the file is the version that a writer must know: 1, or 2 for a file with a log.
+bool asks_for_newer_sqlite(int descriptor) {
+  unsigned char version = 0;
+  return ::pread(descriptor, &version, 1, 18) == 1 && version > 2;
+}
+
+void use_log(const Sqlite& database, int descriptor) {
+  // The file was opened to write: if SQLite only reads it, either its own first page says no, or SQLite could not open
+  // it once more to write and was content with less.
   database.query_integer("SELECT count(*) FROM sqlite_master");
-  if (sqlite3_db_readonly(database.get(), "main") != 0)
-    throw bad_input(
-        fmt::format("{} is damaged: its first page asks for a newer version of SQLite", database.name()));
+  if (sqlite3_db_readonly(database.get(), "main") != 0) {
+    if (asks_for_newer_sqlite(descriptor))
+      throw bad_input(
+          fmt::format("{} is damaged: its first page asks for a newer version of SQLite", database.name()));
+    throw environment_error(fmt::format("cannot write {}: it can only be read", database.name()));
+  }
 
   if (const std::string mode = database.query_text("PRAGMA journal_mode = WAL"); mode != "wal")
     throw environment_error(
@@ -204,14 +214,14 @@ SweepDatabase::Connection::Connection(const fs::path& file, Mode mode, const Swe
     // A file whose tables were never finished is empty once SQLite has rolled them back.
     if (content == Content::nothing || database.query_integer("PRAGMA page_count") == 0) {
       make_new(database, wanted);
-      use_log(database);
+      use_log(database, use.descriptor());
       header = wanted;
     } else if (mode == Mode::create) {
       throw bad_input(
           fmt::format("{} exists: go on with it (resume), replace it (overwrite), or choose another name",
                       path.string()));
     } else {
-      use_log(database);
+      use_log(database, use.descriptor());
       end.check(database);
       if (mode == Mode::overwrite)
         make_anew(database, wanted);

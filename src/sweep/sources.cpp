@@ -55,7 +55,8 @@ void check_sources(const SweepPlan& plan, const SweepDatabase& results) {
     std::string now_text;
     try {
       now_text = plan.prepare(found->second).config;
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::environment) throw;
       return;  // a file that is gone harms the runs that still want it; their rows will say so
     }
     const Json then = Json::parse(*config, nullptr, false), now = Json::parse(now_text);

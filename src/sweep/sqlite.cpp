@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -118,8 +119,9 @@ void SqliteStatement::run() {
 void SqliteStatement::reset() { check(sqlite3_reset(statement_)); }
 
 std::string SqliteStatement::text(int column) const {
+  if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return {};
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  if (!text) return {};
+  if (!text) throw std::bad_alloc();  // SQLite has no other reason
   return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 

@@ -135,6 +135,14 @@ TEST_F(ResultFolderTest, NamesItsFiles) {
   EXPECT_FALSE(fs::exists(path / "config.json"));
 }
 
+TEST_F(ResultFolderTest, UnfinishedFilesAreKnownByTheirNames) {
+  for (const char* name : {".data.npz.tmp-12-0a", ".a.tmp-b.tmp-1-0123456789abcdef"})
+    EXPECT_TRUE(is_unfinished(name));
+  for (const char* name :
+       {"data.npz", ".tmp-1-0", "a.tmp-1-0", ".a.tmp-0-0", ".a.tmp-1-", ".a.tmp-1-xyz", ".a.tmp-notes"})
+    EXPECT_FALSE(is_unfinished(name)) << name;
+}
+
 TEST_F(ResultFolderTest, LeftoversOfDeadWritersAreRemoved) {
   // A process that dies while it writes, as kill -9 makes it.
   write(path / "config.json");

@@ -234,6 +234,24 @@ TEST_F(NextToken, KeepsWhatIsThere) {
 }
 
 // The sentences of the user are in the folder: they stay.
+TEST_F(NextToken, InfoRefusesADamagedAnswer) {
+  const std::string out = (folder / "damaged").string();
+  ASSERT_EQ(attmirror_command({"next-token", "--vocab", "4", "--sentences", "6", "--steps", "2", "--ov-steps",
+                               "2", "--quiet", "-o", out})
+                .code,
+            0);
+  for (const char* answer :
+       {R"({"status": 5})", R"({"status": "completed", "stages": [3]})",
+        R"({"status": "completed", "stages": [{"stage": "W_ov", "steps": "many"}]})", "[", "7"}) {
+    std::ofstream(out + "/result.json") << answer;
+    if (std::string_view(answer) == "7") {  // no answer: it is unfinished
+      EXPECT_EQ(attmirror_command({"info", out}).code, 0);
+      continue;
+    }
+    expect_refusal({"info", out}, 2, {"damaged"});
+  }
+}
+
 TEST_F(NextToken, LeavesFilesOfOthersAlone) {
   write(good_text);
   expect_refusal({"next-token", text, "-o", folder.path().string()}, 2, {"sentences.txt already"});

@@ -171,6 +171,21 @@ TEST(Reproduce, StoppedBeforeTheFirstResultItGoesOnLater) {
   EXPECT_NE(read_text_file(folder / "out" / "report.html").find("trial"), std::string::npos);
 }
 
+// A kill while the first result was written leaves its beginning, and that is nobody's.
+TEST(Reproduce, KilledAtTheFirstResultItGoesOnLater) {
+  const test::TemporaryFolder folder;
+  const Trial first("one");
+  fs::create_directories(folder / "out/results");
+  write_file_atomically(folder / "out/results/.one.json.tmp-1-0123456789abcdef", "{\"format_ver");
+  EXPECT_EQ(reproduce({&first}, {.folder = folder / "out"}).size(), 1u);
+  EXPECT_FALSE(fs::exists(folder / "out/results/.one.json.tmp-1-0123456789abcdef"));
+  // Something that only looks like one is somebody's.
+  fs::create_directories(folder / "other/results");
+  write_file_atomically(folder / "other/results/.one.json.tmp-notes", "mine");
+  test::expect_error(ErrorKind::bad_input, {"holds other things"},
+                     [&] { reproduce({&first}, {.folder = folder / "other"}); });
+}
+
 TEST(Reproduce, ProgressIsAShareOfAllWork) {
   const Trial first("first"), second("second");
   std::vector<double> shares;

@@ -3,6 +3,7 @@
 #include "cli/deep/deep_options.hpp"
 #include <attmirror/base/error.hpp>
 
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ Subcommand in_our_words(Subcommand command) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(end_without_memory);
   CommandLine line;
   line.name = "attmirror deep";
   line.description = "Trains transformers by mirror descent and shows what their attention selects.";
