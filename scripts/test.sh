@@ -4,7 +4,7 @@
 #   scripts/test.sh           what a change needs to be trusted: stages release, python and format
 #   scripts/test.sh all       what the continuous integration runs: quickstart, release (on every instruction set, with the
 #                             kernels for GPUs), python, install, packages, asan, tsan, fuzz, format
-#   scripts/test.sh nightly   what takes longer than either: separate, tarball, clean_root, newest, long
+#   scripts/test.sh nightly   what takes longer than either: separate, tarball, clean_root, newest, differential, long
 #
 # Stages:
 #   release      build/release with all tests; on this machine's instruction set, or on all of them (in `all`)
@@ -14,12 +14,13 @@
 #   packages     .deb and .tar.gz, unpacked and used
 #   asan         the tests under the address and undefined-behaviour sanitizers, at a reduced size
 #   tsan         the tests of what runs in threads under the thread sanitizer, at a reduced size
-#   fuzz         the parsers of files against random input, 20 seconds each (ATTMIRROR_FUZZ_SECONDS; needs clang with libFuzzer)
+#   fuzz         the parsers of files against random input, 12 seconds each (ATTMIRROR_FUZZ_SECONDS; needs clang with libFuzzer)
 #   format       the layout of the sources (needs clang-format 14)
 #   separate     each source compiled by itself (ATTMIRROR_UNITY=OFF), warnings as errors
 #   tarball      the quick start in an unpacked archive, without git and without a compiler cache
 #   clean_root   the quick start in a new Debian root (needs root and debootstrap)
 #   newest       attmirror deep against the newest PyTorch from pip
+#   differential max-margin problems in ten norms against SciPy and Clarabel, from pip
 #   long         property tests with new and many more cases, parsers fuzzed for ten minutes each, the docs' long blocks
 #
 # On two cores without a compiler cache the first takes about a quarter of an hour, `all` three quarters; with a cache a third of it.
@@ -45,7 +46,7 @@ case ${1:-} in
     every_kernel=1
     stages=(quickstart release python install packages asan tsan fuzz format)
     ;;
-  nightly) stages=(separate tarball clean_root newest long) ;;
+  nightly) stages=(separate tarball clean_root newest differential long) ;;
   *) stages=("$@") ;;
 esac
 for stage in "${stages[@]}"; do
