@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -163,6 +164,8 @@ int run_command_line(const CommandLine& line, int argc, char** argv) {
                 error.kind() == ErrorKind::bad_input ? bad_input_exit : environment, json, place_of(error));
   } catch (const std::bad_alloc&) {
     return fail("out of memory", environment, json);
+  } catch (const std::system_error& error) {  // of std::filesystem, too
+    return fail(error.what(), environment, json);
   } catch (const std::exception& error) {
     return fail(fmt::format("internal error: {}", error.what()), environment, json);
   }

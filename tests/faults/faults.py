@@ -159,6 +159,8 @@ def main():
     parser.add_argument("--places", type=int)
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
+    arguments.command = os.path.abspath(arguments.command)  # commands run in folders of their own
+    arguments.preload = os.path.abspath(arguments.preload)
     if arguments.kind != "memory" and (why := places.why_strace_cannot()):
         print(f"SKIPPED: {why}")
         return 77

@@ -72,8 +72,9 @@ inline NamedArrays arrays_of(ByteSource bytes) {
   NamedArrays arrays;
   while (!bytes.empty() && arrays.size() < 40) {
     std::string name;
-    // libzip takes names in UTF-8 only.
-    while (const std::uint8_t letter = bytes.next()) name += letter < 128 ? static_cast<char>(letter) : '?';
+    // libzip takes names of printed letters only.
+    while (const std::uint8_t letter = bytes.next())
+      name += letter >= 32 && letter < 127 ? static_cast<char>(letter) : '?';
     const std::uint8_t type = bytes.next();
     Shape shape(bytes.next() % 4);
     std::int64_t count = 1;
