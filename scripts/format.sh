@@ -18,7 +18,7 @@ if [[ -z $formatter ]]; then
   exit 4
 fi
 
-mapfile -d '' -t sources < <(find include src tests examples bench \
+mapfile -d '' -t sources < <(find include src python tests examples bench \
   \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z)
 if [[ ${1:-} == --check ]]; then
   status=0

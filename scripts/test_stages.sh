@@ -147,6 +147,64 @@ stage_packages() {
   configure_release -DBUILD_SHARED_LIBS=OFF || return 0
 }
 
+# run_pytest PYTHON [OPTIONS...]: adds its counts to ours. What is tested is installed; the source tree stays as it is.
+run_pytest() {
+  local python=$1 log=build/pytest.log began=$SECONDS counts
+  shift
+  rm -f build/pytest.xml
+  PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg "$python" -m pytest tests/python -q -p no:cacheprovider --durations 5 \
+    --junitxml build/pytest.xml "$@" >"$log" 2>&1 </dev/null || true
+  if ! counts=$(python3 -c 'import sys, xml.etree.ElementTree as xml
+suite = next(xml.parse(sys.argv[1]).getroot().iter("testsuite"))
+total, failures, errors, skipped = (int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped"))
+print(total - failures - errors - skipped, failures + errors, skipped)' build/pytest.xml 2>/dev/null); then
+    failed=$((failed + 1))
+    tail -n 100 "$log"
+    say "pytest FAILED"
+    return 0
+  fi
+  read -r -a counts <<<"$counts"
+  passed=$((passed + counts[0]))
+  failed=$((failed + counts[1]))
+  skipped=$((skipped + counts[2]))
+  if [[ ${counts[1]} -gt 0 ]]; then tail -n 200 "$log"; fi
+  echo "   ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped in $(duration $((SECONDS - began)))"
+}
+
+# The extension is one more target of build/release, so nothing of the library is compiled again. The wheel is otherwise
+# that of `pip install .`, and its tests run in an environment that knows nothing of the source tree.
+stage_python() {
+  if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+    skip python "there is no python3-venv"
+    return 0
+  fi
+  say "python: the wheel, installed and tested"
+  local environment=$PWD/build/python-env name defines=() began=$SECONDS prefix
+  local python=$environment/bin/python
+  if [[ ! -x $python ]]; then attempt "a virtual environment" python3 -m venv "$environment" || return 0; fi
+  attempt "the packages of the Python tests" "$python" -m pip install --quiet --disable-pip-version-check \
+    -r tests/python/requirements.txt || return 0
+  if [[ ! -f build/release/CMakeCache.txt ]]; then
+    configure_release -DATTMIRROR_TESTS=OFF -DATTMIRROR_EXAMPLES=OFF -DATTMIRROR_DEEP=OFF -DBUILD_SHARED_LIBS=OFF || return 0
+  fi
+  # All else stays as this build folder has it.
+  for name in TESTS EXAMPLES CUDA DEEP MPI; do
+    defines+=(-C "cmake.define.ATTMIRROR_$name=$(sed -n "s/^ATTMIRROR_$name:[A-Z]*=//p" build/release/CMakeCache.txt)")
+  done
+  prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' build/release/CMakeCache.txt)
+  # scikit-build-core starts a folder afresh that another environment used; this one is ours, whoever used it last.
+  rm -rf build/wheels build/release/.skbuild-info.json
+  attempt "building the wheel" "$python" -m pip wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+    --wheel-dir build/wheels -C build-dir=build/release "${defines[@]}" || return 0
+  attempt "leaving build/release as it was" cmake -B build/release -DATTMIRROR_PYTHON=OFF "-DCMAKE_INSTALL_PREFIX=$prefix" \
+    -U 'SKBUILD*' -U '*Python_*' -U nanobind_DIR || return 0
+  attempt "installing the wheel" "$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
+    build/wheels/attmirror-*.whl || return 0
+  echo "   built and installed in $(duration $((SECONDS - began)))"
+  run_pytest "$python"
+  attempt "the page about Python" "$python" tests/docs/run_blocks.py shell --command build/release/bin/attmirror docs/python.md || true
+}
+
 # Sanitizers see as much at -O1, which compiles in half the time. The command and the examples run in stage release, and so
 # does what stands on LibTorch, which is not built with sanitizers.
 sanitizer_options=(-DATTMIRROR_CLI=OFF -DATTMIRROR_EXAMPLES=OFF -DATTMIRROR_DEEP=OFF "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1")

@@ -1,5 +1,6 @@
 // Data sets as .npz files. Messages call the arrays what the file calls them (X, x, Y, ...) and give indices
 // in the shape of the file, because that is what the user can look up.
+#include "data/dataset_arrays.hpp"
 #include "data/messages.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/array.hpp>
@@ -281,42 +282,6 @@ void check_names(const NamedArrays& arrays) {
         throw bad_input(fmt::format("there is an array {}: expected its name to be {}", name, ours));
 }
 
-Dataset dataset_from(const NamedArrays& arrays) {
-  check_version(arrays);
-  check_names(arrays);
-  const NamedArray X = require(find_either_case(arrays, "X", "x"));
-  const NamedArray Y = require(find_either_case(arrays, "Y", "y"));
-  const NamedArray Z = find_either_case(arrays, "Z", "z");
-  const NamedArray query_index = find(arrays, "query_index");
-  if (Z && query_index)
-    throw bad_input(fmt::format("both {} and query_index are there: expected one of them", Z.name));
-
-  DatasetArrays data = read_tokens(arrays, X);
-  check_lengths(data, X);
-  const auto n = static_cast<std::int64_t>(data.lengths.size());
-  const std::int64_t d = data.tokens.cols();
-  const QueryLayout layout =
-      query_index ? query_layout(arrays, query_index, {}, X, n) : query_layout(arrays, require(Z), {d}, X, n);
-  data.query_counts = layout.counts;
-  data.labels = read_labels(Y, layout, X);
-  if (query_index)
-    data.query_index = read_query_index(query_index, layout, data);
-  else
-    data.queries = finite_matrix(Z, layout.total, d);
-  if (const NamedArray mask = find(arrays, "mask")) data.mask = read_mask(mask, layout, data, X);
-  if (const NamedArray v = find(arrays, "v")) {
-    require_shape(v, {d}, X);
-    data.decoder = finite_matrix(v, 1, d).transpose();
-  }
-  if (const NamedArray V = find(arrays, "V")) {
-    if (V.shape().size() != 2 || V.shape()[0] != d || V.shape()[1] == 0)
-      throw bad_input(fmt::format("V has shape {}: expected ({}, m) to match {}", to_string(V.shape()), d,
-                                  X.with_shape()));
-    data.head = finite_matrix(V, d, V.shape()[1]);
-  }
-  return Dataset(data);
-}
-
 Array to_array(ConstMatrixView values, Shape shape) {
   const Matrix dense = values.eigen();
   return Array(std::move(shape),
@@ -367,16 +332,52 @@ void put_queries(NamedArrays& arrays, const Dataset& data) {
 
 }  // namespace
 
+Dataset make_dataset(const NamedArrays& arrays) {
+  check_version(arrays);
+  check_names(arrays);
+  const NamedArray X = require(find_either_case(arrays, "X", "x"));
+  const NamedArray Y = require(find_either_case(arrays, "Y", "y"));
+  const NamedArray Z = find_either_case(arrays, "Z", "z");
+  const NamedArray query_index = find(arrays, "query_index");
+  if (Z && query_index)
+    throw bad_input(fmt::format("both {} and query_index are there: expected one of them", Z.name));
+
+  DatasetArrays data = read_tokens(arrays, X);
+  check_lengths(data, X);
+  const auto n = static_cast<std::int64_t>(data.lengths.size());
+  const std::int64_t d = data.tokens.cols();
+  const QueryLayout layout =
+      query_index ? query_layout(arrays, query_index, {}, X, n) : query_layout(arrays, require(Z), {d}, X, n);
+  data.query_counts = layout.counts;
+  data.labels = read_labels(Y, layout, X);
+  if (query_index)
+    data.query_index = read_query_index(query_index, layout, data);
+  else
+    data.queries = finite_matrix(Z, layout.total, d);
+  if (const NamedArray mask = find(arrays, "mask")) data.mask = read_mask(mask, layout, data, X);
+  if (const NamedArray v = find(arrays, "v")) {
+    require_shape(v, {d}, X);
+    data.decoder = finite_matrix(v, 1, d).transpose();
+  }
+  if (const NamedArray V = find(arrays, "V")) {
+    if (V.shape().size() != 2 || V.shape()[0] != d || V.shape()[1] == 0)
+      throw bad_input(fmt::format("V has shape {}: expected ({}, m) to match {}", to_string(V.shape()), d,
+                                  X.with_shape()));
+    data.head = finite_matrix(V, d, V.shape()[1]);
+  }
+  return Dataset(data);
+}
+
 Dataset load_dataset(const std::filesystem::path& path) {
   const NamedArrays arrays = load_npz(path);
   try {
-    return dataset_from(arrays);
+    return make_dataset(arrays);
   } catch (const Error& error) {
     throw error.in(path.string());
   }
 }
 
-void save_dataset(const std::filesystem::path& path, const Dataset& data) {
+NamedArrays arrays_of(const Dataset& data) {
   const std::int64_t n = data.samples(), d = data.dim();
   NamedArrays arrays;
   arrays.emplace("format_version", Array::scalar(format_version));
@@ -394,7 +395,9 @@ void save_dataset(const std::filesystem::path& path, const Dataset& data) {
     const Matrix V = head.eigen().transpose();
     arrays.emplace("V", Array({d, head.rows}, std::span(V.data(), static_cast<std::size_t>(V.size()))));
   }
-  save_npz(path, arrays);
+  return arrays;
 }
+
+void save_dataset(const std::filesystem::path& path, const Dataset& data) { save_npz(path, arrays_of(data)); }
 
 }  // namespace attmirror

@@ -200,6 +200,9 @@ DescentRun Descent::run(const DescentCallbacks& callbacks) {
     if (decision.keep != Decision::Keep::nothing) {
       const Record& record = progress.record(decision, s.weights, s.engine->metrics(s.weights));
       if (callbacks.on_record) callbacks.on_record(record);
+      // What a callback asks for is noticed before the next step.
+      if (callbacks.on_record && !decision.status && callbacks.stop.requested())
+        return progress.finish(RunStatus::interrupted, s.weights, s.seconds());
     }
     if (decision.status) return progress.finish(*decision.status, s.weights, s.seconds());
     s.rule->step(s.gradient, {progress.step, progress.value.loss}, s.weights);

@@ -51,7 +51,8 @@ class Solve {
                .max_norm = solver_max_norm(constraints.rows(), constraints.cols(), options.max_norm),
                .iterations_left = options.max_iterations,
                .deadline = deadline(options.max_seconds),
-               .pool = pool_.get()};
+               .pool = pool_.get(),
+               .stop = options.stop};
   }
 
   MarginSolution run(const WarmStart& warm) {
@@ -288,6 +289,7 @@ class Solve {
   }
 
   std::string why_stopped() const {
+    if (options_.stop.requested()) return "a stop was requested";
     if (limits_.out_of_time()) return fmt::format("max_seconds, {}, have passed", options_.max_seconds);
     if (limits_.iterations_left <= 0 || last_outcome_ == Outcome::out_of_iterations)
       return fmt::format("max_iterations, {}, are used up", options_.max_iterations);

@@ -23,8 +23,9 @@ struct SolverLimits {
   int iterations_left;
   std::chrono::steady_clock::time_point deadline;
   ThreadPool* pool = nullptr;  // for one large problem; may be null
+  StopRequest stop{};
 
-  bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline; }
+  bool out_of_time() const { return stop.requested() || std::chrono::steady_clock::now() >= deadline; }
 };
 
 // The bound at which a solver may call a problem infeasible so that the verifier agrees for `max_norm`. The verifier

@@ -276,6 +276,30 @@ TEST(Descend, AStopThatCameBeforeTheRunEndsItAtItsStart) {
   EXPECT_EQ(run.steps, 0);
 }
 
+// What a record asks for is noticed before the next step, and the run goes on from there with the same records.
+TEST(Descend, AStopByARecordEndsTheRunAtThatRecord) {
+  const Dataset data = generate(SphereData{});
+  const Attention model(data);
+  const MirrorDescent rule{.p = 3, .lr = 0.1, .normalized = true};
+  const DescentOptions options{.steps = 1000, .record = RecordSchedule::every(10)};
+  const StopRequest stop = StopRequest::make();
+  Descent descent(model, rule, options);
+  const DescentRun run = descent.run({.on_record =
+                                          [&](const Record& record) {
+                                            if (record.step == 500) stop.request();
+                                          },
+                                      .stop = stop});
+  EXPECT_EQ(run.status, RunStatus::interrupted);
+  EXPECT_EQ(run.steps, 500);
+  EXPECT_EQ(run.records.back().step, 500);
+  const DescentRun rest = Descent(model, rule, options, descent.checkpoint()).run();
+  const DescentRun whole = descend(model, rule, options);
+  EXPECT_TRUE(test::same_bits(rest.last().W, whole.last().W));
+  ASSERT_EQ(rest.records.size(), whole.records.size());
+  EXPECT_EQ(rest.records[50].step, whole.records[50].step);
+  EXPECT_EQ(rest.records[51].step, whole.records[51].step);
+}
+
 // With W and v both growing, slopes and gaps of 1e20 meet in one exponent; the weights of the sequences survive it.
 TEST(Descend, JointTrainingNearP1DoesNotDiverge) {
   for (const double p : {1.1, 1.05})

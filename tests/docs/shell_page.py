@@ -21,7 +21,7 @@ import commands
 # What pages refer to; src/ and include/ are left out because no command reads them.
 CHECKOUT = ("bench", "docs", "examples", "scripts", "tests/consumer", "tests/docs", "CMakePresets.json", "README.md")
 # Packages that a Python block may import and a machine may lack. Others are the standard library, or a mistake.
-OPTIONAL_PACKAGES = ("numpy", "safetensors")
+OPTIONAL_PACKAGES = ("numpy", "safetensors", "attmirror", "sklearn")
 PAGE_SECONDS = 3600 if os.environ.get("ATTMIRROR_NIGHTLY") == "1" else 600
 
 

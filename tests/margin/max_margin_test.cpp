@@ -61,6 +61,19 @@ TEST(MaxMargin, GoldenWeights) {
     }
 }
 
+TEST(MaxMargin, EndsWhenAsked) {
+  const Dataset data = sphere_data(6, 8, 10, 1);
+  MarginOptions options;
+  options.stop = StopRequest::make();
+  EXPECT_EQ(max_margin(data, optimal_tokens(data), Norm::nuclear(), options).status, MarginStatus::certified);
+  options.stop.request();
+  for (const Norm& norm : {Norm::frobenius(), Norm::l(1.5), Norm::nuclear()}) {
+    const MarginSolution svm = max_margin(data, optimal_tokens(data), norm, options);
+    EXPECT_EQ(svm.status, MarginStatus::stopped) << to_string(norm);
+    EXPECT_EQ(svm.reason, "a stop was requested");
+  }
+}
+
 // P1's Setting B: seed 1, all p select the optimal tokens.
 TEST(MaxMargin, SettingB) {
   const Dataset data = sphere_data(6, 8, 10, 1);

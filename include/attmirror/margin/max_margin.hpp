@@ -8,6 +8,7 @@
 // Norms: entrywise l_p and Schatten-p, 1 <= p <= infinity. W and lambda are separate results; each is checked as it is.
 #pragma once
 
+#include <attmirror/base/stop.hpp>
 #include <attmirror/margin/certificate.hpp>
 #include <attmirror/margin/constraints.hpp>
 #include <attmirror/margin/problems.hpp>
@@ -57,6 +58,9 @@ struct MarginOptions {
   // The largest rank that W may have, for the nuclear norm; 0: any. Then `certified` means that the convex optimum
   // has such a rank; otherwise the status is stopped and `dual` is the convex lower bound.
   std::ptrdiff_t max_rank = 0;
+  // Looked at between Newton steps. A problem that ends by it is stopped, with the best found so far; those of a batch
+  // that were not begun are, too.
+  StopRequest stop{};
 
   void validate(const Norm& norm) const;
   double tolerance(const Norm& norm) const;
