@@ -6,6 +6,8 @@ two steps. The kernels want arrays. `FusedOptimizer` stands between: it looks at
 keeps what a parameter needs from one step to the next, and tells autograd what was changed.
 """
 
+# Types of PyTorch differ between its versions, and it need not be there.
+# mypy: ignore-errors
 from __future__ import annotations
 
 import itertools

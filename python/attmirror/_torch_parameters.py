@@ -8,6 +8,8 @@ Batches are kept from step to step. `Batch.refresh()` takes the gradients of the
 the addresses of the last one wrong: new memory, another layout or type, another state, a gradient that came or went.
 """
 
+# Types of PyTorch differ between its versions, and it need not be there.
+# mypy: ignore-errors
 from __future__ import annotations
 
 import warnings

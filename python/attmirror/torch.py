@@ -9,6 +9,8 @@ Steps run at the speed of memory, on the CPU and on NVIDIA GPUs, by kernels that
 hooks and CUDA graphs work as with PyTorch's own optimizers.
 """
 
+# Types of PyTorch differ between its versions, and it need not be there.
+# mypy: ignore-errors
 from __future__ import annotations
 
 from collections.abc import Iterable

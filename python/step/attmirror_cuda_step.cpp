@@ -1,5 +1,4 @@
 #include "attmirror_step.h"
-
 #include "step_bridge.hpp"
 #include <attmirror/mirror/cuda_step.hpp>
 

@@ -141,7 +141,8 @@ TEST(FusedStepHalves, TwoCallsHaveTheBitsOfOne) {
           continue;
         if (element == StepElement::float16 && options.gradient_scale < 1) continue;  // all zeros
         // More than one chunk, once.
-        const std::size_t size = arithmetic == StepArithmetic::fast && options.gradient_scale == 48 ? 40'001 : 90;
+        const std::size_t size =
+            arithmetic == StepArithmetic::fast && options.gradient_scale == 48 ? 40'001 : 90;
         const std::vector<double> w = normal_draws(size, 0.1, 1),
                                   g = normal_draws(size, 0.01 * options.gradient_scale, 2);
         HalfStepTensor whole(element, w, g, true), halves(element, w, g, true);
