@@ -3,6 +3,7 @@
 import copy
 import ctypes
 import io
+import pathlib
 import pickle
 import warnings
 
@@ -458,6 +459,20 @@ def test_a_group_that_is_refused_is_not_added():
     set_gradients(params, 1)
     with pytest.raises(InputError, match="group 0: lr is nan"):
         optimizer.step()
+
+
+def test_the_example_of_the_documentation_runs():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "optimizer.md"
+    if not page.exists():
+        pytest.skip("docs/optimizer.md is not there")
+    block = page.read_text().split("## In PyTorch")[1].split("```python\n")[1].split("```")[0]
+    assert "attmirror.torch.MirrorDescent" in block
+    names = {}
+    torch.manual_seed(3)
+    exec(block, names)
+    x = torch.randn(64, 20)
+    loss = torch.nn.functional.mse_loss(names["model"](x), x[:, :1])
+    assert float(loss.detach()) < 0.5, "1 is what a network learns that says 0"
 
 
 def test_spectral_steps_are_orthogonal():
