@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# check_gpu.sh [check|bench|network|all]: builds the kernels for NVIDIA GPUs with nothing but CUDA, CMake, ninja, Eigen and
+# check_gpu.sh [check|bench|network|torch|all]: builds the kernels for NVIDIA GPUs with nothing but CUDA, CMake, ninja, Eigen and
 # headers (and the optimizers, the networks and their trainer, where python3 has PyTorch), checks them on the GPU of this
 # machine, and times them; `network` does so for the networks alone: an epoch of P1's sentiment network on IMDb with model FLOP
-# utilisation, memory and where the time goes. For machines that lack the packages of the whole build; elsewhere
+# utilisation, memory and where the time goes; `torch` does so for the optimizers in Python alone, which need PyTorch, but no
+# LibTorch to compile with. For machines that lack the packages of the whole build; elsewhere
 # scripts/test.sh builds all of it.
 #
 # Headers of fmt, nlohmann-json, toml++, CLI11 and Random123 are looked for in build/carry (build/carry/fmt/format.h and so
@@ -19,7 +20,9 @@ torch=$(python3 -c 'import torch; print(torch.utils.cmake_prefix_path)' 2>/dev/n
 if [[ -n $torch ]]; then options+=("-DCMAKE_PREFIX_PATH=$torch"); fi
 mkdir -p build "$out"
 
-if ! { cmake -G Ninja -S tests/device -B build/device "${options[@]}" && cmake --build build/device; } >"$out/build.log" 2>&1; then
+targets=(all attmirror_step attmirror_cuda_step)
+if [[ $what == torch ]]; then targets=(attmirror_step attmirror_cuda_step); fi
+if ! { cmake -G Ninja -S tests/device -B build/device "${options[@]}" && cmake --build build/device --target "${targets[@]}"; } >"$out/build.log" 2>&1; then
   tail -n 40 "$out/build.log"
   echo "check_gpu.sh: building failed" >&2
   exit 3
@@ -34,6 +37,13 @@ run() {
   "$@" >"$out/$name.txt" 2>&1 || status=1
   cat "$out/$name.txt"
 }
+in_python() { PYTHONPATH=python ATTMIRROR_STEP_LIBRARIES=build/device/python/attmirror python3 "$@"; }
+if [[ -n $torch && ($what == torch || $what == all) ]]; then
+  run torch_check in_python tests/device/torch_check.py
+  if python3 -c 'import pytest' 2>/dev/null; then run torch_tests in_python -m pytest -q -p no:cacheprovider tests/torch; fi
+  run torch_step_bench in_python bench/torch_step_bench.py --device cuda
+fi
+if [[ $what == torch ]]; then exit "$status"; fi
 if [[ $what == check || $what == all ]]; then
   run cuda_step_check build/device/bin/cuda_step_check
   run cuda_options_check build/device/bin/cuda_options_check

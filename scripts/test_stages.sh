@@ -347,6 +347,27 @@ stage_differential() {
   fi
 }
 
+# The optimizers in Python with the newest PyTorch and JAX from pip, and a transformer of Hugging Face with one line changed.
+stage_torch() {
+  say "torch: attmirror.torch and attmirror.optax with the newest PyTorch and JAX from pip"
+  local environment=build/torch-python python
+  python=$environment/bin/python
+  attempt "a virtual environment with PyTorch, transformers and JAX" bash -c \
+    "python3 -m venv $environment && $environment/bin/pip install --quiet torch numpy pytest transformers 'jax[cpu]' optax" || return 0
+  if [[ ! -f build/release/CMakeCache.txt ]]; then
+    configure_release -DATTMIRROR_TESTS=OFF -DATTMIRROR_EXAMPLES=OFF -DATTMIRROR_DEEP=OFF || return 0
+  fi
+  build build/release --target attmirror_step || return 0
+  local settings=(env PYTHONPATH=python "ATTMIRROR_STEP_LIBRARIES=$PWD/build/release/python/attmirror")
+  attempt "tests/torch" "${settings[@]}" "$python" -m pytest -q -p no:cacheprovider tests/torch && tail -n 1 build/test.log
+  if [[ -f ../shared/data/sst2/train.tsv ]]; then
+    attempt "a transformer on SST-2" "${settings[@]}" "$python" tests/torch/train_transformer.py ../shared/data/sst2 \
+      ../shared/tokenizer/bert-base-uncased-vocab.txt && tail -n 2 build/test.log
+  else
+    skip torch "a transformer on SST-2: there is no ../shared/data/sst2"
+  fi
+}
+
 stage_long() {
   say "long: new and many more cases"
   local seed=$RANDOM$RANDOM

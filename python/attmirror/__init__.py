@@ -10,59 +10,65 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from . import _core, optimizers
-from ._compare import (
-    Comparison,
-    ComparisonTrace,
-    attention,
-    compare,
-    compare_trace,
-    correlation,
-    directional_bregman,
-    norm,
-    selection_margin,
-)
-from ._data import Dataset, generate, generators, load_dataset, score_blind_key_weights
-from ._descent import Run, Trace, descend, descend_many, load_run
-from ._errors import AttmirrorError, EnvironmentFailure, InputError
-from ._margin import (
-    Certificate,
-    MarginSolution,
-    MarginSolutions,
-    load_solution,
-    max_margin,
-    max_margin_many,
-    verify,
-)
-from ._next_token import NextTokenRun, Sentences, next_token
-from ._objective import Objective, ObjectiveRun
-from ._paths import Flow, Path, log_times, mirror_flow, path
-from ._reproduce import Experiment, Finding, Report, Reproduction, experiments, report, reproduce
-from ._settings import Record
-from ._sweep import SweepResults, load_sweep, sweep
-from ._which_margin import WhichMargin, which_margin, which_margin_experiment
-from .optimizers import (
-    AdaGrad,
-    Adam,
-    CoordinateDescent,
-    GradientDescent,
-    Lion,
-    MirrorDescent,
-    Muon,
-    Optimizer,
-    SignDescent,
-    Signum,
-    SpectralDescent,
-    SteepestDescent,
-    optimizer,
-)
+# attmirror.torch and attmirror.optax do without the compiled extension: they are there also where it was not built.
+_HAS_CORE = importlib.util.find_spec(f"{__name__}._core") is not None
+
+if TYPE_CHECKING or _HAS_CORE:
+    from . import _core, optimizers
+    from ._compare import (
+        Comparison,
+        ComparisonTrace,
+        attention,
+        compare,
+        compare_trace,
+        correlation,
+        directional_bregman,
+        norm,
+        selection_margin,
+    )
+    from ._data import Dataset, generate, generators, load_dataset, score_blind_key_weights
+    from ._descent import Run, Trace, descend, descend_many, load_run
+    from ._errors import AttmirrorError, EnvironmentFailure, InputError
+    from ._margin import (
+        Certificate,
+        MarginSolution,
+        MarginSolutions,
+        load_solution,
+        max_margin,
+        max_margin_many,
+        verify,
+    )
+    from ._next_token import NextTokenRun, Sentences, next_token
+    from ._objective import Objective, ObjectiveRun
+    from ._paths import Flow, Path, log_times, mirror_flow, path
+    from ._reproduce import Experiment, Finding, Report, Reproduction, experiments, report, reproduce
+    from ._settings import Record
+    from ._sweep import SweepResults, load_sweep, sweep
+    from ._which_margin import WhichMargin, which_margin, which_margin_experiment
+    from .optimizers import (
+        AdaGrad,
+        Adam,
+        CoordinateDescent,
+        GradientDescent,
+        Lion,
+        MirrorDescent,
+        Muon,
+        Optimizer,
+        SignDescent,
+        Signum,
+        SpectralDescent,
+        SteepestDescent,
+        optimizer,
+    )
+
+    __version__: str = _core.version()
 
 if TYPE_CHECKING:
     from .classifier import AttentionClassifier
-
-__version__: str = _core.version()
 
 
 def version_report() -> str:
@@ -88,6 +94,14 @@ def __getattr__(name: str) -> Any:
         except ImportError as error:
             raise ImportError(f"AttentionClassifier needs scikit-learn: pip install scikit-learn ({error})") from error
         return AttentionClassifier
+    # PyTorch and JAX, too, are imported by those who ask for them.
+    if name in ("torch", "optax"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if not _HAS_CORE and name in __all__:
+        raise ImportError(
+            f"attmirror.{name} needs the extension attmirror._core, which was not built: pip install . builds it "
+            "(attmirror.torch and attmirror.optax do without)"
+        )
     raise AttributeError(f"module attmirror has no attribute {name}")
 
 

@@ -11,7 +11,7 @@ using namespace kernels;
 namespace {
 
 struct DoubleStep {
-  double factor, moving;  // moving: 1, or 0 where the factor is
+  double factor, moving;  // moving: the sign of the factor, 0 or NaN where it is
   double keep, keep_image;
   bool decays;
   double unscale, momentum;
@@ -24,7 +24,9 @@ struct DoubleStep {
 
 DoubleStep double_step(const StepPlan& plan, const StepFactors& factors, bool has_momentum) {
   return {factors.factor,
-          factors.factor > 0 ? 1.0 : factors.factor,
+          factors.factor > 0   ? 1.0
+          : factors.factor < 0 ? -1.0
+                               : factors.factor,
           plan.keep,
           plan.keep_image,
           plan.keep != 1,
@@ -99,7 +101,7 @@ template <LoopRule rule, StepPower power>
 [[gnu::always_inline]] inline Wide direct_step(Wide w, Wide d, const DoubleStep& step) {
   Wide t;
   if constexpr (rule == LoopRule::sign) {
-    const Wide length = copy_sign(broadcast<Wide>(step.rate), d);
+    const Wide length = copy_sign(broadcast<Wide>(step.rate), d * step.moving);
     t = d == 0.0 ? broadcast<Wide>(0.0) : d == d ? length : d;
   } else {
     // Entries are at most as large as their norm: factor d is at most 1, and its power in range.

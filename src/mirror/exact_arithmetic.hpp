@@ -43,7 +43,8 @@ ATTMIRROR_HOST_DEVICE inline Direction direction(double d) {
 ATTMIRROR_HOST_DEVICE inline Direction direction(const kernels::StepPlan& plan, double gradient,
                                                  double momentum, const Format& state) {
   if (!is_finite(gradient) || (plan.momentum > 0 && !is_finite(momentum))) {
-    Direction result = direction(plan.momentum > 0 ? plan.momentum * momentum + gradient : gradient);
+    const double d = plan.unscale < 0 ? -gradient : gradient;
+    Direction result = direction(plan.momentum > 0 ? plan.momentum * momentum + d : d);
     result.momentum = result.rough;
     return result;
   }

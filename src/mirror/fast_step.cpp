@@ -34,15 +34,15 @@ StepArrays plain(const StepChunk& chunk) {
 
 template <StepElement element, StepRule rule>
 StepFactors factors_of(const StepPlan& plan, double shrink, bool has_momentum) {
-  // Momentum is of unscaled gradients; without it the scale is part of the factor.
+  // Momentum is of unscaled gradients; without it the scale, and the sign that maximizes, are part of the factor.
   const double direction = has_momentum ? shrink : shrink * plan.unscale;
-  if constexpr (rule == StepRule::sign) return {plan.rate, 0};
+  if constexpr (rule == StepRule::sign) return {std::copysign(plan.rate, direction), 0};
   if constexpr (rule == StepRule::mirror) return {plan.rate * direction, 0};
   if constexpr (element == StepElement::float64) return {direction, 0};
   // Steepest: rate (direction |d|)^r. A logarithm far below any float's stands for 0.
-  const double log2_step =
-      std::max(-1e5, plan.inverse.value * std::log2(direction) + plan.inverse.rest * std::log2(direction) +
-                         std::log2(plan.rate));
+  const double log2_direction = std::log2(std::abs(direction));
+  const double log2_step = std::max(
+      -1e5, plan.inverse.value * log2_direction + plan.inverse.rest * log2_direction + std::log2(plan.rate));
   switch (plan.power) {
     case StepPower::two:
       return {plan.rate * direction, log2_step};
@@ -55,7 +55,7 @@ StepFactors factors_of(const StepPlan& plan, double shrink, bool has_momentum) {
     case StepPower::count:
       break;
   }
-  return {1, log2_step};
+  return {std::copysign(1.0, direction), log2_step};
 }
 
 template <StepElement element, StepRule rule>

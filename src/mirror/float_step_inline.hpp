@@ -32,18 +32,20 @@ struct FloatSum {
 }
 
 // factor = prescale c with c near 1 and prescale a power of two: 1/||d|| of tiny gradients is not a float, d/||d|| is.
+// The prescale has the sign of the factor.
 struct FloatFactor {
   float prescale;
   float nearest;  // c as one float
   FloatSum c;
 };
 [[gnu::always_inline]] inline FloatFactor float_factor(double factor) {
-  if (!(factor > 0) || factor == infinity) return {static_cast<float>(factor), 1, {1, 0x1p-60f}};  // 0 or NaN
+  const double size = factor < 0 ? -factor : factor;
+  if (!(size > 0) || size == infinity) return {static_cast<float>(factor), 1, {1, 0x1p-60f}};  // 0 or NaN
   double power = 1;
-  if (factor <= 0x1p-60 || factor >= 0x1p60)
-    power = scale(1.0, max(-126.0, min(127.0, parts_from_one(factor).exponent)));
-  const double c = factor / power;
-  return {static_cast<float>(power), static_cast<float>(c), float_sum(c)};
+  if (size <= 0x1p-60 || size >= 0x1p60)
+    power = scale(1.0, max(-126.0, min(127.0, parts_from_one(size).exponent)));
+  const double c = size / power;
+  return {static_cast<float>(factor < 0 ? -power : power), static_cast<float>(c), float_sum(c)};
 }
 
 struct FloatStep {
@@ -212,7 +214,7 @@ template <StepPower power>
   if constexpr (power == StepPower::two) {
     return next_image(w, d, step.keep, step);
   } else {
-    const Floats length = flip(finish_length<power>(direction, d, start, step), sign_of(direction));
+    const Floats length = flip(finish_length<power>(direction, d, start, step), sign_of(d));
     if (!step.decays) return w - length;
     return fused(spread(step.keep.head), w, step.keep.tail * w - length);
   }

@@ -4,10 +4,15 @@
 #include "base/share_chunks.hpp"
 #include "mirror/make_step_plan.hpp"
 #include "mirror/step_kernels.hpp"
+#include <attmirror/base/error.hpp>
 #include <attmirror/mirror/fused_step.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <type_traits>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace attmirror {
 
@@ -66,44 +71,107 @@ bool has_nonfinite_gradient(StepElement element, const StepTensor& tensor) {
   return !norm.is_finite();
 }
 
+// One step: its plan, its kernels and its chunks.
+class StepDriver {
+ public:
+  StepDriver(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
+             ThreadPool* pool)
+      : element_(element), tensors_(tensors), options_(options), pool_(pool) {
+    options.validate();
+    validate_tensors(tensors, options);
+    plan_ = make_step_plan(options);
+    kernels_ = choose(element, options, plan_);
+    chunks_ = cut(tensors);
+  }
+
+  // The dual norm of each tensor, or what only tells whether it is finite.
+  std::vector<DualNorm> measure() const {
+    std::vector<NormPart> parts(chunks_.size());
+    share(pool_, count(), [&](std::ptrdiff_t c) {
+      parts[static_cast<std::size_t>(c)] = kernels_.measure(plan_, chunk_arrays(c));
+    });
+    std::vector<DualNorm> norms(tensors_.size(), DualNorm(plan_.dual));
+    for (std::size_t c = 0; c < chunks_.size(); ++c) norms[chunks_[c].tensor].add(parts[c]);
+    return norms;
+  }
+
+  // The tensors' directions are multiplied by `shrink`, 1/||d||_q or 1.
+  void update(const std::vector<double>& shrink) const {
+    share(pool_, count(), [&](std::ptrdiff_t c) {
+      kernels_.update(plan_, shrink[chunks_[static_cast<std::size_t>(c)].tensor], chunk_arrays(c));
+    });
+  }
+
+ private:
+  std::ptrdiff_t count() const { return static_cast<std::ptrdiff_t>(chunks_.size()); }
+  StepChunk chunk_arrays(std::ptrdiff_t c) const {
+    const ChunkOfTensor& chunk = chunks_[static_cast<std::size_t>(c)];
+    StepChunk result = arrays(element_, tensors_[chunk.tensor], chunk);
+    if (options_.momentum == 0) result.momentum = nullptr;
+    return result;
+  }
+
+  StepElement element_;
+  std::span<const StepTensor> tensors_;
+  const StepOptions& options_;
+  ThreadPool* pool_;
+  StepPlan plan_;
+  StepKernels kernels_{};
+  std::vector<ChunkOfTensor> chunks_;
+};
+
+// A gradient of zeros has no direction; it takes no step.
+double shrink_of(double norm) { return norm == 0 ? 0 : 1 / norm; }
+
+void require_norms(std::span<const StepTensor> tensors, const StepOptions& options, std::size_t norms) {
+  if (!needs_norm(options))
+    throw bad_input(
+        fmt::format("a step of the {} rule with normalized off takes no norms: fused_step() makes it",
+                    to_string(options.rule)));
+  if (norms != tensors.size())
+    throw bad_input(
+        fmt::format("norms has {} numbers: expected {}, as many as tensors", norms, tensors.size()));
+}
+
 }  // namespace
 
 StepReport fused_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                       ThreadPool* pool) {
-  options.validate();
-  validate_tensors(tensors, options);
-  const StepPlan plan = make_step_plan(options);
-  const StepKernels kernels = choose(element, options, plan);
-  const std::vector<ChunkOfTensor> chunks = cut(tensors);
-  const auto count = static_cast<std::ptrdiff_t>(chunks.size());
-  const auto chunk_arrays = [&](std::ptrdiff_t c) {
-    const ChunkOfTensor& chunk = chunks[static_cast<std::size_t>(c)];
-    StepChunk result = arrays(element, tensors[chunk.tensor], chunk);
-    if (options.momentum == 0) result.momentum = nullptr;
-    return result;
-  };
-
+  const StepDriver driver(element, tensors, options, pool);
   std::vector<double> shrink(tensors.size(), 1.0);
   if (needs_measure(options)) {
-    std::vector<NormPart> parts(chunks.size());
-    share(pool, count, [&](std::ptrdiff_t c) {
-      parts[static_cast<std::size_t>(c)] = kernels.measure(plan, chunk_arrays(c));
-    });
-    std::size_t next = 0;
+    const std::vector<DualNorm> norms = driver.measure();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      DualNorm norm(plan.dual);
-      for (; next < chunks.size() && chunks[next].tensor == i; ++next) norm.add(parts[next]);
       // The measure is of gradient and momentum together; an infinite momentum alone is no reason to skip.
-      if (options.skip_nonfinite && !norm.is_finite() &&
+      if (options.skip_nonfinite && !norms[i].is_finite() &&
           (options.momentum == 0 || has_nonfinite_gradient(element, tensors[i])))
         return {true, static_cast<std::ptrdiff_t>(i)};
-      // A gradient of zeros has no direction; it takes no step.
-      if (needs_norm(options)) shrink[i] = norm.value() == 0 ? 0 : 1 / norm.value();
+      if (needs_norm(options)) shrink[i] = shrink_of(norms[i].value());
     }
   }
-  share(pool, count, [&](std::ptrdiff_t c) {
-    kernels.update(plan, shrink[chunks[static_cast<std::size_t>(c)].tensor], chunk_arrays(c));
-  });
+  driver.update(shrink);
+  return {};
+}
+
+void measure_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
+                  std::span<double> norms, ThreadPool* pool) {
+  const StepDriver driver(element, tensors, options, pool);
+  require_norms(tensors, options, norms.size());
+  const std::vector<DualNorm> measured = driver.measure();
+  for (std::size_t i = 0; i < tensors.size(); ++i) norms[i] = measured[i].value();
+}
+
+StepReport step_with_norms(StepElement element, std::span<const StepTensor> tensors,
+                           const StepOptions& options, std::span<const double> norms, ThreadPool* pool) {
+  const StepDriver driver(element, tensors, options, pool);
+  require_norms(tensors, options, norms.size());
+  std::vector<double> shrink(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (norms[i] < 0) throw bad_input(fmt::format("norms[{}] is {}: expected 0 or more", i, norms[i]));
+    if (options.skip_nonfinite && !std::isfinite(norms[i])) return {true, static_cast<std::ptrdiff_t>(i)};
+    shrink[i] = shrink_of(norms[i]);
+  }
+  driver.update(shrink);
   return {};
 }
 

@@ -94,9 +94,10 @@ StepPlan make_step_plan(const StepOptions& options) {
                                     : StepPower::general;
   }
   plan.rate = options.rate;
-  plan.unscale = 1 / options.gradient_scale;
+  plan.unscale = (options.maximize ? -1 : 1) / options.gradient_scale;
   plan.momentum = options.momentum;
   plan.nesterov = options.nesterov;
+  plan.weight_decay = options.weight_decay;
   const double decay = options.rate * options.weight_decay;
   plan.keep = 1 - decay;
   plan.keep_image = decay == 0 ? 1 : std::exp(std::log1p(-decay) * plan.map.value);

@@ -221,7 +221,7 @@ double largest(const StepPlan& plan, const StepArrays& arrays) {
   std::int32_t result = 0;
   for (int lane = 0; lane < float_lanes; ++lane) result = top[lane] > result ? top[lane] : result;
   const auto magnitude_of_largest = static_cast<double>(bit_cast<float>(result));
-  return arrays.momentum ? magnitude_of_largest : magnitude_of_largest * plan.unscale;
+  return arrays.momentum ? magnitude_of_largest : magnitude_of_largest * __builtin_fabs(plan.unscale);
 }
 
 template <StepPower power, class T>
@@ -229,7 +229,7 @@ double sum_of_powers(const StepPlan& plan, double largest_magnitude, const StepA
   const FloatStep step = float_step(plan, {}, LoopRule::mirror, arrays);
   // Where q is small enough for 2^-q to be a float, the numbers are scaled by a power of two, exactly; what that
   // lacks of the largest is a factor of the sum. General powers take the logarithm of the scale as a bias.
-  const double unit = arrays.momentum ? largest_magnitude : largest_magnitude / plan.unscale;
+  const double unit = arrays.momentum ? largest_magnitude : largest_magnitude / __builtin_fabs(plan.unscale);
   const Parts<double> parts = parts_from_one(unit);
   const double log2_unit = parts.exponent + log(parts.mantissa) * log2_e;
   const FloatExponent q = float_exponent(plan.dual.value, plan.dual.rest,

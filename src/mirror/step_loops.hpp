@@ -19,7 +19,7 @@ struct StepArrays {
 // What multiplies the direction of a step, with all that is constant over a tensor in it: for the mirror rule
 // `factor` is rate/(gradient_scale ||d||). For the steepest rule the step is rate (factor |d|)^r, and the rate, too,
 // goes inside: log2_step is the logarithm of rate factor^r, and the special powers have a factor that is rate^{1/r}
-// times as large.
+// times as large. A negative factor turns the direction round.
 struct StepFactors {
   double factor = 0;
   double log2_step = 0;

@@ -19,9 +19,10 @@ struct StepPlan {
   Sum dual{2, 0};     // q = p/(p - 1)
 
   double rate = 0;
-  double unscale = 1;  // 1/gradient_scale
+  double unscale = 1;  // 1/gradient_scale, negative where steps go up the gradient
   double momentum = 0;
   bool nesterov = false;
+  double weight_decay = 0;
   double keep = 1;        // 1 - rate weight_decay, what decay leaves of w
   double keep_image = 1;  // keep^{p-1}, what it leaves of y
 };

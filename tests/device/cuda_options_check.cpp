@@ -170,6 +170,136 @@ void check_scaling() {
     }
 }
 
+// The rate, and what decay leaves, from device memory: as good as from the options.
+void check_device_rate() {
+  const std::vector<float> numbers{0.25f};
+  DeviceArray<float> rate{std::span<const float>(numbers)};
+  for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0})
+    for (const double decay : {0.0, 0.1})
+      for (const bool normalized : {false, true})
+        for (const StepArithmetic arithmetic : {StepArithmetic::fast, StepArithmetic::exact}) {
+          Twin by_option(many_sizes()), by_device(many_sizes());
+          StepOptions options{.p = p,
+                              .rate = 0.25,
+                              .weight_decay = decay,
+                              .normalized = normalized,
+                              .arithmetic = arithmetic};
+          expect(cuda_workspace_bytes(by_option.device, options, {.rate = rate.data()}) > 0,
+                 "a rate on the GPU needs a workspace");
+          fused_step_on_device(StepElement::float32, by_option.device, options, by_option.workspace.data(),
+                               nullptr);
+          options.rate = 0;
+          fused_step_on_device(StepElement::float32, by_device.device, options, by_device.workspace.data(),
+                               nullptr, {.rate = rate.data()});
+          std::vector<float> a(by_option.w.size()), b(by_option.w.size());
+          by_option.device_w.copy_to(a), by_device.device_w.copy_to(b);
+          std::size_t different = 0;
+          for (std::size_t i = 0; i < a.size(); ++i) different += !same_bits(a[i], b[i]);
+          // What decay leaves may differ by an ulp of a double between the two machines' exp().
+          expect(different <= (decay > 0 ? a.size() / 1000 : 0),
+                 "p = " + std::to_string(p) + ": " + std::to_string(different) +
+                     " numbers differ with a rate from the GPU");
+        }
+}
+
+void check_maximize() {
+  for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0, 10.0})
+    for (const StepRule rule : {StepRule::mirror, StepRule::steepest, StepRule::sign})
+      for (const double momentum : {0.0, 0.9})
+        for (const bool normalized : {false, true})
+          for (const StepArithmetic arithmetic : {StepArithmetic::fast, StepArithmetic::exact}) {
+            if (normalized && rule != StepRule::mirror) continue;
+            Twin up(many_sizes()), down(many_sizes());
+            for (float& g : down.g) g = -g;
+            down.device_g.copy_from(down.g);
+            StepOptions options{.rule = rule,
+                                .p = p,
+                                .rate = p > 3 ? 1e-14 : 0.1,
+                                .momentum = momentum,
+                                .weight_decay = 0.1,
+                                .normalized = normalized,
+                                .gradient_scale = 4,
+                                .arithmetic = arithmetic};
+            fused_step_on_device(StepElement::float32, down.device, options, down.workspace.data(), nullptr);
+            options.maximize = true;
+            fused_step_on_device(StepElement::float32, up.device, options, up.workspace.data(), nullptr);
+            std::vector<float> a(up.w.size()), b(up.w.size()), m(up.w.size()), n(up.w.size());
+            up.device_w.copy_to(a), down.device_w.copy_to(b);
+            up.device_m.copy_to(m), down.device_m.copy_to(n);
+            expect(a == b && m == n && a != up.w, "maximizing is stepping along minus the gradient, " +
+                                                      std::string(to_string(rule)) +
+                                                      " p = " + std::to_string(p));
+          }
+}
+
+// A step in two calls, and a tensor in two parts that step by the norm of the whole.
+void check_norms_from_outside() {
+  for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0})
+    for (const StepRule rule : {StepRule::mirror, StepRule::steepest})
+      for (const double momentum : {0.0, 0.9})
+        for (const StepArithmetic arithmetic : {StepArithmetic::fast, StepArithmetic::exact}) {
+          const StepOptions options{.rule = rule,
+                                    .p = p,
+                                    .rate = 0.1,
+                                    .momentum = momentum,
+                                    .normalized = rule == StepRule::mirror,
+                                    .gradient_scale = 2,
+                                    .arithmetic = arithmetic};
+          Twin whole(many_sizes()), halves(many_sizes());
+          const std::vector<float> start = whole.w;
+          fused_step_on_device(StepElement::float32, whole.device, options, whole.workspace.data(), nullptr);
+          DeviceArray<double> norms{halves.device.size()};
+          measure_on_device(StepElement::float32, halves.device, options, norms.data(),
+                            halves.workspace.data(), nullptr);
+          std::vector<float> unchanged(start.size()), momenta(start.size());
+          halves.device_w.copy_to(unchanged), halves.device_m.copy_to(momenta);
+          expect(unchanged == start && momenta == halves.m, "measuring changes nothing");
+          std::vector<double> measured(halves.device.size()), on_host(halves.host.size());
+          norms.copy_to(measured);
+          measure_step(StepElement::float32, halves.host, options, on_host);
+          double error = 0;
+          for (std::size_t i = 0; i < measured.size(); ++i)
+            error = std::max(error, std::abs(measured[i] - on_host[i]) / std::max(on_host[i], 1e-300));
+          report("norms of the two machines, p = " + std::to_string(p).substr(0, 4) + ", units of 1e-6",
+                 error * 1e6, 1);
+          fused_step_on_device(StepElement::float32, halves.device, options, halves.workspace.data(), nullptr,
+                               {.norms = norms.data()});
+          std::vector<float> a(start.size()), b(start.size());
+          whole.device_w.copy_to(a), halves.device_w.copy_to(b);
+          report("a step in two calls, units of 1e-5",
+                 relative_distance({a.begin(), a.end()}, {b.begin(), b.end()}) * 1e5, 1);
+
+          Twin parts({3'000, 201'003});
+          Twin one({204'003});
+          fused_step_on_device(StepElement::float32, one.device, options, one.workspace.data(), nullptr);
+          measure_on_device(StepElement::float32, parts.device, options, norms.data(), parts.workspace.data(),
+                            nullptr);
+          std::vector<double> two(2);
+          norms.copy_to(two);
+          const double q = p / (p - 1), top = std::max(two[0], two[1]);
+          two[0] = two[1] = top * std::pow(std::pow(two[0] / top, q) + std::pow(two[1] / top, q), 1 / q);
+          norms.copy_from(two);
+          fused_step_on_device(StepElement::float32, parts.device, options, parts.workspace.data(), nullptr,
+                               {.norms = norms.data()});
+          std::vector<float> c(one.w.size()), d(one.w.size());
+          one.device_w.copy_to(c), parts.device_w.copy_to(d);
+          report("two parts with the norm of the whole, units of 1e-5",
+                 relative_distance({c.begin(), c.end()}, {d.begin(), d.end()}) * 1e5, 1);
+        }
+  // A norm that is not finite skips, where that is asked for, and says so.
+  Twin twin({1000});
+  const std::vector<double> infinite{std::numeric_limits<double>::infinity()};
+  DeviceArray<double> norms{std::span<const double>(infinite)};
+  const std::vector<float> zero{0.0f};
+  DeviceArray<float> found{std::span<const float>(zero)};
+  fused_step_on_device(
+      StepElement::float32, twin.device, {.p = 2, .rate = 0.1, .normalized = true, .skip_nonfinite = true},
+      twin.workspace.data(), nullptr, {.found_nonfinite = found.data(), .norms = norms.data()});
+  std::vector<float> after(1000), flag(1);
+  twin.device_w.copy_to(after), found.copy_to(flag);
+  expect(after == twin.w && flag[0] == 1.0f, "an infinite norm from outside skips the step");
+}
+
 void check_hundred_double_steps() {
   for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0, 10.0}) {
     const std::vector<float> w_start = normal_numbers(5001, 0.02, 7),
@@ -256,6 +386,26 @@ void check_graph() {
   report("three replays of a captured step, units of 1e-5", twin.distance(start) * 1e5, 1);
   cudaGraphExecDestroy(runnable);
   cudaGraphDestroy(graph);
+
+  // A captured step follows a rate that changes.
+  Twin scheduled(many_sizes());
+  DeviceArray<float> rate{1};
+  require_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin a capture");
+  fused_step_on_device(StepElement::float32, scheduled.device, {.p = 1.5, .weight_decay = 0.1},
+                       scheduled.workspace.data(), stream, {.rate = rate.data()});
+  require_cuda(cudaStreamEndCapture(stream, &graph), "end a capture");
+  require_cuda(cudaGraphInstantiate(&runnable, graph, 0), "make a graph");
+  for (const float lr : {2.0f, 1.0f, 0.5f}) {
+    const std::vector<float> now{lr};
+    rate.copy_from(now);
+    require_cuda(cudaGraphLaunch(runnable, stream), "run a graph");
+    require_cuda(cudaStreamSynchronize(stream), "run a graph");
+    fused_step(StepElement::float32, scheduled.host,
+               {.p = 1.5, .rate = lr, .weight_decay = 0.1, .arithmetic = StepArithmetic::exact}, &pool());
+  }
+  report("three replays at rates from the GPU, units of 1e-5", scheduled.distance(start) * 1e5, 1);
+  cudaGraphExecDestroy(runnable);
+  cudaGraphDestroy(graph);
   cudaStreamDestroy(stream);
 }
 
@@ -289,6 +439,9 @@ int main() {
   check_norms();
   check_momentum();
   check_scaling();
+  check_device_rate();
+  check_maximize();
+  check_norms_from_outside();
   check_hundred_double_steps();
   check_large();
   check_finding();

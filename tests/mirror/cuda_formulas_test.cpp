@@ -253,6 +253,61 @@ TEST(CudaFormulas, WhatIsNotFiniteStaysSo) {
     }
 }
 
+// ---- up the gradient, and rates that only the GPU knows --------------------------------------------------------------
+
+// A negative shrink turns the direction round, to the bit.
+TEST(CudaFormulas, NegativeShrinksMaximize) {
+  for (const double p : all_p)
+    for (const double shrink : {1.0, 0.3, 1e40, 1e-20, 1e-40}) {
+      const StepPlan plan = plan_of(p, 0.2), steepest = plan_of(p, 0.2, StepRule::steepest);
+      const FloatConstants down = cuda::float_constants(plan, StepRule::mirror, shrink),
+                           up = cuda::float_constants(plan, StepRule::mirror, -shrink);
+      const FloatConstants down_steepest = cuda::float_constants(steepest, StepRule::steepest, shrink),
+                           up_steepest = cuda::float_constants(steepest, StepRule::steepest, -shrink);
+      const FloatConstants down_sign = cuda::float_constants(plan, StepRule::sign, shrink),
+                           up_sign = cuda::float_constants(plan, StepRule::sign, -shrink);
+      const cuda::DoubleConstants down_double = cuda::double_constants(plan, StepRule::mirror, shrink),
+                                  up_double = cuda::double_constants(plan, StepRule::mirror, -shrink);
+      cuda::with_power(plan, [&](auto power) {
+        constexpr cuda::Power P = decltype(power)::value;
+        for (const StepCase& c : cases_of(plan, shrink)) {
+          const auto w = static_cast<float>(c.w), d = static_cast<float>(c.d);
+          const auto same = [&](auto a, auto b) {
+            EXPECT_TRUE(a == b || (a != a && b != b)) << p << " " << c.kind;
+          };
+          same(cuda::mirror_weight<P>(w, cuda::lifted(d, up), up),
+               cuda::mirror_weight<P>(w, cuda::lifted(-d, down), down));
+          same(cuda::mirror_master(w, cuda::lifted(d, up), up),
+               cuda::mirror_master(w, cuda::lifted(-d, down), down));
+          same(cuda::primal_step<StepRule::steepest, P>(w, cuda::lifted(d, up_steepest), up_steepest),
+               cuda::primal_step<StepRule::steepest, P>(w, cuda::lifted(-d, down_steepest), down_steepest));
+          same(cuda::primal_step<StepRule::sign, P>(w, cuda::lifted(d, up_sign), up_sign),
+               cuda::primal_step<StepRule::sign, P>(w, cuda::lifted(-d, down_sign), down_sign));
+          same(cuda::mirror_weight<P>(c.w, c.d, up_double), cuda::mirror_weight<P>(c.w, -c.d, down_double));
+        }
+      });
+    }
+  const StepPlan plan = plan_of(3, 0, StepRule::sign);
+  const cuda::DoubleConstants up = cuda::double_constants(plan, StepRule::sign, -1);
+  EXPECT_EQ((cuda::primal_step<StepRule::sign, cuda::Power::two>(1.0, 5.0, up)), 1.1);
+  const StepPlan steepest = plan_of(2, 0, StepRule::steepest);
+  const cuda::DoubleConstants up_steepest = cuda::double_constants(steepest, StepRule::steepest, -0.2);
+  EXPECT_EQ((cuda::primal_step<StepRule::steepest, cuda::Power::two>(1.0, 5.0, up_steepest)), 1.1);
+}
+
+TEST(CudaFormulas, RatesOfTheDeviceMakeThePlanOfTheHost) {
+  for (const double p : all_p)
+    for (const double decay : {0.0, 0.2, 0.9})
+      for (const float rate : {0.0f, 1e-12f, 0.1f, 1.0f}) {
+        const StepPlan host = make_step_plan({.p = p, .rate = rate, .weight_decay = decay});
+        const StepPlan other = make_step_plan({.p = p, .rate = 0, .weight_decay = decay});
+        const StepPlan device = cuda::with_rate(other, cuda::rate_numbers(other, rate));
+        EXPECT_EQ(device.rate, host.rate);
+        EXPECT_EQ(device.keep, host.keep);
+        EXPECT_EQ(device.keep_image, host.keep_image) << p << " " << rate << " " << decay;
+      }
+}
+
 // ---- doubles --------------------------------------------------------------------------------------------------------
 
 TEST(CudaFormulas, StepsOfDoublesAreWithinTheirBounds) {

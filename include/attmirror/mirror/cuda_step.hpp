@@ -20,16 +20,27 @@ struct DeviceScaling {
   // finite, or a momentum, which is measured along with it (find_nonfinite_on_device() looks at gradients alone); else
   // it is only read.
   float* found_nonfinite = nullptr;
+  // The rate, in place of options.rate: a captured step then follows a schedule. What weights keep of decay is worked out
+  // on the GPU. Nothing checks it: a rate below 0 goes the other way, and rate * weight_decay must stay below 1.
+  const float* rate = nullptr;
+  // ||d||_q of each tensor, in place of what the step would measure: see measure_on_device().
+  const double* norms = nullptr;
 };
 
 // Device memory, in bytes, that a step needs besides its tensors; 0 for a plain step.
-std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const StepOptions& options);
+std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const StepOptions& options,
+                                 const DeviceScaling& scaling = {});
 
 // `stream` is a cudaStream_t; `workspace` has cuda_workspace_bytes() and is aligned to 256 bytes. Throws Error (bad
 // input) like fused_step(), and Error (environment) with CUDA's own words if a launch fails.
 void fused_step_on_device(StepElement element, std::span<const StepTensor> tensors,
                           const StepOptions& options, void* workspace, void* stream,
                           DeviceScaling scaling = {});
+
+// The first half of a step whose tensors are parts of larger ones (measure_step() of fused_step.hpp): writes ||d||_q of
+// each tensor to `norms` in device memory, and changes nothing else. The other half is a step with scaling.norms.
+void measure_on_device(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
+                       double* norms, void* workspace, void* stream, DeviceScaling scaling = {});
 
 // Sets `found` (a float in device memory) to 1 where a gradient is infinite or NaN, and leaves it alone otherwise:
 // for those who step several lists of tensors, and none if one of them is not fit. The workspace is that of a step

@@ -92,17 +92,98 @@ StepArguments arguments_for(const StepOptions& options) {
           cuda::double_constants(plan, options.rule, shrink),
           nullptr,
           nullptr,
+          nullptr,
           nullptr};
 }
 
-// The workspace: a flag, the shrinks, the parts of the norms.
-constexpr std::size_t flag_bytes = 256;
+// What a rate in device memory means for the plan: worked out once, by one thread, and not by each thread of the step.
+__global__ void rate_kernel(kernels::StepPlan plan, const float* rate, cuda::RateNumbers* numbers) {
+  *numbers = cuda::rate_numbers(plan, *rate);
+}
+
+// Norms that were measured elsewhere.
+__global__ void shrinks_kernel(const double* norms, int count, double* shrinks, float* found) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  if (found && !cuda::is_finite(norms[i])) *found = 1.0f;
+  shrinks[i] = norms[i] == 0 ? 0 : 1 / norms[i];
+}
+
+// The workspace: a flag and the numbers of a rate, the shrinks, the parts of the norms.
+constexpr std::size_t flag_bytes = 256, rate_offset = 64;
 std::size_t shrinks_bytes(std::size_t tensors) { return (tensors * sizeof(double) + 255) / 256 * 256; }
+
+double* parts_in(void* workspace, std::size_t tensors) {
+  return reinterpret_cast<double*>(static_cast<char*>(workspace) + flag_bytes + shrinks_bytes(tensors));
+}
+
+// A call on a list of tensors: what its launches have in common.
+struct DeviceStep {
+  DeviceStep(StepElement of, std::span<const StepTensor> list, const StepOptions& with, void* memory,
+             void* stream_pointer, const DeviceScaling& scaling)
+      : element(of),
+        tensors(list),
+        options(with),
+        workspace(memory),
+        stream(static_cast<cudaStream_t>(stream_pointer)),
+        launches(launches_for(of)) {
+    options.validate();
+    validate_tensors(tensors, options);
+    if (workspace == nullptr && cuda_workspace_bytes(tensors, options, scaling) > 0)
+      throw bad_input("workspace is null: this step needs cuda_workspace_bytes() of it");
+    arguments = arguments_for(options);
+    arguments.gradient_scale = scaling.gradient_scale;
+    arguments.found_nonfinite = scaling.found_nonfinite;
+    if (scaling.rate) {
+      auto* numbers = reinterpret_cast<cuda::RateNumbers*>(static_cast<char*>(workspace) + rate_offset);
+      rate_kernel<<<1, 1, 0, stream>>>(arguments.plan, scaling.rate, numbers);
+      require(cudaGetLastError(), "read the rate");
+      arguments.rate = numbers;
+    }
+  }
+
+  bool is_exact() const { return options.arithmetic == StepArithmetic::exact; }
+
+  void measure(const cuda::NormOutputs& outputs) const {
+    double* parts = parts_in(workspace, tensors.size());
+    for_each_batch(
+        tensors, options.momentum > 0, launches.measure_round, [](const StepTensor&) { return true; },
+        [&](const Batch& batch) {
+          const bool with_norm = needs_norm(options);
+          require(is_exact() ? cuda::exact_launches().measure(element, batch, arguments, with_norm, parts,
+                                                              outputs, stream)
+                             : launches.measure(batch, arguments, with_norm, parts, outputs, stream),
+                  "measure gradients");
+        });
+  }
+
+  void update() const {
+    for (const bool has_master : {false, true})
+      for_each_batch(
+          tensors, options.momentum > 0, launches.update_round,
+          [&](const StepTensor& tensor) { return (tensor.master != nullptr) == has_master; },
+          [&](const Batch& batch) {
+            require(is_exact()
+                        ? cuda::exact_launches().update(element, batch, arguments, options.rule, stream)
+                        : launches.update(batch, arguments, options.rule, has_master, stream),
+                    "make a step");
+          });
+  }
+
+  StepElement element;
+  std::span<const StepTensor> tensors;
+  const StepOptions& options;
+  void* workspace;
+  cudaStream_t stream;
+  const cuda::Launches& launches;
+  StepArguments arguments{};
+};
 
 }  // namespace
 
-std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const StepOptions& options) {
-  if (!needs_measure(options)) return 0;
+std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const StepOptions& options,
+                                 const DeviceScaling& scaling) {
+  if (!needs_measure(options)) return scaling.rate ? flag_bytes : 0;
   // The shortest chunks are those of doubles, of one round.
   std::size_t parts = 0;
   for (const StepTensor& tensor : tensors)
@@ -111,49 +192,44 @@ std::size_t cuda_workspace_bytes(std::span<const StepTensor> tensors, const Step
 }
 
 void fused_step_on_device(StepElement element, std::span<const StepTensor> tensors,
-                          const StepOptions& options, void* workspace, void* stream_pointer,
-                          DeviceScaling scaling) {
-  options.validate();
-  validate_tensors(tensors, options);
-  const auto stream = static_cast<cudaStream_t>(stream_pointer);
-  const bool is_exact = options.arithmetic == StepArithmetic::exact, with_norm = needs_norm(options);
-  const bool has_momentum = options.momentum > 0;
-  const cuda::Launches& launches = launches_for(element);
-
-  StepArguments arguments = arguments_for(options);
-  arguments.gradient_scale = scaling.gradient_scale;
-  arguments.found_nonfinite = scaling.found_nonfinite;
+                          const StepOptions& options, void* workspace, void* stream, DeviceScaling scaling) {
+  if (scaling.norms && !needs_norm(options))
+    throw bad_input("norms are given to a step that takes none: its rule is " +
+                    std::string(to_string(options.rule)) + " with normalized off");
+  DeviceStep step(element, tensors, options, workspace, stream, scaling);
   if (needs_measure(options)) {
-    if (workspace == nullptr)
-      throw bad_input("workspace is null: this step needs cuda_workspace_bytes() of it");
     char* memory = static_cast<char*>(workspace);
-    float* found = nullptr;
+    cuda::NormOutputs outputs;
     if (options.skip_nonfinite) {
-      found = scaling.found_nonfinite ? scaling.found_nonfinite : reinterpret_cast<float*>(memory);
-      require(cudaMemsetAsync(found, 0, sizeof(float), stream), "clear a flag");
-      arguments.found_nonfinite = found;
+      outputs.found = scaling.found_nonfinite ? scaling.found_nonfinite : reinterpret_cast<float*>(memory);
+      require(cudaMemsetAsync(outputs.found, 0, sizeof(float), step.stream), "clear a flag");
+      step.arguments.found_nonfinite = outputs.found;
     }
-    double* shrinks = with_norm ? reinterpret_cast<double*>(memory + flag_bytes) : nullptr;
-    auto* parts = reinterpret_cast<double*>(memory + flag_bytes + shrinks_bytes(tensors.size()));
-    for_each_batch(
-        tensors, has_momentum, launches.measure_round, [](const StepTensor&) { return true; },
-        [&](const Batch& batch) {
-          require(is_exact ? cuda::exact_launches().measure(element, batch, arguments, with_norm, parts,
-                                                            shrinks, found, stream)
-                           : launches.measure(batch, arguments, with_norm, parts, shrinks, found, stream),
-                  "measure gradients");
-        });
-    arguments.shrinks = shrinks;
+    if (needs_norm(options)) outputs.shrinks = reinterpret_cast<double*>(memory + flag_bytes);
+    if (!scaling.norms) {
+      step.measure(outputs);
+    } else if (!tensors.empty()) {
+      const int count = static_cast<int>(tensors.size());
+      shrinks_kernel<<<(count + cuda::threads - 1) / cuda::threads, cuda::threads, 0, step.stream>>>(
+          scaling.norms, count, outputs.shrinks, outputs.found);
+      require(cudaGetLastError(), "take over norms");
+    }
+    step.arguments.shrinks = outputs.shrinks;
   }
-  for (const bool has_master : {false, true})
-    for_each_batch(
-        tensors, has_momentum, launches.update_round,
-        [&](const StepTensor& tensor) { return (tensor.master != nullptr) == has_master; },
-        [&](const Batch& batch) {
-          require(is_exact ? cuda::exact_launches().update(element, batch, arguments, options.rule, stream)
-                           : launches.update(batch, arguments, options.rule, has_master, stream),
-                  "make a step");
-        });
+  step.update();
+}
+
+void measure_on_device(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
+                       double* norms, void* workspace, void* stream, DeviceScaling scaling) {
+  if (!needs_norm(options))
+    throw bad_input("a step of the " + std::string(to_string(options.rule)) +
+                    " rule with normalized off takes no norms");
+  if (tensors.empty()) return;
+  if (norms == nullptr) throw bad_input("norms is null");
+  const DeviceStep step(element, tensors, options, workspace, stream, scaling);
+  // Empty tensors are in no batch.
+  require(cudaMemsetAsync(norms, 0, tensors.size() * sizeof(double), step.stream), "clear norms");
+  step.measure({.norms = norms});
 }
 
 void find_nonfinite_on_device(StepElement element, std::span<const StepTensor> tensors, float* found,
@@ -164,13 +240,12 @@ void find_nonfinite_on_device(StepElement element, std::span<const StepTensor> t
   if (workspace == nullptr)
     throw bad_input("workspace is null: this check needs cuda_workspace_bytes() of it");
   const cuda::Launches& launches = launches_for(element);
-  auto* parts =
-      reinterpret_cast<double*>(static_cast<char*>(workspace) + flag_bytes + shrinks_bytes(tensors.size()));
+  double* parts = parts_in(workspace, tensors.size());
   const StepArguments arguments = arguments_for(options);
   for_each_batch(
       tensors, false, launches.measure_round, [](const StepTensor&) { return true; },
       [&](const Batch& batch) {
-        require(launches.measure(batch, arguments, false, parts, nullptr, found,
+        require(launches.measure(batch, arguments, false, parts, {.found = found},
                                  static_cast<cudaStream_t>(stream)),
                 "check gradients");
       });

@@ -42,7 +42,7 @@ __global__ void exact_kernel(const __grid_constant__ Batch batch,
   const int end = static_cast<int>(min(tensor.size - begin, chunk));
   constexpr exact::Format weight_format = format_of<T>(), state_format = format_of<State<T>>();
 
-  kernels::StepPlan plan = arguments.plan;
+  kernels::StepPlan plan = plan_of(arguments);
   plan.unscale = unscale_of(arguments);
   // A norm is that of unscaled gradients: see finish_norms_kernel.
   const double shrink = arguments.shrinks ? arguments.shrinks[batch.first_tensor + index] : 1.0;
@@ -122,7 +122,7 @@ void launch_measure(const Batch& batch, const StepArguments& arguments, bool wit
 }
 
 cudaError_t measure(StepElement element, const Batch& batch, const StepArguments& arguments, bool with_norm,
-                    double* parts, double* shrinks, float* found, cudaStream_t stream) {
+                    double* parts, const NormOutputs& outputs, cudaStream_t stream) {
   switch (element) {
     case StepElement::float32:
       launch_measure<float>(batch, arguments, with_norm, parts, stream);
@@ -137,7 +137,7 @@ cudaError_t measure(StepElement element, const Batch& batch, const StepArguments
       launch_measure<double>(batch, arguments, with_norm, parts, stream);
       break;
   }
-  finish_norms_kernel<double><<<batch.count, threads, 0, stream>>>(batch, arguments, parts, shrinks, found);
+  finish_norms_kernel<double><<<batch.count, threads, 0, stream>>>(batch, arguments, parts, outputs);
   return cudaGetLastError();
 }
 

@@ -176,11 +176,19 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// One block per tensor: shrinks[tensor] = 1/||d||_q, and 1 into `found` where a number is not finite.
+// What measuring leaves, each where there is a pointer: of each tensor ||d||_q, or 1/||d||_q (0 for a d of zeros, which
+// has no direction and takes no step), and 1 in `found` where a number is not finite.
+struct NormOutputs {
+  double* shrinks = nullptr;
+  double* norms = nullptr;
+  float* found = nullptr;
+};
+
+// One block per tensor.
 template <class Number>
 __global__ void __launch_bounds__(threads)
     finish_norms_kernel(const __grid_constant__ Batch batch, const __grid_constant__ StepArguments arguments,
-                        const double* parts, double* shrinks, float* found) {
+                        const double* parts, NormOutputs outputs) {
   const int index = static_cast<int>(blockIdx.x);
   const Number q = static_cast<Number>(arguments.plan.dual.value);
   Part<Number> part{Number(0), Number(0)};
@@ -190,12 +198,14 @@ __global__ void __launch_bounds__(threads)
                   Part<Number>{static_cast<Number>(parts[2 * c]), static_cast<Number>(parts[2 * c + 1])}, q);
   part = merged_over_block(part, q);
   if (threadIdx.x != 0) return;
-  if (found && !is_finite(part.largest)) *found = 1.0f;
-  if (!shrinks) return;
-  const double largest = part.largest, unscale = batch.tensors[index].momentum ? 1.0 : unscale_of(arguments);
-  // A gradient of zeros has no direction; it takes no step. Without momentum the numbers above are not yet unscaled.
+  if (outputs.found && !is_finite(part.largest)) *outputs.found = 1.0f;
+  if (!outputs.shrinks && !outputs.norms) return;
+  const double largest = part.largest,
+               unscale = batch.tensors[index].momentum ? 1.0 : fabs(unscale_of(arguments));
+  // Without momentum the numbers above are not yet unscaled.
   const double norm = largest * pow(static_cast<double>(part.sum), 1 / arguments.plan.dual.value) * unscale;
-  shrinks[batch.first_tensor + index] = norm == 0 ? 0 : 1 / norm;
+  if (outputs.shrinks) outputs.shrinks[batch.first_tensor + index] = norm == 0 ? 0 : 1 / norm;
+  if (outputs.norms) outputs.norms[batch.first_tensor + index] = largest == 0 ? 0 : norm;
 }
 
 }  // namespace attmirror::cuda

@@ -39,9 +39,25 @@ void with_power(const kernels::StepPlan& plan, F&& f) {
     f(std::integral_constant<Power, Power::above_two>());
 }
 
+// What a plan has from its rate.
+struct RateNumbers {
+  double rate, keep, keep_image;
+};
+__host__ __device__ inline RateNumbers rate_numbers(const kernels::StepPlan& plan, double rate) {
+  const double decay = rate * plan.weight_decay;
+  return {rate, 1 - decay, decay == 0 ? 1 : exp(log1p(-decay) * plan.map.value)};
+}
+__host__ __device__ inline kernels::StepPlan with_rate(kernels::StepPlan plan, const RateNumbers& numbers) {
+  plan.rate = numbers.rate;
+  plan.keep = numbers.keep;
+  plan.keep_image = numbers.keep_image;
+  return plan;
+}
+
 // What an element's step uses, in registers. The rate has the tensor's norm and the gradients' scale in it.
 struct FloatConstants {
-  // A power of 2 that brings d and the rate into range: the rate has been divided by it.
+  // A power of 2 that brings d and the rate into range: the rate has been divided by it. Negative where steps go up
+  // the gradient.
   float lift;
   FloatPair rate;
   int rate_exponent;       // floor(log2 rate), less the bias of a float's exponent
@@ -70,9 +86,10 @@ __host__ __device__ inline int exponent_of(double x) {
 }
 
 // `shrink` is 1/||d||_q and, without momentum, what unscales gradients: both go into the rate (of steepest
-// directions, into the norm).
+// directions, into the norm). Negative, it turns d round.
 __host__ __device__ inline FloatConstants float_constants(const kernels::StepPlan& plan, StepRule rule,
-                                                          double shrink) {
+                                                          double signed_shrink) {
+  const double shrink = fabs(signed_shrink);
   const bool is_mirror = rule == StepRule::mirror;
   const double rate = is_mirror ? plan.rate * shrink : plan.rate;
   // Norms of 1e-40 or scales of 1e30 put the rate, though not its product with d, out of the range of floats. A
@@ -82,7 +99,7 @@ __host__ __device__ inline FloatConstants float_constants(const kernels::StepPla
   const bool large = factor > 0x1p60, small = factor < 0x1p-60, tiny = factor < 0x1p-120;
   const float lift = large ? 0x1p64f : tiny ? 0x1p-120f : small ? 0x1p-60f : 1.0f;
   const double lower = large ? 0x1p-64 : tiny ? 0x1p120 : small ? 0x1p60 : 1.0;
-  return {lift,
+  return {signed_shrink < 0 ? -lift : lift,
           to_pair(is_mirror ? rate * lower : rate),
           exponent_of(is_mirror ? rate * lower : rate) - 127,
           to_pair(plan.map.value),
@@ -94,7 +111,9 @@ __host__ __device__ inline FloatConstants float_constants(const kernels::StepPla
 }
 __host__ __device__ inline DoubleConstants double_constants(const kernels::StepPlan& plan, StepRule rule,
                                                             double shrink) {
-  return {rule == StepRule::mirror ? plan.rate * shrink : plan.rate,
+  // The other rules have the sign in the shrink or, without a length, in the rate.
+  const double sign = rule == StepRule::sign && shrink < 0 ? -1 : 1;
+  return {rule == StepRule::mirror ? plan.rate * shrink : sign * plan.rate,
           plan.map,
           plan.inverse,
           1 - plan.keep,

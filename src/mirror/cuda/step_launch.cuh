@@ -12,7 +12,7 @@ struct Launches {
   cudaError_t (*update)(const Batch& batch, const StepArguments& arguments, StepRule rule, bool has_master,
                         cudaStream_t stream);
   cudaError_t (*measure)(const Batch& batch, const StepArguments& arguments, bool with_norm, double* parts,
-                         double* shrinks, float* found, cudaStream_t stream);
+                         const NormOutputs& outputs, cudaStream_t stream);
   cudaError_t (*fill_masters)(const Batch& batch, const StepArguments& arguments, StepRule rule,
                               cudaStream_t stream);
 };
@@ -27,7 +27,7 @@ struct ExactLaunches {
   cudaError_t (*update)(StepElement element, const Batch& batch, const StepArguments& arguments,
                         StepRule rule, cudaStream_t stream);
   cudaError_t (*measure)(StepElement element, const Batch& batch, const StepArguments& arguments,
-                         bool with_norm, double* parts, double* shrinks, float* found, cudaStream_t stream);
+                         bool with_norm, double* parts, const NormOutputs& outputs, cudaStream_t stream);
 };
 const ExactLaunches& exact_launches();
 
@@ -60,7 +60,7 @@ struct LaunchesOf {
   }
 
   static cudaError_t measure(const Batch& batch, const StepArguments& arguments, bool with_norm,
-                             double* parts, double* shrinks, float* found, cudaStream_t stream) {
+                             double* parts, const NormOutputs& outputs, cudaStream_t stream) {
     if (with_norm)
       with_power(arguments.plan, [&](auto power) {
         measure_kernel<T, State<T>, power(), true>
@@ -69,8 +69,7 @@ struct LaunchesOf {
     else
       measure_kernel<T, State<T>, Power::two, false>
           <<<blocks(batch), threads, 0, stream>>>(batch, arguments, parts);
-    finish_norms_kernel<State<T>>
-        <<<batch.count, threads, 0, stream>>>(batch, arguments, parts, shrinks, found);
+    finish_norms_kernel<State<T>><<<batch.count, threads, 0, stream>>>(batch, arguments, parts, outputs);
     return cudaGetLastError();
   }
 

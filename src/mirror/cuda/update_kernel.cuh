@@ -28,6 +28,7 @@ struct StepArguments {
   const double* shrinks;         // per tensor of the step: 1/||d||_q
   const float* gradient_scale;   // divides, besides the plan's
   const float* found_nonfinite;  // not 0: do nothing
+  const RateNumbers* rate;       // in place of the plan's
 };
 
 template <class Number>
@@ -38,19 +39,23 @@ __device__ __forceinline__ double unscale_of(const StepArguments& arguments) {
                                   : arguments.plan.unscale;
 }
 
+__device__ __forceinline__ kernels::StepPlan plan_of(const StepArguments& arguments) {
+  return arguments.rate ? with_rate(arguments.plan, *arguments.rate) : arguments.plan;
+}
+
 // The constants of a tensor.
 template <StepRule rule, class Number>
 __device__ __forceinline__ ConstantsOf<Number> constants_of(const StepArguments& arguments, int tensor,
                                                             bool has_momentum) {
-  const bool as_given = !arguments.shrinks && !arguments.gradient_scale;
+  const bool as_given = !arguments.shrinks && !arguments.gradient_scale && !arguments.rate;
   const auto shrink = [&] {
     return (arguments.shrinks ? arguments.shrinks[tensor] : 1.0) *
            (has_momentum ? 1.0 : unscale_of(arguments));
   };
   if constexpr (std::is_same_v<Number, float>)
-    return as_given ? arguments.floats : float_constants(arguments.plan, rule, shrink());
+    return as_given ? arguments.floats : float_constants(plan_of(arguments), rule, shrink());
   else
-    return as_given ? arguments.doubles : double_constants(arguments.plan, rule, shrink());
+    return as_given ? arguments.doubles : double_constants(plan_of(arguments), rule, shrink());
 }
 
 // d from a gradient and its momentum.

@@ -1,0 +1,421 @@
+"""What the optimizers of `attmirror.torch` have in common: their step is one call of a kernel for all parameters of a group
+that have the same type and device.
+
+PyTorch hands an optimizer tensors: of any type, with or without a gradient, with gaps in memory, changed by others between
+two steps. The kernels want arrays. `FusedOptimizer` stands between: it looks at every parameter before it writes to any,
+keeps what a parameter needs from one step to the next, and tells autograd what was changed.
+"""
+
+# Types of PyTorch differ between its versions, and it need not be there.
+# mypy: ignore-errors
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from . import _step_library as library
+from ._errors import InputError
+from ._step_rules import StepRule, check_decay, check_lr, check_momentum, number
+from ._torch_parameters import Batch, Entry, choose_engine, has_layout_of, local, state_type, warn_once
+from ._torch_shards import whole_norms
+from ._torch_tensor_step import StepTensors, fill_master, is_master_of, tensor_steps
+
+_TORCH_2 = int(torch.__version__.split(".")[0]) >= 2
+
+
+def _bump(entries: list[Entry]) -> None:
+    """Tells autograd that the parameters have changed, as an operation in place would."""
+    increment = getattr(torch.autograd.graph, "increment_version", None)
+    if increment is None:
+        # The views have no numbers, and the version counter of their parameter.
+        for entry in entries:
+            entry.nothing.zero_()
+        return
+    parameters = [entry.parameter for entry in entries]
+    try:
+        increment(parameters)
+    except (AttributeError, TypeError):  # one at a time before 2.5
+        for parameter in parameters:
+            increment(parameter)
+
+
+class _Group:
+    """The batches of a parameter group, kept from step to step."""
+
+    def __init__(self, key: tuple[Any, ...], rule: StepRule, parameters: list[torch.Tensor]) -> None:
+        self.key, self.rule, self.parameters = key, rule, parameters
+        self.batches: list[Batch] = []
+        self.idle: list[torch.Tensor] = []  # parameters without a gradient
+
+    def is_current(self, key: tuple[Any, ...], parameters: list[torch.Tensor], master_key: str) -> bool:
+        return (
+            key == self.key
+            and len(parameters) == len(self.parameters)
+            and all(map(operator.is_, parameters, self.parameters))
+            and all(parameter.grad is None for parameter in self.idle)
+            and all(batch.refresh(master_key) for batch in self.batches)
+        )
+
+
+class FusedOptimizer(torch.optim.Optimizer):
+    """The base of `MirrorDescent` and `SteepestDescent`."""
+
+    # GradScaler of PyTorch 2 leaves scale and verdict to the step, by the attributes grad_scale and found_inf.
+    _step_supports_amp_scaling = _TORCH_2
+
+    _master_key = "master"
+    _option_names: tuple[str, ...] = ()
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any], process_group: Any = None) -> None:
+        self._groups: dict[int, _Group] = {}
+        self._seen: dict[torch.Tensor, tuple[int, int]] = {}
+        self._process_group = process_group
+        super().__init__(params, defaults)
+        # PyTorch 1.13 would print a warning at every capturable step that is not captured.
+        self._warned_capturable_if_run_uncaptured = True
+
+    # ---- options ------------------------------------------------------------------------------------------------------
+
+    def _rule(self, group: dict[str, Any]) -> StepRule:
+        """Raises InputError where the options make no sense."""
+        raise NotImplementedError
+
+    def _checked_rule(self, index: int, group: dict[str, Any]) -> StepRule:
+        try:
+            rule = self._rule(group)
+            check_momentum(rule.momentum, rule.nesterov)
+            if rule.foreach and rule.fused:
+                raise InputError("foreach and fused are both True: expected one of them", "fused")
+            lr = self._lr(group)
+            if isinstance(lr, float):
+                check_lr(lr)
+            check_decay(rule.weight_decay, lr if isinstance(lr, float) else None)
+            return rule
+        except InputError as error:
+            raise InputError(f"group {index}: {error}", error.field) from None
+
+    @staticmethod
+    def _lr(group: dict[str, Any]) -> float | torch.Tensor:
+        """A number, or a tensor of one number on a GPU, which nobody need wait for."""
+        lr = group["lr"]
+        if isinstance(lr, torch.Tensor):
+            if lr.numel() != 1:
+                raise InputError(f"lr has {lr.numel()} numbers: expected one", "lr")
+            if lr.device.type != "cpu":
+                return lr
+        return number("lr", lr)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        if isinstance(param_group, dict) and not isinstance(param_group.get("params"), (torch.Tensor, set, type(None))):
+            param_group["params"] = list(param_group["params"])
+            places: dict[int, int] = {}
+            for i, parameter in enumerate(param_group["params"]):
+                first = places.setdefault(id(parameter), i)
+                if first != i:
+                    g = len(self.param_groups)
+                    raise InputError(
+                        f"parameter {i} of group {g} is the same tensor as parameter {first} of group {g}: give it once"
+                    )
+        super().add_param_group(param_group)
+        try:
+            self._checked_rule(len(self.param_groups) - 1, self.param_groups[-1])
+        except InputError:
+            del self.param_groups[-1]
+            raise
+
+    # ---- a step -------------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step. Raises InputError in one sentence, with the group and the index of the parameter, before anything is
+        written: for parameters that are sparse, complex or of integers, for gradients of another type or shape."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        work: list[tuple[Batch, float | torch.Tensor]] = []
+        for g, group in enumerate(self.param_groups):
+            batches = self._batches(g, group)
+            if batches:
+                lr = self._lr(group)
+                if isinstance(lr, float) and not (0 <= lr < float("inf") and lr * group["weight_decay"] < 1):
+                    self._checked_rule(g, group)
+                work.extend((batch, lr) for batch in batches)
+        scale, found = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
+        # A step is skipped as a whole. The kernels of a GPU read the verdict there; all others wait for it.
+        if found is not None and any(batch.engine != "cuda" for batch, _ in work) and float(found) != 0:
+            return loss
+        for batch, lr in work:
+            self._run(batch, lr, scale, found)
+            self._finish(batch)
+        return loss
+
+    def _batches(self, g: int, group: dict[str, Any]) -> list[Batch]:
+        key = tuple(group[name] for name in self._option_names)
+        parameters = group["params"]
+        known = self._groups.get(g)
+        if known is None or not known.is_current(key, parameters, self._master_key):
+            known = self._make_group(g, group, key, list(parameters))
+        return known.batches
+
+    def _make_group(self, g: int, group: dict[str, Any], key: tuple[Any, ...], parameters: list[torch.Tensor]) -> _Group:
+        known = self._groups.pop(g, None)
+        for batch in known.batches if known is not None else ():
+            for entry in batch.entries:
+                if entry.master is not None:
+                    self._seen[entry.parameter] = (entry.seen_version, entry.seen_data)
+        made = _Group(key, self._checked_rule(g, group), parameters)
+        batches: dict[tuple[torch.dtype, torch.device], Batch] = {}
+        for i, parameter in enumerate(parameters):
+            gradient = parameter.grad
+            if gradient is None:
+                made.idle.append(parameter)
+                continue
+            entry = Entry(parameter, gradient, f"parameter {i} of group {g}")
+            if made.rule.capturable and entry.device.type != "cuda":
+                raise InputError(f"capturable is True, and {entry.where} is on {entry.device}: expected a GPU")
+            if self._process_group is not None and not entry.groups:
+                entry.groups = (self._process_group,)
+            if entry.groups and made.rule.direction is not None:
+                raise InputError(f"{entry.where} is sharded, and a spectral step needs all of a matrix")
+            # Empty parts take part in the exchange of norms.
+            if parameter.numel() == 0 and not entry.groups:
+                continue
+            batch = batches.get((entry.dtype, entry.device))
+            if batch is None:
+                engine = choose_engine(made.rule, entry.device)
+                batch = batches[entry.dtype, entry.device] = Batch(made.rule, engine, entry.dtype, entry.device)
+                made.batches.append(batch)
+            batch.entries.append(entry)
+        for batch in made.batches:
+            self._prepare_states(batch)
+            batch.close()
+        self._groups[g] = made
+        return made
+
+    # ---- what is kept between steps -----------------------------------------------------------------------------------
+
+    def _prepare_states(self, batch: Batch) -> None:
+        """Masters and momentum of all parameters, made where they are missing or out of date."""
+        rule, key, outdated = batch.rule, self._master_key, []
+        for entry in batch.entries:
+            parameter = entry.parameter
+            if rule.momentum == 0 and not batch.wants_master and parameter not in self.state:
+                continue
+            state = entry.state = self.state[parameter]
+            if rule.momentum > 0:
+                entry.momentum = state["momentum_buffer"] = self._fitting(entry, state.get("momentum_buffer"))
+            if not batch.wants_master:
+                state.pop(key, None)
+                state.pop(key + "_p", None)
+                continue
+            before = state.get(key)
+            entry.master = state[key] = self._fitting(entry, before)
+            if before is None or before.shape != parameter.shape or not self._is_current(entry, state, rule):
+                outdated.append(entry)
+            state[key + "_p"] = rule.master_p
+        self._fill(batch, outdated)
+        for entry in batch.entries:
+            entry.remember()
+
+    @staticmethod
+    def _fitting(entry: Entry, state: torch.Tensor | None) -> torch.Tensor:
+        """The state where it has type, device and layout of the parameter; else one that has, with the same numbers."""
+        kind = state_type(entry.dtype)
+        if state is not None:
+            here = local(state)
+            if here.dtype == kind and here.device == entry.device and has_layout_of(entry.weights, here):
+                return state
+        if entry.is_distributed:
+            fresh = torch.zeros_like(entry.parameter, dtype=kind, requires_grad=False)
+            if not has_layout_of(entry.weights, local(fresh)):
+                raise InputError(f"{entry.where} is a DTensor whose part has gaps in memory: expected a contiguous one")
+        else:
+            weights = entry.weights
+            fresh = torch.empty_strided(weights.shape, weights.stride(), dtype=kind, device=weights.device).zero_()
+        if state is not None and state.shape == fresh.shape:
+            fresh.copy_(state)
+        return fresh
+
+    def _is_current(self, entry: Entry, state: dict[str, Any], rule: StepRule) -> bool:
+        """Whether the master still belongs to the parameter."""
+        if state.get(self._master_key + "_p", rule.master_p) != rule.master_p:
+            return False
+        seen = self._seen.get(entry.parameter)
+        if seen is not None:
+            return seen == (entry.parameter._version, entry.data)
+        assert entry.master is not None
+        if is_master_of(entry.weights, local(entry.master), rule):
+            return True
+        warn_once(
+            "the master weights that attmirror's optimizer loaded are not those of its parameters: they are made anew "
+            "from the parameters"
+        )
+        return False
+
+    def _fill(self, batch: Batch, outdated: list[Entry]) -> None:
+        if not outdated:
+            return
+        if batch.engine == "tensors":
+            for entry in outdated:
+                assert entry.master is not None
+                fill_master(entry.weights, local(entry.master), batch.rule)
+            return
+        part = Batch(batch.rule, batch.engine, batch.dtype, batch.device)
+        part.entries = outdated
+        part.close()
+        if batch.engine == "cuda":
+            self._set_stream(part)
+            self._cuda().fill_masters(part.options, part.tensors, part.cuda)
+        else:
+            part.options.threads = torch.get_num_threads()
+            self._cpu().fill_masters(part.options, part.tensors)
+
+    # ---- kernels ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _cpu() -> library.CpuLibrary:
+        found = library.cpu_library()
+        assert found is not None
+        return found
+
+    @staticmethod
+    def _cuda() -> library.CudaLibrary:
+        found = library.cuda_library()
+        assert found is not None
+        return found
+
+    @staticmethod
+    def _set_stream(batch: Batch) -> None:
+        batch.cuda.device = batch.device.index
+        batch.cuda.stream = torch.cuda.current_stream(batch.device).cuda_stream
+
+    def _run(self, batch: Batch, lr: float | torch.Tensor, scale: Any, found: Any) -> None:
+        if batch.engine == "cuda":
+            self._run_cuda(batch, lr, scale, found)
+        elif batch.engine == "cpu":
+            self._run_cpu(batch, float(lr), scale)
+        else:
+            self._run_tensors(batch, lr, scale)
+
+    def _whole(self, batch: Batch, norms: torch.Tensor) -> torch.Tensor:
+        return whole_norms(norms, batch.rule.exponents.dual, [entry.groups for entry in batch.entries])
+
+    def _run_cpu(self, batch: Batch, lr: float, scale: Any) -> None:
+        options, kernels = batch.options, self._cpu()
+        options.rate, options.threads = lr, torch.get_num_threads()
+        options.gradient_scale = 1.0 if scale is None else float(scale)
+        if batch.rule.needs_norm and batch.is_sharded():
+            norms = torch.empty(len(batch.entries), dtype=torch.float64)
+            kernels.measure(options, batch.tensors, norms.data_ptr())
+            norms = self._whole(batch, norms)
+            kernels.step(options, batch.tensors, norms.data_ptr())
+        else:
+            kernels.step(options, batch.tensors)
+
+    def _run_cuda(self, batch: Batch, lr: float | torch.Tensor, scale: Any, found: Any) -> None:
+        options, device, kernels, rule = batch.options, batch.cuda, self._cuda(), batch.rule
+        if torch.cuda.is_current_stream_capturing() and not rule.capturable:
+            raise InputError("a CUDA graph captures this step, and capturable is False: expected True", "capturable")
+        self._set_stream(batch)
+
+        def on_device(tensor: Any) -> torch.Tensor | None:
+            return None if tensor is None else tensor.detach().to(device=batch.device, dtype=torch.float32)
+
+        # Kept until the call returns; what the stream still reads is not given to others by PyTorch's allocator.
+        rate = on_device(lr) if isinstance(lr, torch.Tensor) else None
+        scale, found = on_device(scale), on_device(found)
+        options.rate = 0.0 if isinstance(lr, torch.Tensor) else lr
+        device.rate = None if rate is None else rate.data_ptr()
+        device.gradient_scale = None if scale is None else scale.data_ptr()
+        device.found_nonfinite = None if found is None else found.data_ptr()
+        device.norms = device.workspace = None
+        workspace = norms = None
+        if rule.needs_norm or rate is not None:
+            bytes_needed = kernels.workspace_bytes(options, batch.tensors, device)
+            workspace = torch.empty(bytes_needed, dtype=torch.uint8, device=batch.device)
+            device.workspace = workspace.data_ptr()
+        if rule.needs_norm and batch.is_sharded():
+            norms = torch.empty(len(batch.entries), dtype=torch.float64, device=batch.device)
+            kernels.measure(options, batch.tensors, norms.data_ptr(), device)
+            norms = self._whole(batch, norms)
+            device.norms = norms.data_ptr()
+        kernels.step(options, batch.tensors, device)
+
+    def _run_tensors(self, batch: Batch, lr: float | torch.Tensor, scale: Any) -> None:
+        if isinstance(lr, torch.Tensor):
+            lr = lr.to(batch.device) if batch.device.type != "cpu" else float(lr)
+        tensors = [
+            StepTensors(
+                entry.weights,
+                entry.gradient,
+                None if entry.master is None else local(entry.master),
+                None if entry.momentum is None else local(entry.momentum),
+            )
+            for entry in batch.entries
+        ]
+        divisor: Any = 1.0 if scale is None else scale.to(batch.device)
+        tensor_steps(tensors, batch.rule, lr, divisor, lambda norms: self._whole(batch, norms))
+
+    def _finish(self, batch: Batch) -> None:
+        """After the arrays have changed: copies go back, and autograd is told."""
+        changed = []
+        for entry in batch.entries:
+            if entry.has_gaps:
+                local(entry.parameter.detach()).copy_(entry.weights)
+            if (batch.engine != "tensors" and not entry.has_gaps) or entry.is_distributed:
+                changed.append(entry)
+        if changed:
+            _bump(changed)
+        for entry in batch.entries:
+            if entry.master is not None:
+                entry.remember()
+
+    # ---- saving and loading -------------------------------------------------------------------------------------------
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """As PyTorch's own, but momentum and masters stay in 32 bits where the parameter has 16, and a state whose shape is
+        not that of its parameter is refused."""
+        saved_ids = list(itertools.chain.from_iterable(group["params"] for group in state_dict["param_groups"]))
+        places = [
+            (parameter, f"parameter {i} of group {g}")
+            for g, group in enumerate(self.param_groups)
+            for i, parameter in enumerate(group["params"])
+        ]
+        loaded: list[tuple[torch.Tensor, str, torch.Tensor]] = []
+        if len(saved_ids) == len(places):  # PyTorch says it otherwise
+            for saved_id, (parameter, where) in zip(saved_ids, places):
+                saved = state_dict["state"].get(saved_id, {})
+                for key in ("momentum_buffer", self._master_key):
+                    value = saved.get(key)
+                    if not isinstance(value, torch.Tensor):
+                        continue
+                    if value.shape != parameter.shape:
+                        shapes = f"{tuple(value.shape)}, and the parameter {tuple(parameter.shape)}"
+                        raise InputError(f"the {key} of {where} to be loaded has the shape {shapes}")
+                    loaded.append((parameter, key, value))
+        super().load_state_dict(state_dict)
+        for parameter, key, value in loaded:
+            kind = state_type(parameter.dtype)
+            self.state[parameter][key] = value.detach().to(device=parameter.device, dtype=kind, copy=True)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._groups, self._seen = {}, {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._process_group is not None:
+            raise TypeError("an optimizer with a process_group cannot be pickled or copied: save its state_dict()")
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        return {name: value for name, value in state.items() if name not in ("_groups", "_seen", "_process_group")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_process_group" not in self.__dict__:
+            self._process_group = None
+        self._warned_capturable_if_run_uncaptured = True
+        self._forget()
