@@ -14,7 +14,7 @@ packages=(g++ cmake ninja-build libeigen3-dev libcli11-dev nlohmann-json3-dev li
   librandom123-dev libsqlite3-dev libtomlplusplus-dev libicu-dev liblzma-dev python3-pip)
 network_packages=(libtorch-dev libgloo-dev libopenblas0-openmp)
 test_packages=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin chromium chromium-driver
-  python3-selenium python3-torch clang libclang-rt-dev man-db zsh fish sqlite3 python3-numpy python3-venv python3-dev strace)
+  python3-selenium python3-torch clang libclang-rt-dev man-db zsh fish sqlite3 python3-numpy python3-venv python3-dev python3-pytest strace)
 # The layout of the sources is that of clang-format 14, which only Debian 12 has.
 if grep -q '^VERSION_ID="12"' /etc/os-release 2>/dev/null; then test_packages+=(clang-format-14); fi
 case ${1:-} in

@@ -147,12 +147,12 @@ stage_packages() {
   configure_release -DBUILD_SHARED_LIBS=OFF || return 0
 }
 
-# run_pytest PYTHON [OPTIONS...]: adds its counts to ours. What is tested is installed; the source tree stays as it is.
+# run_pytest PYTHON TESTS [OPTIONS...]: adds its counts to ours. What is tested is installed; the source tree stays as it is.
 run_pytest() {
   local python=$1 log=build/pytest.log began=$SECONDS counts
   shift
   rm -f build/pytest.xml
-  PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg "$python" -m pytest tests/python -q -p no:cacheprovider --durations 5 \
+  PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg "$python" -m pytest -q -p no:cacheprovider --durations 5 \
     --junitxml build/pytest.xml "$@" >"$log" 2>&1 </dev/null || true
   if ! counts=$(python3 -c 'import sys, xml.etree.ElementTree as xml
 suite = next(xml.parse(sys.argv[1]).getroot().iter("testsuite"))
@@ -173,6 +173,17 @@ print(total - failures - errors - skipped, failures + errors, skipped)' build/py
 
 # The extension is one more target of build/release, so nothing of the library is compiled again. The wheel is otherwise
 # that of `pip install .`, and its tests run in an environment that knows nothing of the source tree.
+# attmirror.torch with Debian's PyTorch, which is of its own Python and of NumPy 1: the wheel in a folder of its own.
+test_torch_optimizers() {
+  if ! /usr/bin/python3 -c 'import pytest, torch' 2>/dev/null; then
+    skip python "attmirror.torch: there is no python3-torch, or no python3-pytest"
+    return 0
+  fi
+  rm -rf build/torch-package
+  attempt "unpacking the wheel" python3 -m zipfile -e build/wheels/attmirror-*.whl build/torch-package || return 0
+  PYTHONPATH=$PWD/build/torch-package run_pytest /usr/bin/python3 tests/torch
+}
+
 stage_python() {
   if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
     skip python "there is no python3-venv"
@@ -201,7 +212,8 @@ stage_python() {
   attempt "installing the wheel" "$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     build/wheels/attmirror-*.whl || return 0
   echo "   built and installed in $(duration $((SECONDS - began)))"
-  run_pytest "$python"
+  run_pytest "$python" tests/python
+  test_torch_optimizers
   attempt "the pages about Python" "$python" tests/docs/run_blocks.py shell --command build/release/bin/attmirror README.md docs/python.md || true
 }
 
