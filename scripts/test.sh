@@ -4,7 +4,8 @@
 #   scripts/test.sh           what a change needs to be trusted: stages release, python and format
 #   scripts/test.sh all       what the continuous integration runs: quickstart, release (on every instruction set, with the
 #                             kernels for GPUs), python, install, packages, asan, tsan, fuzz, format
-#   scripts/test.sh nightly   what takes longer than either: separate, tarball, clean_root, newest, differential, long
+#   scripts/test.sh nightly   what takes longer than either: separate, tarball, clean_root, newest, torch,
+#                             differential, long
 #
 # Stages:
 #   release      build/release with all tests; on this machine's instruction set, or on all of them (in `all`)
@@ -20,6 +21,7 @@
 #   tarball      the quick start in an unpacked archive, without git and without a compiler cache
 #   clean_root   the quick start in a new Debian root (needs root and debootstrap)
 #   newest       attmirror deep against the newest PyTorch from pip
+#   torch        attmirror.torch and attmirror.optax with the newest PyTorch and JAX from pip, and a transformer of Hugging Face
 #   differential max-margin problems in ten norms against SciPy and Clarabel, from pip
 #   long         property tests with new and many more cases, parsers fuzzed for ten minutes each, the docs' long blocks
 #
@@ -46,7 +48,7 @@ case ${1:-} in
     every_kernel=1
     stages=(quickstart release python install packages asan tsan fuzz format)
     ;;
-  nightly) stages=(separate tarball clean_root newest differential long) ;;
+  nightly) stages=(separate tarball clean_root newest torch differential long) ;;
   *) stages=("$@") ;;
 esac
 for stage in "${stages[@]}"; do
