@@ -39,6 +39,9 @@ Real dual_exponent(Real p) {
   return p / (p - 1);
 }
 
+// Each difference alone demands a norm of 1 / |e_i - e_j|_q: the unit of Certificate::scaled_dual.
+Real difference_size(Real p) { return std::pow(Real{2}, std::isinf(p) ? 1 : 1 - 1 / p); }
+
 // How far the scores are from what the differences demand.
 void check_margins(std::span<const Difference> differences, std::span<const double> scores,
                    Certificate& result) {
@@ -97,8 +100,7 @@ Certificate certify_differences(std::span<const Difference> differences, const N
   if (std::all_of(lambda.begin(), lambda.end(), finite)) {
     const Real dual = dual_value(differences, scores.size(), norm.p(), lambda);
     result.dual = static_cast<double>(dual);
-    // Each difference alone demands 1 / |e_i - e_j|.
-    result.scaled_dual = static_cast<double>(dual * std::sqrt(Real{2}));
+    result.scaled_dual = static_cast<double>(dual * difference_size(norm.p()));
   }
   if (!finite_scores) return result;
   check_margins(differences, scores, result);
@@ -145,7 +147,7 @@ Certificate CombinedCertificate::result() const {
   // Every part was rounded once to a double: what that may have added is taken off again.
   const long double dual = duals_.root(p_) * (1 - 4 * double_rounding);
   result.dual = static_cast<double>(dual);
-  result.scaled_dual = static_cast<double>(dual * std::sqrt(2.0L));
+  result.scaled_dual = static_cast<double>(dual * difference_size(p_));
   result.gap = result.norm == 0 && result.dual == 0 ? 0 : (result.norm - result.dual) / result.norm;
   return result;
 }
