@@ -11,8 +11,8 @@
 
 namespace attmirror {
 
-// A whole number between `least` and `most`. Json's own conversion cuts 1.5 to 1, lets 2^64 - 1 be -1, and does anything
-// with 1e300. Throws Error (bad input).
+// A whole number between `least` and `most`. Json's own conversion cuts 1.5 to 1, lets 2^64 - 1 be -1, and does
+// anything with 1e300. Throws Error (bad input).
 template <class Integer>
 Integer whole_number(const Json& json, Integer least = std::numeric_limits<Integer>::min(),
                      Integer most = std::numeric_limits<Integer>::max()) {

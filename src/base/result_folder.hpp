@@ -114,8 +114,8 @@ class ResultFolder {
 // Whether a name is that of an unfinished file, ".NAME.tmp-PID-RANDOM": what a killed writer leaves.
 bool is_unfinished(std::string_view name);
 
-// What lies in a folder; nothing where there is no such folder, or it may not be read. Throws Error (environment) where the
-// machine fails: a folder that could not be looked into must not pass for an empty one.
+// What lies in a folder; nothing where there is no such folder, or it may not be read. Throws Error (environment)
+// where the machine fails: a folder that could not be looked into must not pass for an empty one.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 
 // Whether there is anything of this name, a link that leads nowhere included.

@@ -133,9 +133,10 @@ Json place_of(const Error& error) {
 
 }  // namespace
 
-// Libraries that we use allocate where nothing may be thrown (JSON when it is destroyed, the standard library when it opens a
-// folder): without memory they end the program. Then what is left is to say why, in the words of any other lack of memory; files
-// that were being written stay behind unfinished, as after a kill. Anything else that ends the program is a mistake of ours.
+// Libraries that we use allocate where nothing may be thrown (JSON when it is destroyed, the standard library when it
+// opens a folder): without memory they end the program. Then what is left is to say why, in the words of any other
+// lack of memory; files that were being written stay behind unfinished, as after a kill. Anything else that ends the
+// program is a mistake of ours.
 void end_without_memory() {
   static std::atomic_flag again;
   if (const std::exception_ptr error = std::current_exception(); error && !again.test_and_set()) {

@@ -25,8 +25,8 @@ struct CommandLine {
   FieldSpelling spelling;
 };
 
-// For std::set_terminate(), at the beginning of main(): a lack of memory ends the program with a sentence and exit code 3
-// wherever it strikes.
+// For std::set_terminate(), at the beginning of main(): a lack of memory ends the program with a sentence and exit
+// code 3 wherever it strikes.
 [[noreturn]] void end_without_memory();
 
 // The whole of main(): nothing is thrown out of it.

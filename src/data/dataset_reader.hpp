@@ -1,6 +1,6 @@
-// A data set in an .npz file or in arrays of the same names, in two steps: all but the tokens and the queries, which are what makes a file large, is
-// read and checked at once; they are then either put where a Dataset keeps them, or looked through and forgotten.
-// Internal.
+// A data set in an .npz file or in arrays of the same names, in two steps: all but the tokens and the queries, which
+// are what makes a file large, is read and checked at once; they are then either put where a Dataset keeps them, or
+// looked through and forgotten. Internal.
 #pragma once
 
 #include "data/npz_reader.hpp"

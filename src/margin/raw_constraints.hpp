@@ -82,8 +82,8 @@ class RawConstraints {
   virtual std::ptrdiff_t rows() const = 0;  // of W
   virtual std::ptrdiff_t cols() const = 0;
   virtual std::ptrdiff_t groups() const = 0;
-  // How often rounding may have changed an entry of `left`, each time by at most 2^-64 of its `sizes`. With `rest` it is
-  // wrong by at most the square of that: 2^-128 of `sizes` times the square of this number.
+  // How often rounding may have changed an entry of `left`, each time by at most 2^-64 of its `sizes`. With `rest` it
+  // is wrong by at most the square of that: 2^-128 of `sizes` times the square of this number.
   virtual std::ptrdiff_t roundings() const = 0;
   // Replaces what is in `group`, and reuses its memory.
   enum class Digits { of_left, of_left_and_rest };

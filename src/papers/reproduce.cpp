@@ -105,8 +105,8 @@ void sort_as_registered(std::vector<ExperimentReport>& reports) {
 constexpr std::array<std::string_view, 5> reproduction_files{"results/*.json", "figures/*.svg",
                                                              "tables/*.csv", "tables/*.tex", "report.html"};
 
-// Whether nothing is there that somebody may miss: results/ is what we make first, and a kill may leave the beginning of a
-// result in it.
+// Whether nothing is there that somebody may miss: results/ is what we make first, and a kill may leave the beginning
+// of a result in it.
 bool is_empty_but_for_results(const fs::path& folder) {
   std::error_code ignored;
   const auto is_beginning = [](const fs::path& path) { return is_unfinished(path.filename().string()); };

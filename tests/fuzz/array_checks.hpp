@@ -1,8 +1,8 @@
-// What the readers of .npz files owe whatever arrays they are given, for the fuzzer and for the ordinary tests that run its
-// corpus.
+// What the readers of .npz files owe whatever arrays they are given, for the fuzzer and for the ordinary tests that
+// run its corpus.
 //
-// Bytes of an archive would be refused by their checksums before a reader sees them. So an input is a list of arrays, from which
-// an honest archive is made. The first byte says which reader gets it:
+// Bytes of an archive would be refused by their checksums before a reader sees them. So an input is a list of arrays,
+// from which an honest archive is made. The first byte says which reader gets it:
 //
 //   k  a checkpoint        s  a max-margin solution        d  a dataset
 //   f  final.npz of a run  t  trace.npz of a run           p  path.npz

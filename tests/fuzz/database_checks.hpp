@@ -1,12 +1,13 @@
-// What the reader of a sweep's results owes whatever stands in a database, for the fuzzer and for the ordinary tests that run its
-// corpus.
+// What the reader of a sweep's results owes whatever stands in a database, for the fuzzer and for the ordinary tests
+// that run its corpus.
 //
-// SQLite checks the structure of its files; which values stand in the cells is ours to check. The first byte of an input
-// says which value of an honest database is replaced, the rest is the value; a second byte of n, i or b makes it nothing, a whole
-// number or bytes instead of text:
+// SQLite checks the structure of its files; which values stand in the cells is ours to check. The first byte of an
+// input says which value of an honest database is replaced, the rest is the value; a second byte of n, i or b makes
+// it nothing, a whole number or bytes instead of text:
 //
 //   h  the header (JSON)    s  the shape of an array    d  its data    c  the configuration of a run    t  its status
-//   k  its key    r  its number    m  a metric    g  a setting    a  the name of an array    @  bytes of the file itself
+//   k  its key    r  its number    m  a metric    g  a setting
+//   a  the name of an array    @  bytes of the file itself
 #pragma once
 
 #include "check_parser.hpp"

@@ -1,4 +1,5 @@
-// What the readers of results owe whatever they are given, for the fuzzer and for the ordinary tests that run its corpus.
+// What the readers of results owe whatever they are given, for the fuzzer and for the ordinary tests that run its
+// corpus.
 //
 // The first byte of an input says which file it is, the rest is its text:
 //
@@ -26,8 +27,8 @@
 
 namespace attmirror::fuzz {
 
-// What reads the text and writes it again. Values are compared as they are written, and those that are read from what was
-// written must be the same.
+// What reads the text and writes it again. Values are compared as they are written, and those that are read from what
+// was written must be the same.
 template <class Rewrite>
 void check_rewriting(std::string_view text, Rewrite rewrite) {
   check_parser(

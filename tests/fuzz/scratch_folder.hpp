@@ -1,4 +1,5 @@
-// A folder for what readers want as files: in memory where the machine has such a place, since a fuzzer writes thousands.
+// A folder for what readers want as files: in memory where the machine has such a place, since a fuzzer writes
+// thousands.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What the configuration of attmirror deep train owes whatever it is given, for the fuzzer and for the ordinary tests that run
-// its corpus.
+// What the configuration of attmirror deep train owes whatever it is given, for the fuzzer and for the ordinary tests
+// that run its corpus.
 #pragma once
 
 #include "check_parser.hpp"

@@ -253,7 +253,7 @@ TEST(CudaFormulas, WhatIsNotFiniteStaysSo) {
     }
 }
 
-// ---- up the gradient, and rates that only the GPU knows --------------------------------------------------------------
+// ---- up the gradient, and rates that only the GPU knows -----------------------------------------------------------
 
 // A negative shrink turns the direction round, to the bit.
 TEST(CudaFormulas, NegativeShrinksMaximize) {

@@ -1,5 +1,5 @@
-// Every file of the fuzzing corpora of results, whole, cut short and with single bytes changed, for machines without libFuzzer: a
-// value or an Error of one line comes out of each reader, nothing else.
+// Every file of the fuzzing corpora of results, whole, cut short and with single bytes changed, for machines without
+// libFuzzer: a value or an Error of one line comes out of each reader, nothing else.
 #include "base/atomic_file.hpp"
 #include "fuzz/array_checks.hpp"
 #include "fuzz/database_checks.hpp"

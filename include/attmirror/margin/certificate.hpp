@@ -15,8 +15,8 @@
 // leave), and what they may be wrong by is charged to the answer: `dual` divides by the dual norm plus the largest
 // error that sum lambda_k A_k can have, so a proof of infeasibility stands also where the sum cancels. Where W is so
 // large that more than 1e-14 of a bound is in doubt, margins are formed with twice the digits, and what is in doubt
-// then counts as violated; likewise the sum, where more than 1e-13 of its norm is. What is left is the rounding of the norms themselves, a few 1e-16 (times min(rows, cols) for singular
-// values), on the safe side in `dual`.
+// then counts as violated; likewise the sum, where more than 1e-13 of its norm is. What is left is the rounding of
+// the norms themselves, a few 1e-16 (times min(rows, cols) for singular values), on the safe side in `dual`.
 #pragma once
 
 #include <attmirror/margin/constraints.hpp>

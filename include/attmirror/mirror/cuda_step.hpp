@@ -20,8 +20,8 @@ struct DeviceScaling {
   // finite, or a momentum, which is measured along with it (find_nonfinite_on_device() looks at gradients alone); else
   // it is only read.
   float* found_nonfinite = nullptr;
-  // The rate, in place of options.rate: a captured step then follows a schedule. What weights keep of decay is worked out
-  // on the GPU. Nothing checks it: a rate below 0 goes the other way, and rate * weight_decay must stay below 1.
+  // The rate, in place of options.rate: a captured step then follows a schedule. What weights keep of decay is worked
+  // out on the GPU. Nothing checks it: a rate below 0 goes the other way, and rate * weight_decay must stay below 1.
   const float* rate = nullptr;
   // ||d||_q of each tensor, in place of what the step would measure: see measure_on_device().
   const double* norms = nullptr;

@@ -1,6 +1,7 @@
 // One optimizer step over all tensors of a network, on raw pointers: what a deep-learning optimizer calls.
 //
-//   d = g / gradient_scale (maximize: -g / gradient_scale),   m <- momentum m + d,   d <- m   (nesterov: d <- d + momentum m)
+//   d = g / gradient_scale (maximize: -g / gradient_scale)
+//   m <- momentum m + d,   d <- m   (nesterov: d <- d + momentum m)
 //   d <- d / ||d||_q of each tensor, where `normalized`; q = p/(p-1)
 //
 //   mirror     y <- (1 - rate weight_decay)^{p-1} y - rate d,   y = sign(w) |w|^{p-1},   w = sign(y) |y|^{1/(p-1)}
@@ -80,13 +81,13 @@ StepReport fused_step(StepElement element, std::span<const StepTensor> tensors, 
                       ThreadPool* pool = nullptr);
 
 // A step in two calls, for tensors whose parts lie elsewhere: each holder of a part measures it, the holders put their
-// norms together, ||d||_q = (sum of ||part||_q^q)^{1/q}, and each steps its part by the norm of the whole. With the norms
-// of one call the other has the bits of fused_step().
+// norms together, ||d||_q = (sum of ||part||_q^q)^{1/q}, and each steps its part by the norm of the whole. With the
+// norms of one call the other has the bits of fused_step().
 //
-// measure_step() writes ||d||_q of each tensor, after momentum, to `norms`, and changes nothing else; a norm is infinite
-// or NaN where an entry of d is. step_with_norms() is fused_step() with those norms in place of its own: 0 takes no step,
-// and skip_nonfinite skips all where a norm is not finite. Both throw Error (bad input) as fused_step() does, and where
-// the rule takes no norms, their number is not that of the tensors, or one is negative.
+// measure_step() writes ||d||_q of each tensor, after momentum, to `norms`, and changes nothing else; a norm is
+// infinite or NaN where an entry of d is. step_with_norms() is fused_step() with those norms in place of its own: 0
+// takes no step, and skip_nonfinite skips all where a norm is not finite. Both throw Error (bad input) as
+// fused_step() does, and where the rule takes no norms, their number is not that of the tensors, or one is negative.
 void measure_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                   std::span<double> norms, ThreadPool* pool = nullptr);
 StepReport step_with_norms(StepElement element, std::span<const StepTensor> tensors,
