@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# check_gpu.sh [check|bench|network|torch|all]: builds the kernels for NVIDIA GPUs with nothing but CUDA, CMake, ninja, Eigen and
-# headers (and the optimizers, the networks and their trainer, where python3 has PyTorch), checks them on the GPU of this
-# machine, and times them; `network` does so for the networks alone: an epoch of P1's sentiment network on IMDb with model FLOP
-# utilisation, memory and where the time goes; `torch` does so for the optimizers in Python alone, which need PyTorch, but no
-# LibTorch to compile with. For machines that lack the packages of the whole build; elsewhere
-# scripts/test.sh builds all of it.
+# check_gpu.sh [check|bench|network|torch|all]: builds the kernels for NVIDIA GPUs, checks them on this machine's GPU, and
+# times them. It needs only CUDA, CMake, ninja, Eigen and a few headers; where python3 has PyTorch, it also builds the
+# optimizers, the networks and their trainer. `network` covers the networks alone: an epoch on IMDb of the sentiment network
+# from "Optimizing Attention with Mirror Descent" (Julistiono, Ataee Tarzanagh and Azizan), with model FLOP utilization,
+# memory and where the time goes. `torch` covers the optimizers in Python alone, which need PyTorch but no LibTorch to
+# compile with. Use this script on machines that lack the packages for a full build; elsewhere, scripts/test.sh builds
+# everything.
 #
-# Headers of fmt, nlohmann-json, toml++, CLI11 and Random123 are looked for in build/carry (build/carry/fmt/format.h and so
-# on), then in the system. With token files build/carry/imdb-train.safetensors and imdb-test.safetensors (attmirror deep
-# tokenize) the trainer runs on them, too; without them texts are made up. Tables go to the terminal and to the folder OUT
-# (build/device by default).
+# Headers of fmt, nlohmann-json, toml++, CLI11 and Random123 are taken from build/carry (build/carry/fmt/format.h and so
+# on) or from the system. If build/carry has the token files imdb-train.safetensors and imdb-test.safetensors (made by
+# attmirror deep tokenize), the trainer runs on them; otherwise texts are made up. Tables go to the terminal and to the
+# folder OUT (build/device by default).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 what=${1:-all}
@@ -24,7 +25,7 @@ targets=(all attmirror_step attmirror_cuda_step)
 if [[ $what == torch ]]; then targets=(attmirror_step attmirror_cuda_step); fi
 if ! { cmake -G Ninja -S tests/device -B build/device "${options[@]}" && cmake --build build/device --target "${targets[@]}"; } >"$out/build.log" 2>&1; then
   tail -n 40 "$out/build.log"
-  echo "check_gpu.sh: building failed" >&2
+  echo "check_gpu.sh: the build failed" >&2
   exit 3
 fi
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# format.sh [--check]: lays out all C++ and CUDA sources with clang-format 14, or says which are not laid out (exit 1): those
-# that clang-format would change, and those with a line of more than 120 characters other than a string literal.
+# format.sh [--check]: formats all C++ and CUDA sources with clang-format 14. With --check it changes nothing and lists the
+# sources that are not formatted (exit 1): those that clang-format would change, and those with a line of more than 120
+# characters that is not a string literal.
 #
-# Other versions break lines differently, so only version 14 (Debian 12) counts. Exit 4: it is not there.
+# Other versions break lines differently, so it must be version 14 (Debian 12). Exit 4: clang-format 14 is not installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +15,7 @@ for candidate in clang-format-14 clang-format; do
   fi
 done
 if [[ -z $formatter ]]; then
-  echo "format.sh: clang-format 14 is not there" >&2
+  echo "format.sh: clang-format 14 is not installed" >&2
   exit 4
 fi
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # get_plotly.sh: puts plotly.min.js, which draws the interactive figures of reports, into build/plotly.
 #
-# Debian's package does not bring it; the Python package of this version does, and its checksum is checked. Without it
-# attmirror is built all the same, and figures are static: so this says what went wrong in one line, and ends well.
+# Debian's package does not contain it. The Python package in this version does, and its checksum is verified. Without
+# Plotly, attmirror is built all the same and figures are static, so a failure prints one line and exits with 0.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,7 +23,7 @@ for candidate in /usr/bin/python3 python3; do
   fi
 done
 if [[ -z $python ]]; then
-  echo "no Python with pip here: figures of reports will be static (without Plotly)" >&2
+  echo "no Python with pip found: figures in reports will be static (without Plotly)" >&2
   exit 0
 fi
 
@@ -31,7 +31,7 @@ echo "plotly==$version --hash=sha256:$sha256" >"$folder/requirements.txt"
 if ! "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
   --timeout 20 --retries 1 --dest "$folder" --requirement "$folder/requirements.txt" >"$folder/log" 2>&1 </dev/null; then
   reason=$(grep -m 1 ERROR "$folder/log" || tail -n 1 "$folder/log")
-  echo "Plotly could not be fetched (${reason:-no reason given}): figures of reports will be static" >&2
+  echo "Plotly could not be downloaded (${reason:-no reason given}): figures in reports will be static" >&2
   exit 0
 fi
 mkdir -p build/plotly

@@ -1,9 +1,9 @@
-# progress.sh: long steps of a script, with one line that says how far they are. Source it.
+# progress.sh: runs the long steps of a script and shows their progress on one line. Source it.
 #
-#   with_progress WHAT LOG COMMAND...   runs COMMAND with its output in LOG; stops the script with the end of LOG if it fails
-#   apt_progress WHAT LOG COMMAND...    the same for apt-get, which says itself how far it is
-#   build_progress WHAT LOG COMMAND...  the same for cmake --build with ninja: units done, of how many, time left
-#   compile_jobs                        prints how many compilers to run at a time
+#   with_progress WHAT LOG COMMAND...   runs COMMAND with its output in LOG; if it fails, prints the end of LOG and stops the script
+#   apt_progress WHAT LOG COMMAND...    the same for apt-get, which reports its own progress
+#   build_progress WHAT LOG COMMAND...  the same for cmake --build with ninja: units done, units in all, time left
+#   compile_jobs                        prints how many compilers to run at once
 #
 # On a terminal the line is rewritten in place; elsewhere (a log, CI) a new one is printed every half minute.
 
@@ -74,7 +74,7 @@ run_with_progress() { # STATE WHAT LOG COMMAND...
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
   set +m
-  trap 'kill -TERM -- "-$pid" 2>/dev/null; printf "\n%s: interrupted; the same command continues where it was\n" "${0##*/}" >&2; exit 130' INT TERM
+  trap 'kill -TERM -- "-$pid" 2>/dev/null; printf "\n%s: interrupted; run the same command again to continue\n" "${0##*/}" >&2; exit 130' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
     show_line "$what: $(duration $((SECONDS - progress_began)))$("$state" "$log")"
     sleep 0.5

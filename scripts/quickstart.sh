@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # quickstart.sh [--networks]: builds attmirror and reruns the papers' experiments in their quick versions.
 #
-# Prints one line per experiment, the numbers that differ, and the path of the page with published numbers beside ours. Needs nothing but a Debian machine
-# (12 or later): scripts/setup.sh installs missing packages. A second call takes seconds.
+# It prints one line per experiment, the numbers that differ, and the path of the report, which shows published numbers next
+# to ours. It needs a Debian machine (12 or later) and nothing else: scripts/setup.sh installs missing packages. Run it again
+# and it takes seconds.
 #
 #   --networks   also installs LibTorch and builds `attmirror deep`, which trains transformers
 set -euo pipefail
@@ -47,20 +48,20 @@ build_progress "compiling" build/quickstart-compile.log cmake --build --preset r
 
 out=out/quickstart
 attmirror=build/release/bin/attmirror
-# 1 says that some numbers differ: the table says which, and the page why.
+# Exit code 1 means that some numbers differ: the table says which, and the page why.
 status=0
 "$attmirror" reproduce all --quick --summary -o "$out" || status=$?
 if [[ $status -gt 1 ]]; then exit "$status"; fi
 cat <<END
 
-Done in $(duration $((SECONDS - began - packages)))$(if [[ $packages -ge 5 ]]; then echo ", after $(duration "$packages") of installing packages"; fi). Next, in $PWD:
+Done in $(duration $((SECONDS - began - packages)))$(if [[ $packages -ge 5 ]]; then echo ", after $(duration "$packages") for installing packages"; fi). Next, in $PWD:
 
   $out/report.html
-      every figure and table, for your browser
+      every figure and table; open it in your browser
   $attmirror --help
-      the command; each subcommand has --help, too
+      how to use the command; each subcommand has its own --help
   $attmirror reproduce all -o out/full
-      the experiments in full: two minutes on two cores
+      runs the experiments in full: two minutes on two cores
   cmake --install build/release --prefix ~/.local
-      the command, its manual and the library, for your path
+      installs the command, its man pages and the library
 END

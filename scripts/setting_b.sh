@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# setting_b.sh ATTMIRROR FOLDER: trains the three runs of Setting B of arXiv 2410.14581 with the command ATTMIRROR, and
-# solves the max-margin problem of the tokens that each selects.
+# setting_b.sh ATTMIRROR FOLDER: trains the three runs of Setting B from arXiv 2410.14581 with the command ATTMIRROR, and
+# solves the max-margin problem for the tokens that each of them selects.
 #
-# FOLDER gets data.npz, the run folders p1.75, p2 and p3, and svm_p1.75.npz, svm_p2.npz and svm_p3.npz. Printed is each command that is run.
+# It writes data.npz, the run folders p1.75, p2 and p3, and svm_p1.75.npz, svm_p2.npz and svm_p3.npz into FOLDER, and prints
+# each command that it runs.
 set -euo pipefail
 
 attmirror=$1

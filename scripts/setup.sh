@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# setup.sh [--networks|--tests]: makes sure that the Debian packages are there that building attmirror needs (with --networks
-# what `attmirror deep` needs, too; with --tests what the tests need, too), and Plotly for the figures of reports
-# (scripts/get_plotly.sh).
+# setup.sh [--networks|--tests]: installs the Debian packages that building attmirror needs (with --networks also those for
+# `attmirror deep`, with --tests also those for the tests), and Plotly for the figures in reports (scripts/get_plotly.sh).
 #
-# Touches nothing, and needs no network, when all of them are installed. Otherwise installs what is missing: as root,
-# or through sudo. Without either it names the packages and stops. ATTMIRROR_NO_SETUP=1 skips it altogether, for those
-# who have the libraries from elsewhere.
+# If everything is installed already, it changes nothing and needs no network. Otherwise it installs what is missing, as root
+# or through sudo; without either, it names the packages and stops. If you have the libraries from elsewhere, set
+# ATTMIRROR_NO_SETUP=1 to skip this script.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/progress.sh
@@ -35,7 +34,7 @@ if [[ -n ${ATTMIRROR_NO_SETUP:-} ]]; then
   exit 0
 fi
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup.sh: not a Debian system; continuing in the hope that the equivalents of these packages are installed:" >&2
+  echo "setup.sh: not a Debian system; continuing on the assumption that the equivalents of these packages are installed:" >&2
   echo "  ${packages[*]}" >&2
   exec scripts/get_plotly.sh
 fi
@@ -55,7 +54,7 @@ elif command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; 
   as_root=(sudo) # asks for a password only where there is somebody to type it
   sudo -v
 else
-  echo "setup.sh: these packages are missing, and installing them takes root or sudo. Please run as root:" >&2
+  echo "setup.sh: these packages are missing, and installing them requires root or sudo. Please run as root:" >&2
   echo "  apt-get install ${missing[*]}" >&2
   exit 3
 fi

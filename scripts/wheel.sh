@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# wheel.sh [--build-dir FOLDER]: a wheel of the Python package that needs no library of this machine but libc and libstdc++,
-# in build/wheels/repaired, installed into a fresh virtual environment and tried there.
+# wheel.sh [--build-dir FOLDER]: builds a wheel of the Python package that needs no system library except libc and libstdc++,
+# puts it into build/wheels/repaired, installs it into a fresh virtual environment, and tries it there.
 #
-# The library is compiled for every instruction set, into build/python-*, or taken from a build FOLDER that has it. What the
-# wheel links besides (libzip, SQLite, fmt, ...) is copied into it by auditwheel. Exit 0: it works; 1: it does not.
+# The library is compiled for every instruction set into build/python-*, or taken from a build FOLDER that has it. auditwheel
+# copies the other libraries that the wheel links (libzip, SQLite, fmt, ...) into it. Exit 0: it works; 1: it does not.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
