@@ -1,5 +1,5 @@
-// Attention, its training and its max-margin problems in one include: all that attmirror::core has. Programs that
-// care about compile time include the headers they use instead; docs/architecture.md says which room holds what.
+// Attention, its training and its max-margin problems in one include: everything in attmirror::core. If you care
+// about compile time, include the headers you use instead; docs/architecture.md says which room contains what.
 #pragma once
 
 #include <attmirror/attention/attention.hpp>

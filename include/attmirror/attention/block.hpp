@@ -1,5 +1,5 @@
-// The name of a block of weights. An attention layer has the blocks W, K, Q, p and v; a model of your own calls its
-// blocks what it likes. Runs store blocks by these names, so a name is what an array may be called in a file.
+// The name of a block of weights. An attention layer has the blocks W, K, Q, p and v; a model of your own names its
+// blocks as it likes. Runs store blocks under these names, so a name must be usable as an array name in a file.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ class Block {
  public:
   static constexpr std::size_t max_length = 31;
 
-  // A letter, then letters, digits and underscores, at most 31 in all; none of the words that run folders use for other
-  // arrays (`step`, `loss`, `selected`, ...). Throws Error (bad input) for anything else. A literal is a name as it
-  // stands: parameters.matrix("U"); other text is parsed: Block(text).
+  // A letter, then letters, digits and underscores, at most 31 characters in all; none of the words that run
+  // folders use for other arrays (`step`, `loss`, `selected`, ...). Throws Error (bad input) for anything
+  // else. A string literal converts by itself: parameters.matrix("U"); parse other text with Block(text).
   constexpr Block(const char* name) : Block(std::string_view(name)) {}
   constexpr explicit Block(std::string_view name) {
     if (!is_name(name)) refuse(name);
@@ -46,12 +46,12 @@ class Block {
  private:
   [[noreturn]] static void refuse(std::string_view name);
 
-  // Zeros after the name, and its length at the end: names are equal where all 32 bytes are.
+  // Padded with zeros, with the length at the end: names are equal if all 32 bytes are.
   std::array<char, max_length + 1> text_{};
 };
 
 constexpr bool Block::is_name(std::string_view text) {
-  // The arrays of run folders and checkpoints that stand beside blocks.
+  // The other arrays of run folders and checkpoints.
   constexpr std::array<std::string_view, 10> reserved{
       "format", "format_version", "step",        "loss",      "max_softmax",
       "norm",   "selected",       "key_weights", "scheduled", "kept"};

@@ -1,7 +1,7 @@
-// Value and gradient of the loss, for loops that take many of them: all memory is set up once, and evaluate()
+// Value and gradient of the loss, for loops that need many of them: all memory is set up once, and evaluate()
 // allocates nothing.
 //
-// The queries are divided into chunks by their number and size alone; each chunk sums on its own and the
+// The queries are divided into chunks by their number and size alone. Each chunk computes its own sum, and
 // chunks are added in order, so the result has the same bits for any number of threads.
 #pragma once
 
@@ -17,27 +17,27 @@ namespace attmirror {
 // How the derivative of the softmax is evaluated (src/attention/attention_steps.hpp has the formulas).
 enum class Jacobian {
   safe,      // full relative accuracy for nearly one-hot attention, with a common factor kept as a logarithm
-  textbook,  // s_t (gamma_t - s^T gamma), rounding as automatic differentiation does: parity with published
+  textbook,  // s_t (gamma_t - s^T gamma), with the rounding of automatic differentiation: matches published
              // runs
 };
 
 std::string_view to_string(Jacobian jacobian);
 Jacobian parse_jacobian(std::string_view name);
 
-// How the data are gone through; a matter of speed only, results agree to rounding.
+// How gradients go through the data. This affects only speed; results agree to rounding.
 enum class DataPath {
-  automatic,  // by the size of the sequences
+  automatic,  // chosen by the size of the sequences
   block,      // step by step over blocks of short sequences
-  stream,  // all steps of a query while its tokens are in the cache and the next are on their way from memory
+  stream,     // all steps of a query while its tokens are in the cache and the next ones are being fetched
 };
 
 std::string_view to_string(DataPath path);
 DataPath parse_data_path(std::string_view name);
 
-// How the engine holds the tokens. All arithmetic is in double precision.
+// How the engine stores the tokens. All arithmetic is in double precision.
 enum class TokenStorage {
-  float64,  // the dataset's own
-  // A copy rounded to single precision, half the bytes to read; exact for tokens that are floats already.
+  float64,  // as in the dataset
+  // A copy rounded to single precision, with half the bytes to read; exact if the tokens are floats already.
   float32,
 };
 
@@ -45,11 +45,11 @@ std::string_view to_string(TokenStorage storage);
 TokenStorage parse_token_storage(std::string_view name);
 
 struct EngineOptions {
-  Jacobian jacobian = Jacobian::safe;   // accurate everywhere; textbook is for parity with published runs
-  DataPath path = DataPath::automatic;  // another one only to compare them
-  TokenStorage storage = TokenStorage::float64;  // what the user gave, to the last bit
+  Jacobian jacobian = Jacobian::safe;            // accurate everywhere; textbook matches published runs
+  DataPath path = DataPath::automatic;           // choose another only to compare them
+  TokenStorage storage = TokenStorage::float64;  // exactly what the user gave
 
-  // Throws Error (bad input) when a value is none of its enumeration.
+  // Throws Error (bad input) when a value is not one of its enumeration.
   void validate() const;
 };
 
@@ -58,8 +58,8 @@ struct Evaluation {
   double max_softmax = 0;  // mean over queries of the largest attention probability
 };
 
-// The gradient of block b is the stored numbers times e^log_scale[b]. Normalised descent needs the direction
-// only, which stays exact when the gradient itself is far below the smallest double.
+// The gradient of block b is the stored numbers times e^log_scale[b]. Normalized descent needs only the
+// direction, which stays exact when the gradient itself is far below the smallest double.
 struct Gradient {
   ParameterBlocks blocks;  // the trained blocks of the model
   std::vector<double> log_scale;
@@ -79,11 +79,11 @@ class GradientEngine {
   Evaluation evaluate(const ParameterBlocks& parameters, Gradient& gradient);
   Evaluation evaluate(const ParameterBlocks& parameters);
 
-  // Blocks of the gradient that was evaluated last, at `parameters`, become exactly 0 where they are zero to rounding:
-  // where no entry exceeds 2^-52 (N + T + d) times the sum of the absolute values of all that was added up to it, for
-  // N queries, T tokens of the longest sequence and dimension d. What is left of such a sum is rounding errors, and
-  // whoever normalizes it would walk along them. Of W and p with a fixed v (linear head, no penalty) and the safe
-  // Jacobian only: the textbook form is there to follow rounding errors.
+  // Sets blocks of the last evaluated gradient, at `parameters`, to exactly 0 if they are zero to rounding,
+  // that is, if no entry exceeds 2^-52 (N + T + d) times the sum of the absolute values of everything that was
+  // added up to it, for N queries, T tokens in the longest sequence and dimension d. What remains of such a
+  // sum is rounding error, and a normalized step would follow it. This applies only to W and p with a fixed v
+  // (linear head, no penalty) under the safe Jacobian; the textbook form exists to reproduce rounding errors.
   void clear_rounding(const ParameterBlocks& parameters, Gradient& gradient) const;
 
   Gradient make_gradient() const;
@@ -94,7 +94,7 @@ class GradientEngine {
   std::unique_ptr<Memory> memory_;
 };
 
-// One value and gradient, for those who need no loop. The gradient is in the paper's orientation and scale;
+// One value and gradient, if you do not need a loop. The gradient has the paper's orientation and scale;
 // blocks that are not trained are empty.
 struct LossAndGradient {
   double loss = 0;

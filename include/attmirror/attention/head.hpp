@@ -5,8 +5,8 @@
 //   QuadraticHead   h(u) = v^T u - lambda |u|^2      rewards a mixture of tokens: sparsemax attention
 //   CustomHead      a class of yours
 //
-// With a nonlinear head attention may keep several tokens: then the weights converge to a finite part plus
-// a direction.
+// With a nonlinear head, attention may keep several tokens; the weights then converge to a finite part plus a
+// growing direction.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>
@@ -20,14 +20,14 @@
 
 namespace attmirror {
 
-// `word` is what parse_head() reads; capitals stand for a number.
+// `word` is what parse_head() reads; capitals are placeholders for a number.
 struct LinearHead {
   static constexpr std::string_view word = "linear";
 };
 
 struct ReluHead {
   static constexpr std::string_view word = "relu";
-  Matrix V{};  // (d, m); empty: the dataset's
+  Matrix V{};  // (d, m); empty: the one in the dataset
 };
 
 struct QuadraticHead {
@@ -41,7 +41,7 @@ class CustomHead {
   virtual ~CustomHead() = default;
   virtual std::string name() const = 0;  // runs record it
 
-  // h(u), and grad h(u) into `gradient`, which has as many entries as u.
+  // Returns h(u) and writes grad h(u) to `gradient`, which has as many entries as u.
   virtual double evaluate(std::span<const double> u, std::span<double> gradient) const = 0;
 };
 
@@ -59,7 +59,7 @@ Head parse_head(std::string_view text);
 // Whether the head has a decoder v.
 bool uses_decoder(const Head& head);
 
-// h(u). `v` matters for the linear and the quadratic head only; a ReluHead must have its V.
+// h(u). `v` matters only for the linear and the quadratic head; a ReluHead must have its V.
 double head_value(const Head& head, const Vector& v, const Vector& u);
 
 }  // namespace attmirror

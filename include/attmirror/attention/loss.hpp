@@ -1,4 +1,4 @@
-// The losses ell(m) of a margin m = Y f that attention is trained with: strictly decreasing and smooth.
+// The losses ell(m) of a margin m = Y f with which attention is trained: strictly decreasing and smooth.
 //
 //   Logistic      log(1 + e^-m)    every paper
 //   Exponential   e^-m
@@ -6,14 +6,14 @@
 //   Sigmoid       1 / (1 + e^m)    bounded, and not convex
 //   CustomLoss    a class of yours
 //
-// P1, P2 and P3 assume of a loss that on every bounded interval it is strictly decreasing, and ell' bounded and
-// Lipschitz; not that it is convex. All four comply. (P2's result on training v along with the attention is about the
-// logistic loss.) The sigmoid loss lies between 0 and 1, so that no query adds more than 1/N to the mean, and its
-// |ell'|, at most 1/4, falls off on both sides of m = 0: a query far on the wrong side hardly pulls, and descent that
-// does not normalise may take very long to win it back.
+// P1, P2 and P3 assume that on every bounded interval a loss is strictly decreasing and ell' is bounded and
+// Lipschitz; they do not assume convexity. All four losses satisfy this. (P2's result on training v together
+// with the attention is about the logistic loss.) The sigmoid loss lies between 0 and 1, so no query adds
+// more than 1/N to the mean. Its |ell'|, at most 1/4, falls off on both sides of m = 0: a query far on the
+// wrong side hardly pulls, and plain descent may take very long to win it back.
 //
-// Gradients are needed far beyond the point where ell' underflows (normalised training only uses their
-// direction), so each loss also gives log|ell'|, which never does.
+// Gradients are needed far beyond the point where ell' underflows (normalized training uses only their
+// direction), so each loss also provides log|ell'|, which never underflows.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ const std::vector<std::string_view>& loss_names();
 Loss parse_loss(std::string_view name);
 
 // ell(m), ell'(m) and log|ell'(m)|, each to a few units in the last place. The kernels of the training step
-// have their own vector form of the same three formulas; a test holds the two together.
+// have their own vector form of these three formulas; a test compares the two.
 double loss_value(const Loss& loss, double margin);
 double loss_derivative(const Loss& loss, double margin);
 double log_abs_loss_derivative(const Loss& loss, double margin);

@@ -4,9 +4,9 @@
 //   KQ       a_i = X_i K Q^T z_i        K, Q in R^{d x m}
 //   Prompt   a_i = X_i A^T p            p in R^d, A fixed (P2 writes W for A)
 //
-// and the decoder v of the linear head f_i = v^T X_i^T softmax(a_i). Other models have blocks of their own, by name.
-// `Parameters` is what users see: plain matrices by the paper's names. `ParameterBlocks` is what the training loop
-// works on: the same numbers in padded, aligned memory, each matrix stored so that the hot loops run along its rows.
+// and the decoder v of the linear head f_i = v^T X_i^T softmax(a_i). Other models have their own blocks, by name.
+// `Parameters` is what users see: plain matrices under the papers' names. `ParameterBlocks` is what the training loop
+// works on: the same numbers in padded, aligned memory, each matrix stored so that hot loops run along its rows.
 #pragma once
 
 #include <attmirror/attention/block.hpp>
@@ -38,7 +38,7 @@ using Parameterization = std::variant<W, KQ, Prompt>;
 
 std::string_view to_string(const Parameterization& parameterization);
 
-// Blocks that a model does not have are empty, or not there.
+// Blocks that a model does not have are empty or absent.
 struct Parameters {
   Matrix W{}, K{}, Q{};
   Vector p{}, v{};
@@ -48,27 +48,27 @@ struct Parameters {
 
   bool has(const Block& block) const;
 
-  // Any block, those of attention too. Throw Error (bad input) where there is none, or one of the other kind.
+  // Any block, including those of attention. Throws Error (bad input) if it is missing or of the other kind.
   const Matrix& matrix(const Block& block) const&;
   const Vector& vector(const Block& block) const&;
   Matrix matrix(const Block& block) && { return std::as_const(*this).matrix(block); }
   Vector vector(const Block& block) && { return std::as_const(*this).vector(block); }
 };
 
-// The blocks that are there: W, K, Q, p and v first, then the others by name.
+// The blocks that exist: W, K, Q, p and v first, then the others by name.
 std::vector<Block> block_names(const Parameters& parameters);
 
-// A block to write to, made where it is missing. Throw Error (bad input) where that name is of the other kind: W, K
-// and Q are matrices, p and v are vectors.
+// A block to write to, created if it is missing. Throws Error (bad input) if that name belongs to the other
+// kind: W, K and Q are matrices, p and v are vectors.
 Matrix& make_matrix(Parameters& parameters, const Block& block);
 Vector& make_vector(Parameters& parameters, const Block& block);
 
-// Whether a visitor was given a vector.
+// Whether a visitor was called with a vector.
 template <class Values>
 inline constexpr bool is_vector = std::is_same_v<std::remove_cvref_t<Values>, Vector>;
 
-// The result of `visitor` for the Matrix or the Vector that a block is, an empty Matrix where it is missing: it must
-// be of one type for all.
+// The result of `visitor` for the Matrix or Vector that a block is, or for an empty Matrix if it is missing;
+// the result must have one type for all of them.
 template <class Visitor>
 decltype(auto) visit_block(const Parameters& parameters, const Block& block, Visitor visitor) {
   if (block == Block::W) return visitor(parameters.W);
@@ -83,7 +83,7 @@ decltype(auto) visit_block(const Parameters& parameters, const Block& block, Vis
   return visitor(found == parameters.matrices.end() ? none : found->second);
 }
 
-// Calls `visitor` with the name of each block that attention or `b` has, and what it is in `a` and in `b`.
+// Calls `visitor` with the name of each block that attention or `b` has, and with its value in `a` and in `b`.
 template <class Visitor>
 void visit_blocks(Parameters& a, const Parameters& b, Visitor visitor) {
   visitor(Block::W, a.W, b.W);
@@ -101,7 +101,7 @@ void visit_blocks(Parameters& a, const Parameters& b, Visitor visitor) {
 // which has none.
 Matrix combined_weights(const Parameters& parameters);
 
-// What a max-margin solution is compared with: the combined weights, or the prompt p as one column.
+// What to compare with a max-margin solution: the combined weights, or the prompt p as one column.
 Matrix attention_weights(const Parameters& parameters);
 
 // One block in the memory of the training loop. W and K are stored transposed (`transposed`), so that
@@ -121,8 +121,8 @@ struct BlockShape {
 class ParameterBlocks {
  public:
   ParameterBlocks() = default;
-  // Throws Error (bad input) when two blocks have one name, or a block of attention is not of the kind that it
-  // is there.
+  // Throws Error (bad input) when two blocks have the same name, or when a block of attention is not of the
+  // kind it must be.
   explicit ParameterBlocks(std::vector<BlockShape> shapes);
 
   std::ptrdiff_t count() const { return static_cast<std::ptrdiff_t>(shapes_.size()); }

@@ -1,4 +1,4 @@
-// Memory that vector instructions like: rows padded to whole vectors, buffers on cache-line boundaries.
+// Memory suited to vector instructions: rows padded to whole vectors, buffers on cache-line boundaries.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace attmirror {
 
-// Asks the system for large pages behind an array of many megabytes, before it is first written. A processor fetches
-// ahead within a page; small ones make it stop and look up the next every 4 kilobytes. Does nothing for small arrays
-// and where the system has no large pages to give.
+// Asks the system for large pages for an array of many megabytes, before it is first written. A processor
+// prefetches within a page, and small pages make it stop every 4 kilobytes to look up the next. Does nothing
+// for small arrays, or where the system has no large pages.
 void prefer_large_pages(void* begin, std::size_t bytes) noexcept;
 
 template <class T>

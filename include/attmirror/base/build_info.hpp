@@ -1,4 +1,4 @@
-// Which attmirror this is. Runs record it, so that a number can be traced to the code that made it.
+// Which attmirror this is. Runs record it, so that you can trace a number to the code that produced it.
 #pragma once
 
 #include <string>

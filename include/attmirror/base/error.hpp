@@ -3,9 +3,9 @@
 // A message is one sentence that names the field, the index and the value: "labels[17] is 0: expected -1 or +1".
 // The kind says whose fault it is; the command turns it into its exit code.
 //
-// A field has one name in C++ and may be spelled otherwise where a user meets it: `entropy_beta` of a sweep file is
-// --entropy-beta of the command. So messages mark the fields that they name (field_name()), what() spells them as in
-// C++, and message() as the front end asks for.
+// A field has one name in C++ and may be spelled differently where a user meets it: `entropy_beta` in a sweep
+// file is --entropy-beta on the command line. So messages mark the fields they name (field_name()); what()
+// spells them as in C++, and message() as the front end asks.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 namespace attmirror {
 
 enum class ErrorKind {
-  bad_input,    // what the caller gave cannot be used (exit code 2)
+  bad_input,    // the caller's input cannot be used (exit code 2)
   environment,  // the machine failed: disk full, unreadable device, out of memory (exit code 3)
 };
 
 // How a front end spells a field.
 using FieldSpelling = std::function<std::string(std::string_view field)>;
 
-// The field that an error is about; empty where it is about none in particular.
+// The field that an error is about; empty if it is about none in particular.
 struct ErrorPlace {
   std::string field;
   std::optional<std::int64_t> index{};
@@ -35,7 +35,7 @@ struct ErrorPlace {
 
 class Error : public std::runtime_error {
  public:
-  // The message may hold names marked by field_name().
+  // The message may contain names marked by field_name().
   Error(ErrorKind kind, const std::string& message, ErrorPlace place = {});
 
   ErrorKind kind() const noexcept { return kind_; }
@@ -45,7 +45,7 @@ class Error : public std::runtime_error {
 
   std::string message(const FieldSpelling& spelling) const;
 
-  // The same error, its message after "context: ".
+  // The same error, with "context: " before its message.
   Error in(std::string_view context) const;
 
  private:

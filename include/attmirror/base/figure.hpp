@@ -1,7 +1,7 @@
-// A figure as plain data: whoever measures fills it in, whoever shows it (SVG, the HTML page) draws it.
+// A figure as plain data: one part of the code measures and fills it in, another (SVG, the HTML page) draws it.
 //
-// Two kinds are enough for the papers: curves and points over two axes, and a table of numbers as colours. Both carry
-// the text that a reader without the picture needs.
+// Two kinds are enough for the papers: curves and points over two axes, and a table of numbers as colors.
+// Both carry the text that a reader who cannot see the picture needs.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace attmirror {
 struct Axis {
   std::string label = {};
   enum class Scale { linear, log } scale = Scale::linear;
-  std::optional<std::pair<double, double>> range = {};  // empty: what the data need
+  std::optional<std::pair<double, double>> range = {};  // empty: chosen from the data
 };
 
 struct Series {
@@ -23,15 +23,15 @@ struct Series {
   std::vector<double> x = {}, y = {};
   std::vector<double> low = {},
                       high = {};  // a band about y (a standard error, a quantile range); empty: none
-  // What hovering over each point says besides its numbers; empty: nothing.
+  // Extra text when hovering over each point; empty: none.
   std::vector<std::string> labels = {};
   enum class Mark { line, points, both } mark = Mark::line;
   enum class Dash { solid, dashed, dotted } dash = Dash::solid;
-  // Series of equal colour belong together (one optimizer, measured and predicted); -1: the next free one.
+  // Series of the same color belong together (one optimizer, measured and predicted); -1: the next free color.
   int color = -1;
 };
 
-// values[r][c] is shown as a colour and as a number, in row r from the top.
+// values[r][c] is shown as a color and as a number, in row r from the top.
 struct Heatmap {
   std::vector<std::string> rows = {}, columns = {};
   std::vector<std::vector<double>> values = {};                  // NaN: an empty cell
@@ -42,17 +42,17 @@ struct Heatmap {
 struct Figure {
   std::string id = {};  // letters, digits and dashes: the name of its file
   std::string title = {};
-  std::string caption = {};      // what to see in it; a sentence or two
-  std::string description = {};  // for those who do not see it: what is drawn, and its outcome in numbers
-  Axis x = {}, y = {};           // of the series; of a heatmap the labels alone
+  std::string caption = {};      // what to notice in it; a sentence or two
+  std::string description = {};  // for readers who cannot see it: what is drawn, and its outcome in numbers
+  Axis x = {}, y = {};           // of the series; a heatmap uses only the labels
   std::vector<Series> series = {};
   std::optional<Heatmap> heatmap = {};  // instead of series
-  // One unit is as long in x as in y: paths in a plane; both axes have the same scale.
+  // Use the same unit length in x and y: for paths in a plane. Both axes then have the same scale.
   bool equal_axes = false;
 
-  // Throws Error (bad input): an id that cannot be a file name, no title, no description, neither series nor heatmap,
-  // series of unequal lengths, a heatmap whose rows do not fit, a range that is none. Points that are not finite, and
-  // on logarithmic axes those that are not positive, are allowed and not drawn.
+  // Throws Error (bad input) for an id that cannot be a file name, no title, no description, neither series
+  // nor heatmap, series of unequal lengths, a heatmap whose rows do not fit, or an invalid range. Points that
+  // are not finite, or not positive on a logarithmic axis, are allowed and not drawn.
   void validate() const;
 };
 

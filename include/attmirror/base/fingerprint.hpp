@@ -1,4 +1,4 @@
-// A 64-bit fingerprint of numbers: tells datasets and weights apart, and is the same on every machine.
+// A 64-bit fingerprint of numbers: distinguishes datasets and weights, and is the same on every machine.
 //
 // Multiply-rotate rounds over 64-bit words and a final mixing, with the constants of xxHash64. It guards
 // against mix-ups, not against an adversary.

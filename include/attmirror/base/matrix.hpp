@@ -10,8 +10,8 @@
 
 #include <Eigen/Core>
 
-// Eigen's matrices are handed back and forth; a program that aligns them otherwise would free what it cannot. The CMake
-// target attmirror::attmirror brings the definition along.
+// Eigen's matrices cross the library boundary; a program that aligns them differently could not free them.
+// The CMake target attmirror::attmirror provides the definition.
 static_assert(EIGEN_MAX_ALIGN_BYTES == 64, "compile with -DEIGEN_MAX_ALIGN_BYTES=64, as the library was");
 
 namespace attmirror {
@@ -19,7 +19,7 @@ namespace attmirror {
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
-// Views of a padded matrix. `data` may be used as one flat array of rows * stride numbers.
+// Views of a padded matrix. `data` may be treated as one flat array of rows * stride numbers.
 struct ConstMatrixView {
   const double* data = nullptr;
   std::ptrdiff_t rows = 0, cols = 0, stride = 0;
@@ -39,7 +39,7 @@ struct MatrixView {
   }
 };
 
-// A padded matrix that owns its memory; starts as zeros.
+// A padded matrix that owns its memory, initially zeros.
 class PaddedMatrix {
  public:
   PaddedMatrix() = default;

@@ -1,12 +1,12 @@
-// How a computation that takes long is asked to end: training, paths, flows, sweeps, reproductions.
+// How to ask a long computation to end: training, paths, flows, sweeps, reproductions.
 //
 //   StopRequest stop = StopRequest::make();
 //   std::thread asker([stop] { wait_for_the_user(); stop.request(); });
 //   DescentRun run = descend(model, optimizer, {.steps = 1'000'000'000}, {.stop = stop});
 //
-// A StopRequest stands beside the callbacks of whatever can be stopped, always as `stop`; the callbacks only report.
-// The computation looks at it between steps, notices within a tenth of a second, and returns what it has with a
-// status that says so. A callback may ask, too: what it asks for is noticed before the next step.
+// Whatever can be stopped takes a StopRequest next to its callbacks, always named `stop`; the callbacks only
+// report. The computation checks it between steps, notices within a tenth of a second, and returns what it
+// has with a status that says so. A callback may request a stop, too, which is noticed before the next step.
 #pragma once
 
 #include <atomic>
@@ -15,17 +15,17 @@
 
 namespace attmirror {
 
-// A handle: copies stand for the same request. One that was not made by make() is never requested and costs nothing.
+// A handle: copies refer to the same request. One that was not made by make() is never requested and costs nothing.
 class StopRequest {
  public:
   StopRequest() = default;
   static StopRequest make() { return StopRequest(std::make_shared<std::atomic<bool>>(false)); }
-  // By a flag of one's own, such as a signal handler sets. It must outlive all copies.
+  // Uses a flag of your own, such as one that a signal handler sets. It must outlive all copies.
   static StopRequest of(std::atomic<bool>& flag) noexcept {
     return StopRequest(std::shared_ptr<std::atomic<bool>>(std::shared_ptr<void>(), &flag));
   }
 
-  // From any thread, any number of times, also from a signal handler. There is no way back.
+  // May be called from any thread, any number of times, also from a signal handler. It cannot be undone.
   void request() const noexcept {
     if (flag_) flag_->store(true, std::memory_order_release);
   }

@@ -1,6 +1,6 @@
-// A table as plain data: whoever measures fills it in, whoever shows it (terminal, Markdown, HTML) lays it out.
+// A table as plain data: the code that measures fills it in, the code that shows it (terminal, HTML) lays it out.
 //
-// Cells are text. How many digits a number deserves is known where it was measured, not where it is printed.
+// Cells are text. How many digits a number deserves is known where it is measured, not where it is printed.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +26,15 @@ struct Table {
   void validate() const;
 };
 
-// For a terminal: the title, the names, a rule, the rows; columns two spaces apart, no trailing blanks, each
-// line ended by a line feed. Line feeds and tabs within a cell become spaces.
+// For a terminal: the title, the names, a rule and the rows, with columns two spaces apart, no trailing
+// blanks, and a line feed after each line. Line feeds and tabs within a cell become spaces.
 std::string to_text(const Table& table);
 
-// GitHub's flavour; the title, if any, in bold above it. Bars within a cell are escaped.
+// GitHub's flavor; the title, if any, in bold above it. Bars within a cell are escaped.
 std::string to_markdown(const Table& table);
 
-// Columns of a terminal that UTF-8 text takes: letters such as ‖ and ℓ one, combining marks none, East Asian
-// wide letters and emoji two. A byte that is no UTF-8 counts as one.
+// The number of terminal columns that UTF-8 text takes: one for letters such as ‖ and ℓ, none for combining
+// marks, two for East Asian wide letters and emoji. A byte that is not UTF-8 counts as one.
 std::size_t display_width(std::string_view text);
 
 }  // namespace attmirror

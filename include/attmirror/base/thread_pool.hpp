@@ -1,9 +1,9 @@
 // Threads that share the chunks of a loop, with the same bits for any number of threads.
 //
 // Floating-point addition is not associative, so a sum that is divided by the number of threads changes with
-// it. Here the caller divides the work into chunks by its size alone (fixed_chunks), each chunk writes a
-// result of its own, and the caller adds these in chunk order. Which thread computes which chunk is then of
-// no consequence:
+// that number. Here the caller divides the work into chunks by its size alone (fixed_chunks), each chunk
+// writes its own result, and the caller adds these in chunk order. Then it does not matter which thread
+// computes which chunk:
 //
 //   const Chunking parts = fixed_chunks(n, 1024, 64);
 //   pool.run(parts.count, [&](std::ptrdiff_t c) { partial[c] = sum(x, parts.begin(c), parts.end(c)); });
@@ -42,8 +42,8 @@ class ThreadPool {
  public:
   static constexpr int max_threads = 1024;
 
-  // The calling thread works too, so `threads` - 1 are started: none for 1, and then run() is a plain loop.
-  // 0 takes as many as the machine runs at once.
+  // The calling thread works too, so `threads` - 1 are started: none for 1, and then run() is a plain loop. 0
+  // means as many as the machine runs at once.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -51,9 +51,9 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls f(chunk) once for each chunk = 0..chunks-1 and returns when all have returned. Where calls throw,
-  // the other chunks still run, and the exception of the lowest chunk is rethrown here. A pool that is busy
-  // (a run() within a run(), or from another thread) does not wait: the call runs inline.
+  // Calls f(chunk) once for each chunk = 0..chunks-1 and returns when all calls have returned. If calls
+  // throw, the other chunks still run, and the exception of the lowest chunk is rethrown here. If the pool is
+  // busy (a run() within a run(), or from another thread), the call does not wait but runs inline.
   template <class F>
   void run(std::ptrdiff_t chunks, F&& f) {
     using Function = std::remove_reference_t<F>;
@@ -98,7 +98,7 @@ class ThreadPool {
   std::mutex failure_mutex_;
   Failure failure_;
   int spins_ = 0;
-  std::atomic<bool> ends_ = false;  // the workers go home
+  std::atomic<bool> ends_ = false;  // tells the workers to finish
   std::vector<std::thread> workers_;
 };
 

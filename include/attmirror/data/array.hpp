@@ -1,8 +1,8 @@
-// An array as files hold it: a number type, a shape, and the bytes in C order (last axis fastest).
+// An array as stored in files: a number type, a shape, and the bytes in C order (last axis fastest).
 //
-// This is the meeting point of the file formats (.npy, .npz, safetensors). It keeps the numbers as they were
-// stored, so that reading and writing lose no bit: a float32 stays a float32. Code that computes asks for
-// doubles or int64, and is refused whatever does not convert exactly.
+// All file formats (.npy, .npz, safetensors) meet here. An Array keeps the numbers as they were stored, so
+// that reading and writing lose no bits: a float32 stays a float32. Code that computes asks for doubles or
+// int64, and any value that does not convert exactly is refused.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>
@@ -39,7 +39,7 @@ std::size_t item_size(DType dtype);  // bytes per element
 
 using Shape = std::vector<std::int64_t>;
 
-// Shapes have at most this many axes: what every version of numpy can hold.
+// Shapes have at most this many axes, which every version of numpy supports.
 inline constexpr std::size_t max_axes = 32;
 
 // The product of the axes; 1 for (). Throws Error (bad input), naming the array `name`, if an axis is
@@ -54,18 +54,18 @@ class Array {
   // A float64 array of shape (0,).
   Array() = default;
 
-  // Takes over bytes in C order and in the byte order of this machine. Throws Error (bad input), naming the
-  // array `name`, if their number is not that of the shape, or if a boolean is neither 0 nor 1.
+  // Takes ownership of bytes in C order and in this machine's byte order. Throws Error (bad input), naming
+  // the array `name`, if their number does not match the shape, or if a boolean is neither 0 nor 1.
   Array(DType dtype, Shape shape, std::vector<std::byte> bytes, std::string_view name = "array");
 
   // Copies numbers in C order: std::vector, std::span, std::array. Throws if there are more or fewer than the
-  // shape asks for.
+  // shape requires.
   Array(Shape shape, std::span<const double> values);
   Array(Shape shape, std::span<const float> values);
   Array(Shape shape, std::span<const std::int64_t> values);
   Array(Shape shape, std::span<const std::int32_t> values);
 
-  // One axis, as long as there are values.
+  // One axis, with one entry per value.
   explicit Array(std::span<const double> values);
   explicit Array(std::span<const float> values);
   explicit Array(std::span<const std::int64_t> values);
@@ -79,18 +79,18 @@ class Array {
   std::size_t size() const { return bytes_.size() / item_size(dtype_); }  // elements
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // The elements where they lie, without a copy. T must be the C++ type of dtype() (double, float or an
-  // integer; throws Error otherwise).
+  // The elements in place, without a copy. T must be the C++ type of dtype() (double, float or an integer;
+  // throws Error otherwise).
   template <class T>
   std::span<const T> view() const {
     require_element(type_of<T>());
     return {reinterpret_cast<const T*>(bytes_.data()), size()};
   }
 
-  // All elements as double or int64, in C order. Every number type converts, but each value must do so
+  // All elements as double or int64, in C order. Every number type converts, but each value must convert
   // exactly: "labels[17] is 1.5: expected a whole number within int64", "lengths[2] is 9007199254740993:
-  // expected a number that a double holds exactly" (Error, bad input). NaN and infinities are doubles, but
-  // not int64. `name` is what messages call the array.
+  // expected a number that a double holds exactly" (Error, bad input). NaN and infinities are doubles but not
+  // int64. `name` is the name of the array in messages.
   std::vector<double> to_doubles(std::string_view name = "array") const;
   std::vector<std::int64_t> to_int64(std::string_view name = "array") const;
 

@@ -1,14 +1,14 @@
-// What attention learns from: n token sequences of any lengths, one or more queries for each, a label of -1 or +1
-// for each query, and (optionally) the fixed head that turns the attended token into a prediction.
+// What attention learns from: n token sequences of any lengths, one or more queries for each, a label of -1
+// or +1 for each query, and (optionally) the fixed head that turns the attended token into a prediction.
 //
-// The tokens of all sequences lie in one matrix, one after the other, so that a pass over the data reads
-// memory front to back and sequences of different lengths cost no padding rows. Rows are padded to whole
-// vectors (see base/matrix.hpp), which is how the kernels of room `attention` want them. The queries lie in a
-// second matrix in the same way. Most data of the papers have one query per sequence; then query i is that of
-// sequence i.
+// The tokens of all sequences are stored in one matrix, one after the other, so that a pass over the data
+// reads memory front to back and sequences of different lengths cost no padding rows. Rows are padded to
+// whole vectors (see base/matrix.hpp), as the kernels of room `attention` need them. The queries are stored
+// the same way in a second matrix. Most of the papers' data have one query per sequence; then query i belongs
+// to sequence i.
 //
-// A Dataset is checked once, when it is made, and never changes: everything that holds one may rely on finite
-// numbers, labels of +-1 and matching sizes. Copies are deep; models view a Dataset and do not copy it.
+// A Dataset is checked once, when it is made, and never changes, so code that holds one can rely on finite
+// numbers, labels of +-1 and matching sizes. Copies are deep; models are views of a Dataset and do not copy it.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>
@@ -23,20 +23,20 @@
 
 namespace attmirror {
 
-// Plain arrays, as a user has them.
+// Plain arrays, as users have them.
 struct DatasetArrays {
   Matrix tokens;                      // (sum of lengths, d): the sequences one after the other
   std::vector<std::int64_t> lengths;  // n, tokens per sequence, each >= 1
   Matrix queries;                     // (number of queries, d); leave empty when query_index is given
   std::vector<double> labels;  // each -1 or +1: one per sequence (for all its queries) or one per query
-  Vector decoder;              // d, or empty where the decoder is trained or not known
+  Vector decoder;              // d, or empty if the decoder is trained or unknown
 
-  // How many queries each sequence has, each >= 1. Empty: one each.
+  // The number of queries of each sequence, each >= 1. Empty: one each.
   std::vector<std::int64_t> query_counts{};
   // Self-attention: query j is this token of its sequence, from 0. Empty: the queries are given.
   std::vector<std::int64_t> query_index{};
-  // The tokens that each query may attend to, 1 or 0: for query after query as many entries as its sequence has
-  // tokens. Empty: all of them.
+  // The tokens that each query may attend to, 1 or 0: for each query in turn, as many entries as its sequence
+  // has tokens. Empty: all of them.
   std::vector<std::uint8_t> mask{};
   // The weights V (d, m) of the ReLU head 1^T ReLU(V^T u), or empty.
   Matrix head{};
@@ -45,14 +45,14 @@ struct DatasetArrays {
 enum class Mask {
   none,    // every query attends to all tokens of its sequence
   causal,  // the query at token k attends to the tokens up to k
-  custom,  // as DatasetArrays::mask says
+  custom,  // as given in DatasetArrays::mask
 };
 
 std::string_view to_string(Mask mask);
 
 class Dataset {
  public:
-  // Checks all of the arrays, then copies them; throws Error (bad input) that names the first wrong entry.
+  // Checks all arrays, then copies them; throws Error (bad input) that names the first wrong entry.
   explicit Dataset(const DatasetArrays& arrays);
 
   std::ptrdiff_t samples() const { return static_cast<std::ptrdiff_t>(offsets_.size()) - 1; }
@@ -82,10 +82,10 @@ class Dataset {
   ConstMatrixView queries() const { return queries_.view(); }  // (total_queries, d)
   std::span<const double> labels() const { return labels_; }   // total_queries
 
-  // Self-attention: the token that query j is. Empty for queries of their own.
+  // Self-attention: the token that query j is. Empty if the queries are separate vectors.
   std::span<const std::int64_t> query_index() const { return query_index_; }
 
-  // Which tokens a query may attend to. Only the first attended_length(j) need be looked at.
+  // Which tokens a query may attend to. You need only look at the first attended_length(j).
   Mask mask() const { return mask_; }
   bool allows(std::ptrdiff_t j, std::ptrdiff_t t) const;
   std::ptrdiff_t attended_length(std::ptrdiff_t j) const;
@@ -95,25 +95,25 @@ class Dataset {
   bool has_decoder() const { return decoder_.view().rows == 1; }
   ConstMatrixView decoder() const { return decoder_.view(); }  // (1, d); no rows when has_decoder() is false
 
-  // The ReLU head's weights, stored transposed (m, d); no rows where there are none.
+  // The ReLU head's weights, stored transposed (m, d); no rows if there are none.
   ConstMatrixView head_weights() const { return head_.view(); }
 
-  // 64 bits of all sizes and values. Runs store it, so that resuming or comparing with other data is noticed.
+  // 64 bits from all sizes and values. Runs store it, so that resuming or comparing with other data is noticed.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
-  // The same data with a causal mask. Throws Error (bad input) when the queries are not tokens of their sequence
-  // or the data have a mask of their own.
+  // The same data with a causal mask. Throws Error (bad input) when the queries are not tokens of their
+  // sequence or the data already have a mask.
   friend Dataset with_causal_mask(Dataset data);
 
  private:
   friend class DatasetReader;  // reads large files without a second copy of their tokens
 
-  // Checks the arrays, whose tokens and queries lie elsewhere, and takes all but these.
+  // Checks the arrays, whose tokens and queries are stored elsewhere, and takes everything except these.
   void take(const DatasetArrays& arrays, ConstMatrixView tokens, ConstMatrixView queries);
   void take_mask(const std::vector<std::uint8_t>& mask);
   void gather_queries();  // those of self-attention, from the tokens
   std::uint64_t compute_fingerprint() const;
-  // The same where the tokens and queries lie elsewhere: the functions add their sizes and entries.
+  // The same if the tokens and queries are stored elsewhere: the functions add their sizes and entries.
   template <class AddTokens, class AddQueries>
   std::uint64_t fingerprint_with(AddTokens add_tokens, AddQueries add_queries) const;
   Dataset() = default;
@@ -144,13 +144,13 @@ std::string to_string(const Dataset& data);
 //   mask (n, K, T), optional: 1 where query k of a sequence may attend to token t; (n, T) for one query each, (N, T)
 //     with query_counts. T is the longest length; what lies beyond a shorter sequence's end is ignored
 //   v (d), V (d, m), optional: the linear head, the weights of the ReLU head
-// Lower-case names are accepted (for X, Y, Z). Throws Error: bad input when the arrays do not fit, naming file
-// and array.
+// Lower-case names are accepted for X, Y and Z. Throws Error (bad input) when the arrays do not fit, naming
+// the file and the array.
 Dataset load_dataset(const std::filesystem::path& path);
 
-// Writes what load_dataset() reads, as doubles: X rectangular when all lengths are equal, else ragged with
-// `lengths`; a causal mask as the array it stands for; and `format_version`, which load_dataset() checks. The file
-// appears whole or not at all.
+// Writes what load_dataset() reads, as doubles: X rectangular when all lengths are equal, otherwise ragged
+// with `lengths`; a causal mask as the array it stands for; and `format_version`, which load_dataset()
+// checks. The file is written completely or not at all.
 void save_dataset(const std::filesystem::path& path, const Dataset& data);
 
 }  // namespace attmirror

@@ -12,16 +12,16 @@ namespace attmirror {
 // "Transformers as Support Vector Machines": with torch's generator, in this order,
 //   decoder v = randn(d) / norm, labels Y = sign of randn(n), tokens X = randn(n, T, d) and queries Z =
 //   randn(n, d) with rows of norm 1.
-// Drawn and normalised in single precision, as there, then widened to double. The golden data of the first
-// paper's sizes come back to the last bit (see data/torch_random.hpp).
+// Drawn and normalized in single precision, as in the papers, then widened to double. The golden data at the
+// first paper's sizes are reproduced to the last bit (see data/torch_random.hpp).
 struct SphereData {
   std::int64_t samples = 6;  // n; 6, 8, 10 and seeds 1 to 100 are the first paper's figure
-  std::int64_t tokens = 8;   // T, tokens per sequence, or the most there are when min_tokens is set
+  std::int64_t tokens = 8;   // T, tokens per sequence, or the maximum if min_tokens is set
   std::int64_t dim = 10;     // d
-  std::uint64_t seed = 1;    // of torch's generator; its lower 32 bits count
+  std::uint64_t seed = 1;    // of torch's generator, which uses the lower 32 bits
 
-  // Ragged data (ours, not the papers'): the length of each sequence is uniform in min_tokens..tokens, and it
-  // keeps the first tokens of those the rectangular data set of the same seed has.
+  // Ragged data (not in the papers): the length of each sequence is uniform in min_tokens..tokens, and it
+  // keeps the first tokens of the sequence in the rectangular data set with the same seed.
   std::optional<std::int64_t> min_tokens = std::nullopt;
 
   // Cross-attention from several queries to each sequence: Z = randn(n, K, d) with rows of norm 1, one label for
@@ -38,7 +38,7 @@ struct SphereData {
   QueryFrom query_from = QueryFrom::draw;
 
   // Throws Error (bad input) for sizes below 1, min_tokens above tokens, more than one query to draw in
-  // self-attention, or sizes that no memory holds.
+  // self-attention, or sizes that do not fit into any memory.
   void validate() const;
 };
 
@@ -51,8 +51,8 @@ struct JointData {};
 
 Dataset generate(const JointData& options);
 
-// Data for heads that are not linear, on which attention keeps several tokens of a sequence (P3, section on
-// nonlinear heads), with torch's generator in single precision, then widened to double.
+// Data for nonlinear heads, on which attention keeps several tokens of a sequence (P3, section on nonlinear
+// heads), drawn with torch's generator in single precision, then widened to double.
 
 // For the ReLU head 1^T ReLU(V^T u): in this order V = randn(d, d) / Frobenius norm, tokens randn(n, T, d) with
 // rows of norm 1, labels the sign of randn(n), queries randn(n, d) with rows of norm 1. There is no decoder; V is
@@ -61,46 +61,46 @@ struct ReluHeadData {
   std::int64_t samples = 3;  // n
   std::int64_t tokens = 4;   // T
   std::int64_t dim = 4;      // d; P3 has 4, 6, 8 and 10
-  std::uint64_t seed = 1;    // of torch's generator; its lower 32 bits count
+  std::uint64_t seed = 1;    // of torch's generator, which uses the lower 32 bits
 
-  void validate() const;  // throws Error (bad input) for sizes below 1 or that no memory holds
+  void validate() const;  // throws Error (bad input) for sizes below 1 or too large for memory
 };
 
 Dataset generate(const ReluHeadData& options);
 
-// For the quadratic head v^T u - lambda |u|^2: the tokens of each sequence are orthonormal, and all labels +1. Then
-// the best attention is known, sparsemax(gamma / (2 lambda)) for the scores gamma = X v.
+// For the quadratic head v^T u - lambda |u|^2: the tokens of each sequence are orthonormal, and all labels
+// are +1. Then the best attention is known: sparsemax(gamma / (2 lambda)) for the scores gamma = X v.
 //
-// In this order v = randn(d) / norm, tokens from randn(n, T, d), queries randn(n, d) with rows of norm 1. P3 takes
-// the left factor of torch's singular value decomposition of each sequence, whose choice of rotation and
-// signs is the library's own and is not repeated here: ours are the rows in the order of Gram and Schmidt (the QR
+// In this order: v = randn(d) / norm, tokens from randn(n, T, d), queries randn(n, d) with rows of norm 1. P3
+// takes the left factor of torch's singular value decomposition of each sequence, whose choice of rotation
+// and signs is up to the library and is not repeated here: ours are the rows in Gram-Schmidt order (the QR
 // decomposition with positive diagonal), orthonormal in double precision.
 struct OrthonormalData {
   std::int64_t samples = 3;  // n
   std::int64_t tokens = 4;   // T, at most d
   std::int64_t dim = 4;      // d; P3 has d = T
-  std::uint64_t seed = 1;    // of torch's generator; its lower 32 bits count
+  std::uint64_t seed = 1;    // of torch's generator, which uses the lower 32 bits
 
   void validate() const;  // throws Error (bad input) for such sizes and for more tokens than dimensions
 };
 
 Dataset generate(const OrthonormalData& options);
 
-// The small data sets on which P2 shows where a trained prompt goes: which token one input ends on, the
+// The small data sets on which P2 shows where a trained prompt goes: on which token one input ends, the
 // max-margin direction of several inputs, the decoder and the prompt trained together, and two losses.
 //
-// In all but the joint one the third coordinate of a token is its score, read by the decoder v = (0, 0, 1),
-// and attention looks at the first two alone, through key weights A = diag(1, 1, 0):
+// In all but the joint one, the third coordinate of a token is its score, read by the decoder v = (0, 0, 1),
+// and attention sees only the first two, through key weights A = diag(1, 1, 0):
 //
 //   const Dataset data = generate(MultiInputData{});
 //   const Attention model{data, Prompt{score_blind_key_weights()}};
 //
-// A prompt has no queries. A Dataset does, and here they are all u = (1, 0, ...), the common unit vector of
-// P2's equivalence lemma: with identity key weights, training W on the same data gives W = p u^T at every
-// step, the run of the prompt in W's first column. (The queries could not be 0: W would never move.) Numbers are
-// rounded to single precision where the published code does so.
+// A prompt has no queries. A Dataset does, and here all of them are u = (1, 0, ...), the common unit vector
+// of P2's equivalence lemma: with identity key weights, training W on the same data gives W = p u^T at every
+// step, so the run of the prompt is the first column of W. (The queries cannot be 0, because then W would
+// never move.) Numbers are rounded to single precision where the published code does so.
 
-// diag(1, 1, 0): what Prompt{} takes for the three-dimensional data below. The joint data need none.
+// diag(1, 1, 0): pass it to Prompt{} for the three-dimensional data below. The joint data do not need it.
 Matrix score_blind_key_weights();
 
 // One input of three tokens, (-0.1, 1, 1), (1, 0, 0.9) and (0, 0, s). The first is optimal, and the second
@@ -112,7 +112,7 @@ struct SingleInputData {
   };
   Scores scores = Scores::equal;
 
-  void validate() const;  // throws Error (bad input) for a value that is none of the two
+  void validate() const;  // throws Error (bad input) for any other value
 };
 
 Dataset generate(const SingleInputData& options);
@@ -123,7 +123,7 @@ Dataset generate(const SingleInputData& options);
 struct MultiInputData {
   std::uint64_t seed = 0;  // P2's; the lower 32 bits count
 
-  void validate() const {}  // every seed will do
+  void validate() const {}  // every seed is valid
 };
 
 Dataset generate(const MultiInputData& options);
@@ -134,11 +134,11 @@ Dataset generate(const MultiInputData& options);
 struct JointPromptData {
   enum class LabelMargin {
     tight,  // third (1/2, 1): all three are support vectors of the labels' max-margin problem
-    slack,  // third (1/2, 3/2): it is none, so its attention constraint relaxes from >= 1 to >= 0
+    slack,  // third (1/2, 3/2): not a support vector, so its attention constraint relaxes from >= 1 to >= 0
   };
   LabelMargin label_margin = LabelMargin::tight;
 
-  void validate() const;  // throws Error (bad input) for a value that is none of the two
+  void validate() const;  // throws Error (bad input) for any other value
 };
 
 Dataset generate(const JointPromptData& options);
@@ -153,16 +153,16 @@ struct LossComparisonData {
 
 Dataset generate(const LossComparisonData& options);
 
-// The two data sets in the plane on which P3 draws how W and (K,Q) turn towards their max-margin solutions,
+// The two data sets in the plane on which P3 draws how W and (K,Q) turn toward their max-margin solutions,
 // with torch's generator in the order v, X, Z. All labels are +1; v and the queries have norm 1. Drawn and
-// normalised in single precision, as there, then widened to double.
+// normalized in single precision, as in the paper, then widened to double.
 
 // Two sequences of three tokens: 0.3 randn about (-1, 0) and about (1, 0). Tokens 0 and 2 are optimal, and the
 // solution of least nuclear norm has rank 1.
 struct Visualization1Data {
   std::uint64_t seed = 1;  // P3's; the lower 32 bits count
 
-  void validate() const {}  // every seed will do
+  void validate() const {}  // every seed is valid
 };
 
 Dataset generate(const Visualization1Data& options);
@@ -172,7 +172,7 @@ Dataset generate(const Visualization1Data& options);
 struct Visualization2Data {
   std::uint64_t seed = 3;  // P3's; the lower 32 bits count
 
-  void validate() const {}  // every seed will do
+  void validate() const {}  // every seed is valid
 };
 
 Dataset generate(const Visualization2Data& options);

@@ -1,8 +1,8 @@
 // Named arrays in numpy's .npz format: a zip archive with one .npy file per array, stored or deflated.
 //
-// np.savez, np.savez_compressed and np.load read and write the same files. Archives come from strangers, so
-// the reader checks what the archive says of itself before it allocates: a file of a kilobyte cannot ask for
-// a terabyte.
+// np.savez, np.savez_compressed and np.load read and write the same files. Archives may come from anywhere,
+// so the reader checks what an archive says about itself before it allocates: a file of one kilobyte cannot
+// ask for a terabyte.
 #pragma once
 
 #include <attmirror/data/array.hpp>
@@ -17,9 +17,9 @@
 namespace attmirror {
 
 struct NpzLimits {
-  // All arrays of an archive together, inflated. 64 GiB is beyond every data set of the papers and within a
-  // big machine's memory; a mistake or an attack above it is refused at once instead of driving the machine
-  // into swap.
+  // All arrays of an archive together, inflated. 64 GiB is more than every data set of the papers and fits
+  // into a big machine's memory; anything above it, by mistake or by attack, is refused at once instead of
+  // driving the machine into swap.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
 
   void validate() const;
@@ -33,15 +33,15 @@ struct NpzOptions {
   NpzCompression compression = NpzCompression::stored;
 };
 
-// Reads all arrays; their names are the names of the entries without ".npy". `name` is what messages call the
-// file. Throws Error (bad input) for what is no zip archive, is cut short or damaged, has two entries of one
-// name, is encrypted, is compressed by another method than deflate, exceeds the limits, or holds an entry
-// that parse_npy() refuses.
+// Reads all arrays; their names are those of the entries without ".npy". `name` is the name of the file in
+// messages. Throws Error (bad input) for anything that is not a zip archive, is truncated or damaged, has two
+// entries of the same name, is encrypted, uses a compression other than deflate, exceeds the limits, or has
+// an entry that parse_npy() refuses.
 NamedArrays parse_npz(std::span<const std::byte> file, std::string_view name, const NpzLimits& limits = {});
 NamedArrays load_npz(const std::filesystem::path& path, const NpzLimits& limits = {});
 
 // The bytes of a file. Equal arrays give equal bytes: entries are sorted by name and carry the zip epoch
-// (1980-01-01) for a time.
+// (1980-01-01) as their time.
 std::vector<std::byte> format_npz(const NamedArrays& arrays, const NpzOptions& options = {});
 
 // Writes atomically (base/atomic_file.hpp).

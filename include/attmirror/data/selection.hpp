@@ -1,5 +1,5 @@
-// Which token each query has picked: alpha in the papers, one index per sequence, from 0; for several queries
-// per sequence, one for each of them in the order of Dataset::queries().
+// Which token each query has selected: alpha in the papers, one index per sequence, from 0; with several
+// queries per sequence, one index for each of them in the order of Dataset::queries().
 //
 // Training ends with one (the arg max of the softmax), and the max-margin problem begins with one.
 #pragma once
