@@ -1,14 +1,14 @@
-// What the optimizers of this room have in common: they are LibTorch optimizers whose step is one call of
+// What the optimizers in this room have in common: they are LibTorch optimizers whose step is one call of
 // fused_step() for all parameters of a group that have the same type and device.
 //
-// LibTorch hands an optimizer tensors: of any type, with or without a gradient, with gaps in memory, changed by
-// others between two steps. The kernels want arrays. FusedOptimizer stands between: it looks at every parameter
-// before it writes to any, keeps what a parameter needs from one step to the next (FusedParamState), and tells
-// autograd what was changed. An optimizer says by a GroupRule what the step of a group is.
+// LibTorch hands an optimizer tensors: of any type, with or without a gradient, with gaps in memory, possibly
+// changed by others between two steps. The kernels need arrays. FusedOptimizer mediates: it checks every
+// parameter before it writes to any, keeps what a parameter needs from one step to the next (FusedParamState),
+// and tells autograd what was changed. Each optimizer describes the step of a group by a GroupRule.
 //
-// Where no kernel is built for a device, the same step is made of tensor operations; it is many times slower, and a
-// warning says so once. `fused` off asks for that, without a warning. CPU steps run on at::get_num_threads() threads
-// and have the same bits for any number.
+// If no kernel is built for a device, the same step is made of tensor operations; it is many times slower,
+// and a warning says so once. Set `fused` to false to ask for that without a warning. CPU steps run on
+// at::get_num_threads() threads and have the same bits for any number of them.
 #pragma once
 
 #include <attmirror/mirror/fused_step.hpp>
@@ -25,26 +25,26 @@
 
 namespace attmirror::deep {
 
-// Whether a parameter has a master of 32 (or 64) bits, from which steps continue instead of from the parameter. A
-// parameter of 8 or 11 significant bits cannot take small steps: adding 0.001 to 1 leaves a bfloat16 1. So
-// `automatic` is on for bfloat16 and float16 and off for float32 and float64.
+// Whether a parameter has a 32-bit (or 64-bit) master, from which steps continue instead of from the
+// parameter. A parameter with 8 or 11 significant bits cannot take small steps: adding 0.001 to 1 leaves a
+// bfloat16 at 1. So `automatic` means on for bfloat16 and float16 and off for float32 and float64.
 enum class MasterState { automatic, on, off };
 std::string_view to_string(MasterState state);
 
 // What is kept of one parameter between steps.
 struct FusedParamState : public torch::optim::OptimizerCloneableParamState<FusedParamState> {
-  // Steps so far. A GPU decides on its own to skip a step with infinite gradients; such a step is counted.
+  // Steps so far. A GPU decides on its own to skip a step with infinite gradients; such a step still counts.
   TORCH_ARG(std::int64_t, step) = 0;
-  // The master, where there is one: the mirror image y = sign(w) |w|^{p-1} for mirror descent, w for steepest descent.
+  // The master, if there is one: the mirror image y = sign(w) |w|^{p-1} for mirror descent, w for steepest descent.
   TORCH_ARG(at::Tensor, master);
-  TORCH_ARG(double, master_p) = 0;  // the p of that mirror image; 2 where the master is w
+  TORCH_ARG(double, master_p) = 0;  // the p of that mirror image; 2 if the master is w
   TORCH_ARG(at::Tensor, momentum);
 
  public:
   void serialize(torch::serialize::InputArchive& archive) override;
   void serialize(torch::serialize::OutputArchive& archive) const override;
 
-  // The parameter as the last step left it, by which changes of others are noticed. Not saved.
+  // The parameter as the last step left it, to detect changes made by others. Not saved.
   static constexpr std::int64_t unknown = -1;
   std::int64_t seen_version = unknown;
   const void* seen_data = nullptr;
@@ -55,32 +55,32 @@ struct GroupRule {
   StepOptions step;
   MasterState masters = MasterState::automatic;
   bool fused = true;
-  // Where set: w <- (1 - rate weight_decay) w - rate direction(d), by tensor operations.
+  // If set: w <- (1 - rate weight_decay) w - rate direction(d), by tensor operations.
   std::function<at::Tensor(const at::Tensor&)> direction;
 };
 
 class FusedOptimizer : public torch::optim::Optimizer {
  public:
-  // Throws Error (bad input) in one sentence, with the group and the index of the parameter, before anything is
-  // written: for options that make no sense, for parameters that are sparse, complex, of integers or given twice, for
-  // gradients of another type, device or shape. Parameters without a gradient are left alone.
+  // Throws Error (bad input) with one sentence, naming the group and the index of the parameter, before
+  // anything is written: for invalid options, for parameters that are sparse, complex, of integer type or given
+  // twice, and for gradients of another type, device or shape. Parameters without a gradient are left alone.
   at::Tensor step(LossClosure closure = nullptr) override;
 
-  // The step with gradients of `scale` times the loss (besides the groups' gradient_scale), skipped as a whole if one
-  // of them is infinite or NaN: what GradScaler asks for.
+  // The step with gradients of `scale` times the loss (in addition to the groups' gradient_scale), skipped as
+  // a whole if one of them is infinite or NaN. GradScaler uses it.
   void step_scaled(double scale);
 
-  // Whether the last step met a gradient that was not finite and so changed nothing (skip_nonfinite). Waits for
-  // the GPU.
+  // Whether the last step found a gradient that was not finite and therefore changed nothing
+  // (skip_nonfinite). Waits for the GPU.
   bool last_step_skipped() const;
 
-  // Options of every group, and the state of every parameter by its place. What is loaded goes on with the same bits.
-  // load() throws Error (bad input) and changes nothing if groups, shapes or the kind of optimizer differ.
+  // Options of every group, and the state of every parameter by its position. Loaded state continues with the same
+  // bits. load() throws Error (bad input) and changes nothing if groups, shapes or the kind of optimizer differ.
   //
-  // A loaded master counts if it rounds to the parameter at the next step; otherwise the parameter does, with a
-  // warning. The same holds, without a warning, whenever others have changed a parameter since the last step: by
-  // an operation in place that autograd knows of, or by new memory (Module::to()). Changes through Tensor::data()
-  // go unnoticed.
+  // A loaded master is used if it rounds to the parameter at the next step; otherwise the parameter is used,
+  // with a warning. The same happens, without a warning, whenever a parameter has been changed since the last
+  // step: by an in-place operation that autograd knows about, or by new memory (Module::to()). Changes
+  // through Tensor::data() go unnoticed.
   void save(torch::serialize::OutputArchive& archive) const override;
   void load(torch::serialize::InputArchive& archive) override;
 
@@ -90,11 +90,11 @@ class FusedOptimizer : public torch::optim::Optimizer {
  protected:
   using torch::optim::Optimizer::Optimizer;
 
-  // Throws Error (bad input) where the options make no sense.
+  // Throws Error (bad input) for invalid options.
   virtual GroupRule rule(const torch::optim::OptimizerOptions& options) const = 0;
   virtual std::string_view name() const = 0;  // as archives record it
 
-  void validate_groups() const;  // what constructors call
+  void validate_groups() const;  // called by constructors
 
  private:
   GroupRule group_rule(std::size_t group) const;
@@ -104,7 +104,7 @@ class FusedOptimizer : public torch::optim::Optimizer {
 
   std::vector<const void*> checked_;   // the parameters, as check_distinct() last saw them
   mutable bool skipped_ = false;       // the last step, as far as the host knows
-  mutable at::Tensor device_skipped_;  // the same on the GPU, until somebody asks
+  mutable at::Tensor device_skipped_;  // the same on the GPU, until someone asks
 };
 
 }  // namespace attmirror::deep

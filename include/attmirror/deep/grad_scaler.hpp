@@ -1,14 +1,14 @@
-// Loss scaling for float16, which LibTorch has in Python only.
+// Loss scaling for float16, which LibTorch provides only in Python.
 //
-// Gradients below 6e-8 are 0 in float16. So the loss is multiplied by a scale before the backward pass and gradients
-// are divided by it within the step, in 32 bits. The largest scale that does not overflow is found by trial: one that
-// gives an infinite gradient is halved, and the step skipped; after `growth_interval` good steps it is doubled.
+// Gradients below 6e-8 are 0 in float16. So the loss is multiplied by a scale before the backward pass, and gradients
+// are divided by it within the step, in 32 bits. The largest scale that does not overflow is found by trial: if it
+// gives an infinite gradient, it is halved and the step is skipped; after `growth_interval` good steps it is doubled.
 //
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer);
 //   scaler.update();
 //
-// Numbers and rules are those of torch.cuda.amp.GradScaler. bfloat16 has the range of float and needs none of it.
+// Numbers and rules are those of torch.cuda.amp.GradScaler. bfloat16 has the range of float and does not need this.
 #pragma once
 
 #include <attmirror/deep/fused_optimizer.hpp>
@@ -33,17 +33,17 @@ class GradScaler {
  public:
   explicit GradScaler(GradScalerOptions options = {});
 
-  // (In floats where the loss is in half precision, whose largest number is soon reached.)
+  // (In float if the loss is in half precision, whose largest number is soon reached.)
   at::Tensor scale(const at::Tensor& loss) const {
     return (loss.scalar_type() == at::kHalf ? loss.to(at::kFloat) : loss) * scale_;
   }
   double scale() const { return scale_; }
 
-  // A step with the gradients of a scaled loss; skipped as a whole if one of them is not finite. Several optimizers may
-  // step on the same loss.
+  // A step with the gradients of a scaled loss; skipped as a whole if one of them is not finite. Several
+  // optimizers may step on the same loss.
   void step(FusedOptimizer& optimizer);
 
-  // After the steps of a loss: the scale for the next. Throws Error (bad input) if there was none.
+  // Call it after the steps on a loss; sets the scale for the next. Throws Error (bad input) if there was no step.
   void update();
 
   void save(torch::serialize::OutputArchive& archive) const;

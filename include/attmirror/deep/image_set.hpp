@@ -1,4 +1,4 @@
-// Small colour images with labels, as CIFAR-10 comes: bytes in planes (red, green, blue), row by row.
+// Small color images with labels, in CIFAR-10's layout: bytes in planes (red, green, blue), row by row.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct ImageSet {
   std::int64_t image_bytes() const { return channels * height * width; }
 };
 
-// CIFAR-10's binary files: 1 label byte and 3,072 pixel bytes an image. Reads *.bin and *.bin.xz; the files are
-// joined in the order given. Throws Error (bad input), naming the file and the image: a size that is not a multiple of
-// 3,073, a label above 9, an empty list, a truncated or damaged .xz file.
+// CIFAR-10's binary files: 1 label byte and 3,072 pixel bytes per image. Reads *.bin and *.bin.xz; the files
+// are joined in the order given. Throws Error (bad input), naming the file and the image, for a size that is
+// not a multiple of 3,073, a label above 9, an empty list, or a truncated or damaged .xz file.
 ImageSet load_cifar10(const std::vector<std::filesystem::path>& files);
 
-// The files of a set: a file itself, or what a folder holds, where `part` is "train" (data_batch_1.bin ...
-// _5, whichever of them are there, in this order, .xz accepted) or "test" (test_batch.bin, otherwise
+// The files of a set: a single file, or the contents of a folder, where `part` is "train" (data_batch_1.bin
+// ... _5, whichever of them exist, in this order, .xz accepted) or "test" (test_batch.bin, otherwise
 // test_*.bin or .bin.xz).
 std::vector<std::filesystem::path> cifar10_files(const std::filesystem::path& place, const std::string& part);
 

@@ -2,13 +2,13 @@
 //
 //   y <- y - lr d,   y = sign(w) |w|^{p-1},   w = sign(y) |y|^{1/(p-1)}
 //
-// p = 2 is torch::optim::SGD. p near 1 makes most weights small and a few large, p > 2 evens them out. The step lives
-// in the space of y: a weight of size s moves by about lr d s^{2-p}/(p-1), so that lr is chosen anew for each p.
+// p = 2 is torch::optim::SGD. p near 1 makes most weights small and a few large; p > 2 evens them out. The step
+// is in the space of y: a weight of size s moves by about lr d s^{2-p}/(p-1), so choose lr anew for each p.
 //
 //   attmirror::deep::MirrorDescent optimizer(model->parameters(),
 //                                            attmirror::deep::MirrorDescentOptions(8e-4).p(1.1));
 //
-// p, lr and the rest may differ between parameter groups; StepLR and ReduceLROnPlateau work as with LibTorch's own.
+// p, lr and the rest may differ between parameter groups; StepLR and ReduceLROnPlateau work as usual.
 #pragma once
 
 #include <attmirror/deep/fused_optimizer.hpp>
@@ -30,12 +30,12 @@ struct MirrorDescentOptions : public torch::optim::OptimizerCloneableOptions<Mir
   TORCH_ARG(bool, normalized) = false;    // d / ||d||_q of each tensor, q = p/(p-1)
   TORCH_ARG(double, gradient_scale) = 1;  // gradients are those of the loss times this
   TORCH_ARG(bool,
-            skip_nonfinite) = false;  // a step with an infinite or NaN gradient anywhere does nothing at all
-  // y kept in 32 bits (64 for float64). Costs 4 bytes a parameter and saves one power a step; without it bfloat16
-  // weights lose small steps.
+            skip_nonfinite) = false;  // a step with an infinite or NaN gradient anywhere does nothing
+  // Keep y in 32 bits (64 for float64). Costs 4 bytes per parameter and saves one power per step; without it,
+  // bfloat16 weights lose small steps.
   TORCH_ARG(MasterState, dual_state) = MasterState::automatic;
-  TORCH_ARG(bool, exact) = false;  // correctly rounded steps, a microsecond or two a number: to check against
-  TORCH_ARG(bool, fused) = true;   // off: tensor operations, to check against
+  TORCH_ARG(bool, exact) = false;  // correctly rounded steps, a microsecond or two per number, for checking
+  TORCH_ARG(bool, fused) = true;   // off: tensor operations, for checking
 
  public:
   void serialize(torch::serialize::InputArchive& archive) override;
@@ -46,7 +46,7 @@ struct MirrorDescentOptions : public torch::optim::OptimizerCloneableOptions<Mir
 
 class MirrorDescent : public FusedOptimizer {
  public:
-  // Both throw Error (bad input) for options that make no sense.
+  // Both throw Error (bad input) for invalid options.
   MirrorDescent(std::vector<torch::optim::OptimizerParamGroup> groups, MirrorDescentOptions defaults);
   MirrorDescent(std::vector<at::Tensor> parameters, MirrorDescentOptions defaults);
 

@@ -1,9 +1,9 @@
-// What the trainer and the viewers see of a network: a batch goes in, logits come out, and the attention can be
-// looked at.
+// What the trainer and the viewers see of a network: a batch goes in, logits come out, and you can look at
+// the attention.
 //
-// Texts have different lengths. A batch of them is packed: the tokens of all texts end to end, no padding anywhere,
-// and `offsets` says where each begins. Whatever works on one token at a time (embeddings, linear maps, norms) never
-// sees the difference; attention is told the offsets. On IMDb 46 % of the places of a padded batch would be padding.
+// Texts have different lengths. A batch of them is packed: the tokens of all texts are stored end to end, without
+// padding, and `offsets` says where each text begins. Embeddings, linear maps and norms work on one token at a
+// time and see no difference; attention is given the offsets. On IMDb, 46 % of a padded batch would be padding.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace attmirror::deep {
 
-// Where in a training a batch stands: what its random numbers depend on. Nothing else does, so that a training that was
-// stopped goes on with the same numbers, and any number of processes that share a batch draw the same ones.
+// The place of a batch within a training, on which its random numbers depend. They depend on nothing else, so a
+// training that was stopped continues with the same numbers, and processes that share a batch draw the same ones.
 struct DropoutPlace {
   std::uint64_t seed = 0;  // of the run's dropout
   std::int64_t step = 0;   // of the training, from 0
@@ -25,17 +25,17 @@ struct DropoutPlace {
 
 struct Batch {
   at::Tensor tokens;     // texts: int64 [rows] ids; undefined for images
-  at::Tensor positions;  // texts: int64 [rows], the place of each token in its text
-  at::Tensor images;     // float [samples, channels, height, width], normalised; undefined for texts
-  // int32 [sequences + 1]: rows offsets[i] up to offsets[i + 1] are sample i. There may be one sequence more than
-  // there are samples: filler, which has no label and no share in the answer (packed_batch.hpp).
+  at::Tensor positions;  // texts: int64 [rows], the position of each token in its text
+  at::Tensor images;     // float [samples, channels, height, width], normalized; undefined for texts
+  // int32 [sequences + 1]: rows offsets[i] up to offsets[i + 1] are sample i. There may be one sequence more
+  // than there are samples: filler, which has no label and no effect on the answer (packed_batch.hpp).
   at::Tensor offsets;
   at::Tensor labels;         // int64 [samples]
   std::int64_t longest = 0;  // rows of the longest sample
   // int64 [rows]: the key of each row's dropout, a function of seed, step, sample and place. Undefined: no dropout.
   at::Tensor dropout_keys;
-  // For kernels that draw for themselves: one seed for the step, and the place of the first sample here in the batch
-  // that all processes share.
+  // For kernels that draw their own numbers: one seed for the step, and the position of the first sample
+  // within the batch that all processes share.
   std::uint64_t dropout_seed = 0;
   std::int64_t first_sample = 0;
 
@@ -70,13 +70,13 @@ class Network : public torch::nn::Module {
   virtual std::int64_t classes() const = 0;  // 2 for a yes-or-no question
   virtual std::string kind() const = 0;      // "encoder", "vit"
 
-  // Multiplications and additions of a training step (forward and backward) on samples of these lengths, as the
-  // network is published: without padding, and with every row of every block. What model FLOP utilisation counts.
+  // Multiplications and additions of a training step (forward and backward) on samples of these lengths, for the
+  // network as published: without padding, and with every row of every block. Used for model FLOP utilization.
   virtual double training_flops(std::span<const std::int64_t> lengths) const = 0;
 };
 
-// Sum over samples: binary cross-entropy for logits [samples, 1] (as P1's BCELoss(reduction = sum)), cross-entropy
-// for more.
+// Sum over samples: binary cross-entropy for logits [samples, 1] (like P1's BCELoss(reduction = sum)), and
+// cross-entropy for more classes.
 at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& labels);
 
 // int64 [samples]: 1 where the larger logit (or the sign of the only one) names the label.

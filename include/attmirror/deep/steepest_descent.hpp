@@ -4,13 +4,13 @@
 //   "linf", "sign"        D = sign(d): signSGD, and Lion's and Adam's step without their averages
 //   "spectral"            D = U V^T of the singular value decomposition d = U S V^T: Muon
 //
-// Each parameter is a norm of its own, and takes a step of length lr whatever the size of its gradient: lr must
+// Each parameter has its own norm and takes a step of length lr whatever the size of its gradient, so lr must
 // decrease (a scheduler) for the loss to settle.
 //
-// Spectral steps are for matrices. A tensor of more dimensions (the filters of a convolution) is read as a matrix of
-// its first dimension by the rest, as Muon does. A vector is a matrix of one column, whose spectral norm is its
-// length: biases take steps of normalised gradient descent. Those who want another rule for them put them into a
-// group of their own.
+// Spectral steps are for matrices. A tensor with more dimensions (the filters of a convolution) is read as a
+// matrix of its first dimension by the rest, as in Muon. A vector is a matrix with one column, whose spectral
+// norm is its length, so biases take steps of normalized gradient descent. If you want another rule for them,
+// put them into a group of their own.
 #pragma once
 
 #include <attmirror/deep/fused_optimizer.hpp>
@@ -23,9 +23,9 @@
 
 namespace attmirror::deep {
 
-// How U V^T is found. `newton_schulz`: Muon's polynomial (mirror/newton_schulz.hpp), three products of matrices a
-// turn, as fast as a GPU multiplies; its singular values are between 0.68 and 1.14 after five turns, not 1. `svd`:
-// exactly, and slowly.
+// How U V^T is found. `newton_schulz`: Muon's polynomial (mirror/newton_schulz.hpp), three matrix products
+// per iteration, as fast as a GPU multiplies; its singular values are between 0.68 and 1.14 after five
+// iterations, not 1. `svd`: exactly, but slowly.
 enum class PolarMethod { newton_schulz, svd };
 
 struct SteepestDescentOptions : public torch::optim::OptimizerCloneableOptions<SteepestDescentOptions> {
@@ -38,13 +38,13 @@ struct SteepestDescentOptions : public torch::optim::OptimizerCloneableOptions<S
   TORCH_ARG(double, weight_decay) = 0;    // decoupled, as in AdamW: w <- (1 - lr weight_decay) w
   TORCH_ARG(double, gradient_scale) = 1;  // gradients are those of the loss times this
   TORCH_ARG(bool,
-            skip_nonfinite) = false;  // a step with an infinite or NaN gradient anywhere does nothing at all
-  TORCH_ARG(PolarMethod, polar) = PolarMethod::newton_schulz;  // asked by "spectral" only
-  TORCH_ARG(std::int64_t, iterations) = 5;                     // turns of newton_schulz
-  // The weights kept in 32 bits (64 for float64) beside brief ones, which lose small steps.
+            skip_nonfinite) = false;  // a step with an infinite or NaN gradient anywhere does nothing
+  TORCH_ARG(PolarMethod, polar) = PolarMethod::newton_schulz;  // used only by "spectral"
+  TORCH_ARG(std::int64_t, iterations) = 5;                     // of newton_schulz
+  // Keep the weights in 32 bits (64 for float64) next to 16-bit ones, which lose small steps.
   TORCH_ARG(MasterState, master_weights) = MasterState::automatic;
-  TORCH_ARG(bool, exact) = false;  // correctly rounded steps of l_p norms, a microsecond or two a number
-  TORCH_ARG(bool, fused) = true;   // off: tensor operations, to check against
+  TORCH_ARG(bool, exact) = false;  // correctly rounded steps of l_p norms, a microsecond or two per number
+  TORCH_ARG(bool, fused) = true;   // off: tensor operations, for checking
 
  public:
   SteepestDescentOptions& norm(const Norm& value) { return norm(to_string(value)); }
@@ -56,7 +56,7 @@ struct SteepestDescentOptions : public torch::optim::OptimizerCloneableOptions<S
 
 class SteepestDescent : public FusedOptimizer {
  public:
-  // Both throw Error (bad input) for options that make no sense, and for norms that are none of the above.
+  // Both throw Error (bad input) for invalid options and for norms that are not listed above.
   SteepestDescent(std::vector<torch::optim::OptimizerParamGroup> groups, SteepestDescentOptions defaults);
   SteepestDescent(std::vector<at::Tensor> parameters, SteepestDescentOptions defaults);
 
@@ -65,7 +65,7 @@ class SteepestDescent : public FusedOptimizer {
   std::string_view name() const override { return "SteepestDescent"; }
 };
 
-// U V^T of d = U S V^T for each tensor read as a matrix (see above), in the type of d (float for brief ones).
+// U V^T of d = U S V^T for each tensor read as a matrix (see above), in the type of d (float for 16-bit types).
 at::Tensor polar_factor(const at::Tensor& d, PolarMethod method, std::int64_t iterations = 5);
 
 }  // namespace attmirror::deep

@@ -1,7 +1,7 @@
 // What a network for texts attends to in one text.
 //
-// A view needs three things that belong together: the weights, the vocabulary they were trained with, and the text.
-// What does not fit is refused with both sides named, since a network happily reads the ids of another vocabulary.
+// A view needs three things that belong together: the weights, the vocabulary they were trained with, and the text. A
+// mismatch is refused and both sides are named, because a network would happily read the ids of another vocabulary.
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>
@@ -22,20 +22,20 @@ struct TextModel {
   std::shared_ptr<EncoderClassifier> network;
 };
 
-// `vocabulary_name` is what messages call the vocabulary. Throws Error (bad input), naming the file: weights of another
-// kind, or of another vocabulary ("model has a vocabulary of 30522 words, vocab.txt 1000").
+// `vocabulary_name` is the name of the vocabulary in messages. Throws Error (bad input), naming the file, for
+// weights of another kind or another vocabulary ("model has a vocabulary of 30522 words, vocab.txt 1000").
 TextModel load_text_model(const std::filesystem::path& path, const WordPiece& vocabulary,
                           std::string_view vocabulary_name);
 
-// The same checks for a network that is there already.
+// The same checks for a network that already exists.
 void check_vocabulary(const TextModel& model, const WordPiece& vocabulary, std::string_view vocabulary_name);
 
-// A text as all of `models` can read it: cut to the shortest of their lengths.
+// A text as all `models` can read it: cut to the shortest of their lengths.
 struct ViewedPieces {
   std::vector<TextPiece> pieces;
   bool cut = false;  // there was more
 };
-// Throws Error (bad input) for a text without a word; `name` is what the message calls it.
+// Throws Error (bad input) for a text without a word; `name` is its name in the message.
 ViewedPieces viewed_pieces(std::span<const TextModel> models, const WordPiece& vocabulary,
                            std::string_view text, std::string_view name);
 
@@ -51,12 +51,12 @@ struct TextAttention {
   std::vector<double> answering_row() const;
 };
 
-// Throws Error (bad input), naming the model, where its numbers are not finite: what is left of a training
-// that diverged.
+// Throws Error (bad input), naming the model, if its numbers are not finite, as after a training that
+// diverged.
 TextAttention text_attention(const TextModel& model, std::span<const TextPiece> pieces, AttentionRows rows);
 
-// (sum |s|)^2 / sum s^2: how many entries a vector of equal entries and the same norms would have. From 1, all on one
-// token, to the number of tokens.
+// (sum |s|)^2 / sum s^2: the number of entries that a vector with equal entries and the same norms would
+// have. It ranges from 1 (all on one token) to the number of tokens.
 double effective_count(std::span<const double> numbers);
 
 }  // namespace attmirror::deep

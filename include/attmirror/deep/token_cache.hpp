@@ -1,8 +1,8 @@
 // Token sets that are made once and then read from a file.
 //
-// A token file in the cache is used if it was made from what is there now: the same bytes of the source, the same
-// vocabulary, length, columns and Unicode, and if it is whole. Whatever is not so is made again and replaces the
-// file; the result says which it was, so that nobody wonders about the seconds.
+// A token file in the cache is used if it is intact and was made from the current input: the same bytes of
+// the source, the same vocabulary, length, columns and Unicode version. Otherwise it is made again and
+// replaced; the result says which happened, so that nobody wonders about the seconds.
 #pragma once
 
 #include <attmirror/deep/text_set.hpp>
@@ -21,7 +21,7 @@ struct TokenCacheOptions {
   std::int64_t length = 512;
   // Where the labels are in a .tsv file.
   TextColumns columns = TextColumns::found;
-  // For making the tokens; 0 = as many as the machine runs at once. Does not change them.
+  // For making the tokens; 0 means as many as the machine runs at once. Does not change the result.
   int threads = 1;
 
   void validate() const;
@@ -42,9 +42,9 @@ struct CachedTokens {
   std::filesystem::path file;  // where the tokens are now
 };
 
-// `source` is anything that read_text_set() takes. The content of a file is compared; of a folder the names, sizes
-// and times of its files, as reading 25,000 of them is what the cache is to save. Makes the folder `cache` if there
-// is none. Throws what reading, making and writing throw; a cache that cannot be written is an Error (environment).
+// `source` is anything that read_text_set() takes. For a file, its content is compared; for a folder, the names,
+// sizes and times of its files, because reading 25,000 of them is what the cache saves. Makes the folder `cache` if
+// needed. Throws what reading, making and writing throw; a cache that cannot be written is an Error (environment).
 CachedTokens cached_token_set(const std::filesystem::path& source, const WordPiece& wordpiece,
                               const std::filesystem::path& cache, const TokenCacheOptions& options = {});
 CachedTokens cached_token_set(const std::filesystem::path& source, const std::filesystem::path& vocabulary,

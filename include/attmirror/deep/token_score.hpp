@@ -1,17 +1,17 @@
 // P1's token-selection score: how much of its attention does a network give to the word that decides a review?
 //
-// P1 asks it of 50 short reviews, each with a pivotal word. Of the attention in the last block it takes the row of
-// [CLS], the mean over heads, and stretches it so that the least token, [CLS] and [SEP] included, has 0 and the most
-// 1; the score of a review is the number of the pivotal word, and that of a network the mean. Two things go silently
-// wrong in it:
+// P1 asks this for 50 short reviews, each with a pivotal word. It takes the [CLS] row of the attention in the
+// last block, averages over heads, and scales it so that the smallest token, [CLS] and [SEP] included, gets 0
+// and the largest 1. The score of a review is the value of the pivotal word, and the score of a network is
+// the mean. Two things go wrong silently:
 //
-//   - A review whose word is not one token of it is dropped. With bert-base-uncased's vocabulary these are three
-//     whose word does not occur at all and three whose word WordPiece splits.
-//   - [CLS] and [SEP] take part in the stretching. A network that rests on [SEP] has low scores for all words,
+//   - A review whose word is not one of its tokens is dropped. With bert-base-uncased's vocabulary these are
+//     three whose word does not occur at all and three whose word WordPiece splits.
+//   - [CLS] and [SEP] take part in the scaling. A network that rests on [SEP] gets low scores for all words,
 //     whichever of them it prefers.
 //
-// So both are computed: P1's number, with the dropped reviews by name, and one done right, in which the attention of a
-// word is that of its pieces together and special tokens stand aside. A word that does not occur has no score anywhere.
+// So both are computed: P1's number, with the dropped reviews by name, and a corrected one, in which a word gets
+// the attention of all its pieces and special tokens are excluded. A word that does not occur has no score.
 #pragma once
 
 #include <attmirror/deep/text_attention.hpp>
@@ -30,8 +30,8 @@ struct SentenceScore {
   std::optional<double> published;   // P1's; none where P1 drops the sentence
   std::string dropped;               // why it does: `"overheats" is split into over ##hea ##ts`
   std::optional<double> sum,
-      largest;  // done right: a word has the sum, or the largest, of its pieces' attention
-  std::optional<std::int64_t> rank;  // of the word among the sentence's, by the sum; 1: it has most
+      largest;  // corrected: a word gets the sum, or the largest, of its pieces' attention
+  std::optional<std::int64_t> rank;  // of the word within the sentence, by the sum; 1: it has the most
   double share = 0;                  // of the attention to words (not to special tokens) that the word gets
   double probability = 0;            // of label 1
   bool correct = false;
@@ -52,19 +52,19 @@ struct ModelScore {
                first = 0;  // sentences answered right; sentences in which the word has the highest rank
 };
 
-// P1's numbers, size 6, as its figures have them.
+// P1's numbers for size 6, from its figures.
 inline constexpr double published_score_md = 0.4387, published_score_gd = 0.3122;
 
 // Throws Error (bad input), naming the model or the sentence.
 ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
                        std::span<const PivotalSentence> sentences);
 
-// Where the pieces of `word` stand in a sentence, one after another and not within a longer word; empty where they
-// do not.
+// Where the pieces of `word` are in a sentence, consecutive and not inside a longer word; empty if they are
+// not there.
 std::vector<std::size_t> places_of(const WordPiece& vocabulary, std::string_view word,
                                    std::span<const TextPiece> pieces);
 
-// The score of one row of attention over `pieces`: what token_score() does after the network.
+// The score of one row of attention over `pieces`: the part of token_score() after the network.
 SentenceScore sentence_score(const WordPiece& vocabulary, const PivotalSentence& sentence,
                              std::span<const TextPiece> pieces, std::span<const double> attention);
 

@@ -1,9 +1,9 @@
-// Texts as token ids, ready for training: what WordPiece makes of a text set, and what lies in token files.
+// Texts as token ids, ready for training: the output of WordPiece for a text set, and the content of token files.
 //
-// Unpacking 50,000 reviews and making their ids takes seconds, loading them from a file a tenth of one. A token file
-// is a safetensors file: `ids` (U16, or I32 where the vocabulary is larger), `offsets` (I64, rows + 1), `labels`
-// (I32), and as metadata what they were made from, so that a file of another vocabulary is noticed, and a fingerprint
-// of the three, so that a damaged one is.
+// Unpacking 50,000 reviews and tokenizing them takes seconds; loading the ids from a file takes a tenth of a
+// second. A token file is a safetensors file with `ids` (U16, or I32 for a larger vocabulary), `offsets`
+// (I64, rows + 1) and `labels` (I32). Its metadata say what they were made from, so that a file of another
+// vocabulary is noticed, and hold a fingerprint of all three, so that damage is noticed.
 #pragma once
 
 #include <cstddef>
@@ -38,12 +38,12 @@ struct TokenSet {
   void validate() const;
 };
 
-// Both name the file in what they throw: Error (bad input) for a file that is not a token file, is damaged or breaks
-// the rules above. Saving is atomic.
+// Both name the file in what they throw: Error (bad input) for a file that is not a token file, is damaged or
+// breaks the rules above. Saving is atomic.
 TokenSet load_token_set(const std::filesystem::path& path);
 void save_token_set(const std::filesystem::path& path, const TokenSet& tokens);
 
-// The content of a token file; `name` is what messages call it.
+// The content of a token file; `name` is its name in messages.
 TokenSet parse_token_set(std::span<const std::byte> file, std::string_view name);
 std::vector<std::byte> format_token_set(const TokenSet& tokens);
 

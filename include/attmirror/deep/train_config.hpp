@@ -1,13 +1,13 @@
-// What a training of a transformer is, as a TOML file says it and as config.json of a run folder records it.
+// The configuration of a transformer training, as read from a TOML file and recorded in config.json of a run folder.
 //
 //   [data]       kind = "text", train = "train.tsv", test = "dev.tsv", vocabulary = "vocab.txt", length = 64
 //   [model]      kind = "encoder", width = 128, blocks = 2, heads = 2
 //   [optimizer]  name = "md", p = 1.1, lr = 8e-4
 //   [train]      epochs = 10, batch = 100, seed = 0
 //
-// Every key has a default but the places of the data. A key that does not exist, a value of another type or out of
-// range, and a key that the chosen kind or optimizer has no use for are refused, with the file, the line and what is
-// expected: a misspelt option that is silently ignored costs hours.
+// Every key except the locations of the data has a default. A key that does not exist, a value of the wrong
+// type or out of range, and a key that the chosen kind or optimizer does not use are refused, with the file,
+// the line and what is expected: a misspelled option that is silently ignored costs hours.
 #pragma once
 
 #include <array>
@@ -25,13 +25,13 @@ struct DataConfig {
   // A token file (.safetensors), a .tsv or .tsv.xz file, or half of aclImdb; for images a .bin file or a folder
   // of them.
   std::filesystem::path train, test;
-  std::filesystem::path vocabulary;  // one piece a line; token files need none
+  std::filesystem::path vocabulary;  // one piece per line; not needed for token files
   std::string columns = "auto";      // of .tsv files: "label,text", "text,label"
   std::int64_t length = 512;         // ids of a text, [CLS] and [SEP] included; the rest is cut off
   std::int64_t limit = 0;            // rows of training, evenly spaced over the file; 0: all
   std::int64_t test_limit = 0;       // the same of the test set
   std::filesystem::path cache;       // folder in which token files are kept; empty: none
-  std::int64_t padding = 4;          // images: zeros around, before they are cut at random
+  std::int64_t padding = 4;          // images: zeros added around them before a random cut
   double mirror = 0.5;               // images: probability of being mirrored
 };
 
@@ -56,7 +56,7 @@ struct OptimizerConfig {
   double momentum = 0;                         // md, gd, sign, muon-adamw
   bool nesterov = false;                       // the same
   bool normalized = false;                     // md, gd: gradients of each tensor divided by their dual norm
-  double weight_decay = 0;                     // decoupled, but for adam, whose gradient it joins
+  double weight_decay = 0;                     // decoupled, except for adam, where it joins the gradient
   std::array<double, 2> betas = {0.9, 0.999};  // adam, adamw, and the AdamW within muon-adamw
   double eps = 1e-8;                           // the same
   double other_lr = 3e-4;             // muon-adamw: of the AdamW that moves embeddings, head and vectors
@@ -74,11 +74,12 @@ struct LoopConfig {
   // Over an epoch, as measured while training (P1's rule); above 1: never.
   double stop_train_accuracy = 0.995;
   std::int64_t evaluate_every = 1;  // epochs
-  // Mean loss of an epoch, in multiples of log(classes), at which a trial is given up.
+  // Mean loss of an epoch, in multiples of log(classes), at which a trial is abandoned.
   double divergence = 10;
   double checkpoint_seconds = 120;
-  double max_seconds = 0;       // seconds, after which a checkpoint is written and the command ends; 0: none
-  std::string device = "auto";  // cpu, cuda, cuda:1
+  double max_seconds =
+      0;  // after this many seconds a checkpoint is written and the command ends; 0: no limit
+  std::string device = "auto";     // cpu, cuda, cuda:1
   std::string precision = "auto";  // fp32, bf16; auto: bf16 on a GPU
   std::int64_t threads = 0;        // of the CPU; 0: as many as the machine has
 };
@@ -89,12 +90,12 @@ struct TrainConfig {
   OptimizerConfig optimizer;
   LoopConfig train;
 
-  // What concerns several keys at once. Throws Error (bad input), naming the keys.
+  // Checks that involve several keys. Throws Error (bad input), naming the keys.
   void validate() const;
 };
 
-// `overrides` are "optimizer.p=1.1": the value as TOML has it, or a bare word. Relative paths of the file are
-// relative to its folder, those of overrides to the working directory. `name` is what messages call the file.
+// `overrides` look like "optimizer.p=1.1": the value as in TOML, or a bare word. Relative paths in the file are
+// relative to its folder, those in overrides to the working directory. `name` is the name of the file in messages.
 TrainConfig parse_train_config(std::string_view text, const std::string& name,
                                const std::filesystem::path& folder,
                                const std::vector<std::string>& overrides = {});
@@ -104,14 +105,14 @@ TrainConfig load_train_config(const std::filesystem::path& path,
 // config.json: all keys, resolved, in the order of the structs.
 std::string to_json(const TrainConfig& config);
 
-// Whether a run with the configuration `json` (of to_json) can go on as `config`: the first key that forbids it, with
-// both values ("optimizer.p was 1.1 and is 1.2"). Where data lie, devices, threads, clocks and cached files may
-// change. Throws Error (bad input), naming `name`, for a text that is not such a configuration.
+// Whether a run with the configuration `json` (from to_json) can continue as `config`: the first key that prevents
+// it, with both values ("optimizer.p was 1.1 and is 1.2"). Locations of data, devices, threads, time limits and
+// cached files may change. Throws Error (bad input), naming `name`, for text that is not such a configuration.
 std::optional<std::string> first_difference(std::string_view json, const TrainConfig& config,
                                             const std::string& name);
 
-// All keys as "table.key" with what they take, their default ("0; 0.95 for muon-adamw") and their meaning, for help
-// and documentation.
+// All keys as "table.key" with their type, their default ("0; 0.95 for muon-adamw") and their meaning, for
+// help and documentation.
 struct ConfigKey {
   std::string key, expected, default_text, meaning;
 };

@@ -1,13 +1,13 @@
-// Trains a transformer as a TrainConfig says: several trials from independent initial weights, each until its stop
-// rule, with checkpoints from which it goes on as if it had never been stopped.
+// Trains a transformer as a TrainConfig describes: several trials from independent initial weights, each
+// until its stop rule, with checkpoints from which training continues as if it had never been stopped.
 //
-// What a step computes is a function of the configuration, the trial, the epoch and the step: the order of the
-// rows, the initial weights and every dropout decision have addresses (base/random.hpp), no generator has a state.
-// So a checkpoint is weights, the optimizer's state and a few sums, and after kill -9 and resume a CPU computes the
-// same bits.
+// What a step computes is a function of the configuration, the trial, the epoch and the step: the order of
+// the rows, the initial weights and every dropout decision have addresses (base/random.hpp), and no generator
+// has a state. So a checkpoint consists of weights, the optimizer's state and a few sums, and after kill -9
+// and a resume a CPU computes the same bits.
 //
-// A GPU is never waited for within an epoch: losses and hits are summed on it and read at the epoch's end, and batches
-// are packed ahead by a thread of their own.
+// Within an epoch nothing waits for a GPU: losses and hits are summed on it and read at the end of the epoch,
+// and a separate thread packs batches ahead of time.
 //
 // Files of a run folder:
 //   config.json              the configuration, resolved
@@ -40,8 +40,8 @@ struct TrainData {
   std::optional<ImageSet> train_images, test_images;
 };
 
-// Reads what config.data names: token files as they are, texts through the vocabulary (and the cache, where there is
-// one). Throws Error (bad input), naming the key and the file.
+// Reads what config.data names: token files directly, texts through the vocabulary (and the cache, if there
+// is one). Throws Error (bad input), naming the key and the file.
 TrainData load_train_data(const TrainConfig& config);
 
 enum class TrialStatus { running, completed, reached_accuracy, diverged };
@@ -87,12 +87,12 @@ std::string_view to_string(TrainStatus status);  // "completed", "stopped", "tim
 
 struct TrainResult {
   TrainStatus status = TrainStatus::completed;
-  std::vector<TrialResult> trials;  // the last may be running still
-  double seconds = 0;               // of all trials, before a resume too
+  std::vector<TrialResult> trials;  // the last may still be running
+  double seconds = 0;               // of all trials, including time before a resume
   std::string device;               // "cpu", "cuda:0"
   std::int64_t parameters = 0;      // numbers that are trained
 
-  bool writes = true;  // false in all but the first of several processes
+  bool writes = true;  // false in all processes but the first
 
   bool all_diverged() const;
 };
@@ -111,11 +111,11 @@ struct TrainOptions {
   std::function<void(const TrainProgress&)> on_progress = {};  // after every step
   std::function<void(const EpochRow&)> on_epoch = {};
   std::function<void(const std::string&)> on_note = {};  // "resuming at epoch 3"
-  StopRequest stop{};  // looked at between steps: a checkpoint is written, and train() returns
+  StopRequest stop{};  // checked between steps: a checkpoint is written, and train() returns
 };
 
-// Throws Error (bad input) for a configuration that does not fit the data or the machine, for a folder that holds a run
-// (unless `existing` says what to do), and for a checkpoint that is damaged or another run's; then nothing is changed.
+// Throws Error (bad input) for a configuration that does not fit data or machine, for a folder that holds a run
+// (unless `existing` says what to do), and for a checkpoint that is damaged or another run's; nothing is changed.
 TrainResult train(const TrainConfig& config, const TrainData& data, const TrainOptions& options = {});
 
 std::string to_json(const TrainResult& result, const std::filesystem::path& folder);

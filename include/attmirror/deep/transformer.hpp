@@ -2,8 +2,8 @@
 //
 //   x = embedding;  per block: attention, then an MLP, both added to x;  answer = head of x_0
 //
-// The walk through the blocks, attention with its maps, and the names of parameters are here. A network says what its
-// embedding and its head are, where its norms stand, and what it drops.
+// The walk through the blocks, attention with its maps, and the names of parameters are here. A network
+// defines its embedding and its head, where its norms are, and what it drops.
 #pragma once
 
 #include <attmirror/deep/network.hpp>
@@ -17,16 +17,16 @@
 namespace attmirror::deep {
 
 // Three ways to the same attention:
-//   plain   tensor operations, sample by sample: what the others are checked against
+//   plain   tensor operations, sample by sample: the reference for the others
 //   packed  our own loops over samples and heads on the CPU
 //   fused   LibTorch's flash attention with variable lengths, on GPUs in bfloat16 and float16 (LibTorch 2)
-// `automatic`: fused where it can be, packed on the CPU, otherwise plain.
+// `automatic`: fused if possible, packed on the CPU, otherwise plain.
 enum class AttentionKind { automatic, plain, packed, fused };
 std::string_view to_string(AttentionKind kind);
 AttentionKind attention_kind(std::string_view text);  // throws Error (bad input)
 
-// A classifier that answers from one token needs of its last block that token alone: keys and values of all tokens, but
-// queries, and all that follows them, of the first. The answer and every gradient stay the same.
+// A classifier that answers from one token needs only that token from its last block: keys and values of all
+// tokens, but queries, and everything after them, only of the first. The answer and every gradient stay the same.
 enum class LastBlock { first_token, all_tokens };
 std::string_view to_string(LastBlock last_block);
 LastBlock last_block(std::string_view text);  // throws Error (bad input)
@@ -59,8 +59,8 @@ class Transformer : public Network {
 
   Transformer(const AttentionShape& shape, at::ScalarType compute) : shape_(shape), compute_(compute) {}
 
-  // Parameters in the order of these calls, which is that of the optimizers' states: a weight NAME, and NAME_bias
-  // beside it.
+  // Parameters in the order of these calls, which is also that of the optimizers' states: a weight NAME, and
+  // next to it NAME_bias.
   at::Tensor add_weight(const std::string& name, InitialWeights& initial, std::int64_t outputs,
                         std::int64_t inputs);
   Affine add_affine(const std::string& name, InitialWeights& initial, std::int64_t outputs,
@@ -68,7 +68,7 @@ class Transformer : public Network {
   static std::string block_name(std::int64_t block, std::string_view part);  // "block0_output"
   void add_block(Block block) { blocks_.push_back(std::move(block)); }
 
-  // What a network says of itself. Dropout keys are those of the rows of x, undefined where nothing is dropped.
+  // What a network defines. Dropout keys are those of the rows of x; undefined if nothing is dropped.
   virtual void check(const Batch&) const {}  // throws Error (bad input) for a batch of another kind
   virtual std::int64_t longest(const Batch& batch) const { return batch.longest; }
   virtual at::Tensor embedded(const Batch& batch) const = 0;                            // [rows, width]

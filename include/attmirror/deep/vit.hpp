@@ -1,4 +1,4 @@
-// P1's network for images: a vision transformer with norms before each part.
+// P1's network for images: a vision transformer with a norm before each part.
 //
 //   x_0 = class token, x_1.. = a linear map of each patch (channels x patch x patch numbers);  x <- dropout(x +
 //                                                                                              position)
@@ -10,8 +10,8 @@
 // linear maps of n inputs (and their biases) from U(-1/sqrt n, 1/sqrt n), norms from 1 and 0. Attention probabilities
 // are not dropped.
 //
-// Rows of a batch are those of packed texts: an image is a sample of `tokens()` rows, the class token first, then the
-// patches line by line.
+// Batches have rows as for packed texts: an image is a sample of `tokens()` rows, the class token first, then
+// the patches line by line.
 #pragma once
 
 #include <attmirror/deep/transformer.hpp>
@@ -40,7 +40,7 @@ struct VitOptions {
   std::int64_t tokens() const { return patches() + 1; }
   std::int64_t patch_numbers() const { return channels * patch * patch; }
 
-  double parameters() const;  // how many numbers are trained
+  double parameters() const;  // the number of trained numbers
 
   // Throws Error (bad input): "patch is 5: expected a divisor of image, 48".
   void validate() const;
@@ -48,8 +48,8 @@ struct VitOptions {
 
 class VisionTransformer : public Transformer {
  public:
-  // As EncoderClassifier: initial weights are a function of `seed` (0 without one), arithmetic is that of `compute`.
-  // Where that is brief (bfloat16), x itself stays in float32: blocks add to it, and small additions would be lost.
+  // As in EncoderClassifier, initial weights are a function of `seed` (0 without one), and arithmetic is in
+  // `compute`. If that is bfloat16, x itself stays in float32: blocks add to it, and small additions would be lost.
   VisionTransformer(const VitOptions& options, std::optional<std::uint64_t> seed,
                     at::ScalarType compute = at::kFloat);
 
@@ -64,7 +64,7 @@ class VisionTransformer : public Transformer {
   Affine add_norm(const std::string& name);
   at::Tensor norm(const at::Tensor& x, const Affine& map) const;
 
-  // Throws Error (bad input) for images of another size, and for batches of another number of tokens.
+  // Throws Error (bad input) for images of another size and for batches with another number of tokens.
   void check(const Batch& batch) const override;
   std::int64_t longest(const Batch&) const override { return options_.tokens(); }
   at::Tensor embedded(const Batch& batch) const override;

@@ -1,9 +1,9 @@
-// Weights of networks as safetensors files, by the names of their parameters: what other programs read.
+// Weights of networks as safetensors files, by the names of their parameters, for other programs to read.
 //
-// Metadata says which network it is: "network.format" (1), "network.kind" ("encoder", "vit") and every option as
-// "network.NAME". Files of other programs lack it, and files of later versions of this one may have more of it: both
-// are refused rather than guessed at. Metadata without "network." in front are left alone, for those who have more
-// to say.
+// The metadata say which network it is: "network.format" (1), "network.kind" ("encoder", "vit") and every
+// option as "network.NAME". Files from other programs lack them, and files from later versions may have more:
+// both are refused rather than guessed at. Metadata without the prefix "network." are left alone, so you may
+// add your own.
 #pragma once
 
 #include <attmirror/data/safetensors.hpp>
@@ -24,13 +24,13 @@ at::Tensor to_tensor(const Array& array);
 Safetensors weights_of(const Network& network);
 void save_weights(const std::filesystem::path& path, const Network& network);
 
-// Copies into the network's parameters, on whatever device they are. Throws Error (bad input), naming the file `name`
-// and the parameter, where one is missing, not asked for, or of another shape or type; then nothing is changed.
-// Metadata are not looked at.
+// Copies into the network's parameters, on whatever device they are. Throws Error (bad input), naming the
+// file `name` and the parameter, if one is missing, unexpected, or of another shape or type; then nothing is
+// changed. Metadata are ignored.
 void load_weights(Network& network, const Safetensors& weights, const std::string& name);
 
-// Builds the network that weights_of() described, with its weights, on the CPU. Throws Error (bad input), naming the
-// file, for metadata that is missing, unknown or makes no sense, and as load_weights() does.
+// Builds the network that weights_of() described, with its weights, on the CPU. Throws Error (bad input),
+// naming the file, for metadata that are missing, unknown or invalid, and as load_weights() does.
 std::shared_ptr<Network> network_from(const Safetensors& weights, const std::string& name,
                                       at::ScalarType compute = at::kFloat);
 std::shared_ptr<Network> load_network(const std::filesystem::path& path, at::ScalarType compute = at::kFloat);

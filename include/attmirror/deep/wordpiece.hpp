@@ -1,21 +1,21 @@
-// Text to token ids by WordPiece, as bert-base-uncased has it.
+// Text to token ids by WordPiece, as in bert-base-uncased.
 //
-// The rules, in their order:
-//   1. U+0000, U+FFFD, control, format and private-use characters are dropped, white space becomes a blank. What is no
-//      UTF-8 counts as U+FFFD.
-//   2. CJK ideographs stand alone: a blank on either side.
-//   3. Accents go: canonical decomposition (NFD), without nonspacing marks (Mn).
+// The rules, in order:
+//   1. U+0000, U+FFFD, control, format and private-use characters are dropped; white space becomes a blank.
+//      Anything that is not UTF-8 counts as U+FFFD.
+//   2. CJK ideographs are separated: a blank on either side.
+//   3. Accents are removed: canonical decomposition (NFD), without nonspacing marks (Mn).
 //   4. Lower case, letter by letter: a sigma at the end of a word is a sigma like any other.
 //   5. Words end at blanks; a punctuation character (ASCII that is neither letter nor digit, Unicode's P*) is a word.
 //   6. A word is the longest piece of the vocabulary it begins with, then the longest piece "##..." that the rest
 //      begins with, and so on. Where none fits, and for words of more than 100 letters, it is [UNK] as a whole.
-//   7. [CLS], the pieces, [SEP]; of that the first `length` ids. A text that is too long thus has no [SEP].
+//   7. [CLS], the pieces, [SEP], cut to the first `length` ids. So a text that is too long has no [SEP].
 // A marker in the text itself ("[SEP]") is text like any other.
 //
-// Two engines give the same ids. The plain one does what stands above, step by step, and finds pieces by cutting
-// letters off a word's end until it is in a table. The fast one knows that nearly all text is ASCII, for which a
-// table of 256 bytes says all that Unicode says, and walks a trie of the pieces; runs of other letters take the plain
-// way to their words. Unicode's part needs ICU; a build without it refuses texts beyond ASCII.
+// Two engines give the same ids. The plain one follows the rules above step by step, and finds pieces by
+// shortening a word from its end until it is in a table. The fast one uses that nearly all text is ASCII, for
+// which a table of 256 bytes says everything that Unicode does, and walks a trie of the pieces; runs of other
+// letters are handled like in the plain one. Unicode needs ICU; a build without it refuses texts beyond ASCII.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,12 @@ namespace attmirror {
 enum class WordPieceEngine { fast, plain };
 
 struct WordPieceOptions {
-  // The plain engine is there to check the fast one, which is ten times as fast.
+  // The plain engine exists to check the fast one, which is ten times as fast.
   WordPieceEngine engine = WordPieceEngine::fast;
 };
 
-// A token and where its letters stand in the text, in bytes. [CLS] and [SEP] stand nowhere: begin == end, at the text's
-// beginning and end. Marks that were dropped belong to the letter before them.
+// A token and where its letters are in the text, in bytes. [CLS] and [SEP] have no letters: begin == end, at
+// the text's beginning and end. Marks that were dropped belong to the letter before them.
 struct TextPiece {
   std::int32_t id = 0;
   std::string piece;
@@ -45,8 +45,8 @@ struct TextPiece {
 
 class WordPiece {
  public:
-  // The pieces by id. Throws Error (bad input): a piece that is empty, there twice or no UTF-8, or no [PAD], [UNK],
-  // [CLS] or [SEP] among them. `name` is what messages call the list; they count its lines from 1.
+  // The pieces by id. Throws Error (bad input) for a piece that is empty, occurs twice or is not UTF-8, or if [PAD],
+  // [UNK], [CLS] or [SEP] is missing. `name` is the name of the list in messages, which count its lines from 1.
   explicit WordPiece(std::vector<std::string> pieces, const WordPieceOptions& options = {},
                      std::string_view name = "vocabulary");
 
@@ -54,7 +54,7 @@ class WordPiece {
   // build without ICU for text beyond ASCII.
   std::vector<std::int32_t> encode(std::string_view text, std::int64_t length = 512) const;
 
-  // The same ids with their places. Takes the plain way.
+  // The same ids with their positions. Uses the plain engine.
   std::vector<TextPiece> encode_pieces(std::string_view text, std::int64_t length = 512) const;
 
   std::int64_t size() const;
@@ -73,8 +73,8 @@ class WordPiece {
   std::shared_ptr<const Tables> tables_;  // never changes; copies share it
 };
 
-// A vocabulary file: one piece a line, its id the number of the line from 0. Throws Error (bad input) as the
-// constructor does, naming the file.
+// A vocabulary file: one piece per line; its id is the number of the line, from 0. Throws Error (bad input)
+// like the constructor, naming the file.
 WordPiece load_wordpiece(const std::filesystem::path& path, const WordPieceOptions& options = {});
 
 // Which Unicode the ids beyond ASCII follow: "Unicode 15.0", or "ASCII only" in a build without ICU.
