@@ -77,8 +77,7 @@ struct LoopConfig {
   // Mean loss of an epoch, in multiples of log(classes), at which a trial is abandoned.
   double divergence = 10;
   double checkpoint_seconds = 120;
-  double max_seconds =
-      0;  // after this many seconds a checkpoint is written and the command ends; 0: no limit
+  double max_seconds = 0;          // then a checkpoint is written and the command ends; 0: no limit
   std::string device = "auto";     // cpu, cuda, cuda:1
   std::string precision = "auto";  // fp32, bf16; auto: bf16 on a GPU
   std::int64_t threads = 0;        // of the CPU; 0: as many as the machine has
