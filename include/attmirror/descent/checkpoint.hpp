@@ -1,8 +1,8 @@
-// A checkpoint as one .npz file: what a run needs to go on, to the bit, as if it had never stopped.
+// A checkpoint as one .npz file: what a run needs to continue, to the bit, as if it had never stopped.
 //
 // Every number is stored as the double it is, so nothing is rounded on the way. The records of the run so far
-// lie inside, with their weights: a trace and a checkpoint in two files could be torn apart by a kill between
-// the two writes, one file cannot. Arrays:
+// are inside, with their weights: a kill between two writes could separate a trace and a checkpoint in two
+// files, but not one file. Arrays:
 //
 //   format, format_version           "attmirror checkpoint" (bytes) and 1
 //   model, rule                      descriptions (bytes); Descent refuses a checkpoint of others
@@ -20,15 +20,15 @@
 
 namespace attmirror {
 
-// Appears whole or not at all (base/atomic_file.hpp). Equal checkpoints give equal bytes.
+// Written completely or not at all (base/atomic_file.hpp). Equal checkpoints give equal bytes.
 void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
-// Throws Error (bad input) with one sentence that names the file when it is cut short, damaged, of another
+// Throws Error (bad input) with one sentence that names the file when it is truncated, damaged, of another
 // kind or of a format that this version does not know.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-// Whether all weights and all of the rule's memory are finite. One that is not belongs to a run that has just
-// diverged and could not be resumed: the one before it is worth keeping.
+// Whether all weights and all of the rule's memory are finite. If not, the run has just diverged and could
+// not be resumed from here, so the previous checkpoint is the one to keep.
 bool is_finite(const Checkpoint& checkpoint);
 
 }  // namespace attmirror

@@ -1,5 +1,5 @@
-// Did the training go where theory says? Weights against a max-margin solution, in three numbers that do not depend on
-// the size of either:
+// Did the training go where theory says? Compares weights with a max-margin solution, in three numbers that
+// do not depend on the size of either:
 //
 //   directional_bregman   D(W_svm / |W_svm|_p, W / |W|_p), 0 only for equal directions
 //   correlation           the cosine between the two
@@ -14,19 +14,19 @@
 
 namespace attmirror {
 
-// In what to compare: the p of the divergence, and the norm that margins are divided by.
+// What to compare in: the p of the divergence, and the norm by which margins are divided.
 struct Measure {
   double p = 2;
   Norm norm = Norm::frobenius();
 };
 
-// Not numbers where the weights are 0 or not finite.
+// NaN if the weights are 0 or not finite.
 struct Comparison {
   double directional_bregman = std::numeric_limits<double>::quiet_NaN();
   double correlation = directional_bregman, margin_ratio = directional_bregman;
 };
 
-// `solution` and `weights` are both as attention_weights() gives them; `tokens` are the solution's.
+// `solution` and `weights` are both as returned by attention_weights(); `tokens` are the solution's.
 Comparison compare(const Attention& model, const Matrix& solution, const Matrix& weights,
                    const Selection& tokens, const Measure& measure);
 

@@ -3,7 +3,7 @@
 //   DescentRun run = descend(model, MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true}, {.steps = 2'000});
 //
 // The loop allocates nothing per step, keeps only the records that its schedule asks for, and has the same
-// bits for any number of threads and however often it was stopped and resumed (on one instruction set).
+// bits for any number of threads and no matter how often it was stopped and resumed (on one instruction set).
 #pragma once
 
 #include <attmirror/base/stop.hpp>
@@ -26,14 +26,14 @@ namespace attmirror {
 struct DescentOptions {
   std::int64_t steps = 1000;  // stop after this many
   double saturation = 0;      // stop once the mean largest softmax probability reaches this; 0 = never
-  // Stop after this much time, that of earlier parts of a resumed run included; 0 = never.
+  // Stop after this much time, including that of earlier parts of a resumed run; 0 = never.
   double max_seconds = 0;
   RecordSchedule record = RecordSchedule::log_spaced();  // a few dozen records for any length of run
   Keep keep = Keep::parameters;
   Initialization init{};
   int threads = 1;                      // 0 = as many as the machine has; small problems gain nothing
-  DataPath path = DataPath::automatic;  // how gradients go through the data; another one only to compare
-  // float32: half the bytes to read, exact for tokens that are floats.
+  DataPath path = DataPath::automatic;  // how gradients go through the data; choose another only to compare
+  // float32: half the bytes to read; exact if the tokens are floats.
   TokenStorage storage = TokenStorage::float64;
 
   void validate() const;
@@ -62,14 +62,14 @@ struct DescentRun {
   const Parameters& last() const { return final_parameters; }
 };
 
-// For short, where no other Run is in sight (GoogleTest has one).
+// A short name, for files that have no other Run (GoogleTest has one).
 using Run = DescentRun;
 
 std::string summary(const DescentRun& run);  // one line
 
-// All that a run needs to go on as if it had never stopped. descent/checkpoint.hpp saves and loads it.
+// Everything that a run needs to continue as if it had never stopped. descent/checkpoint.hpp saves and loads it.
 struct Checkpoint {
-  std::string model, rule;  // descriptions; resuming with others is refused
+  std::string model, rule;  // descriptions; resuming with different ones is refused
   std::uint64_t data_fingerprint = 0;
   std::int64_t step = 0;
   double seconds = 0;
@@ -85,11 +85,11 @@ struct DescentCallbacks {
   std::function<void(const Record&)> on_record{};
   // Called about ten times a second, between steps: for progress bars and checkpoints.
   std::function<void(const Descent&)> on_pulse{};
-  // Looked at between steps. A run that ends by it is `interrupted`, and its checkpoint goes on from there.
+  // Checked between steps. A run that ends this way is `interrupted`, and its checkpoint continues from there.
   StopRequest stop{};
 };
 
-// A run in the making. descend() is all that most users need.
+// A run in progress. Most users need only descend().
 class Descent {
  public:
   // The model or objective must outlive it.

@@ -1,4 +1,4 @@
-// Where training starts. Every random number has an explicit seed (the papers seeded their data, not their
+// Where training starts. Every random number has an explicit seed (the papers seeded their data but not their
 // weights).
 #pragma once
 
@@ -17,8 +17,8 @@ enum class InitKind {
   uniform,  // U(-1/sqrt(d), 1/sqrt(d)): what nn.Linear starts from in P3
 };
 
-// The attention's blocks start as `kind` says; v as the dataset's decoder, or 0 where there is none. Blocks
-// that are not empty in `given` replace both.
+// The attention's blocks start as `kind` says; v starts as the dataset's decoder, or as 0 if there is none.
+// Blocks that are not empty in `given` replace both.
 struct Initialization {
   InitKind kind = InitKind::zero;
   double std = 1;          // of `normal`
@@ -28,8 +28,8 @@ struct Initialization {
   void validate() const;
 };
 
-// Reads zero, uniform, normal or normal:STD; `seed` where one was given. Throws Error (bad input): for another word,
-// which `others` may name more of (", file:W0.npy"), and for a seed of zeros.
+// Reads zero, uniform, normal or normal:STD, and `seed` if one was given. Throws Error (bad input) for
+// another word (`others` adds to the list in the message: ", file:W0.npy") and for a seed given with zeros.
 Initialization parse_initialization(const std::string& word, std::optional<std::uint64_t> seed,
                                     std::string_view others = "");
 

@@ -1,5 +1,5 @@
-// What the training loop minimises: a loss over named blocks of weights. The loop, its records, checkpoints, folders
-// and descend_many() know a model by this alone, so that a model of your own has them all. It needs four functions:
+// What the training loop minimizes: a loss over named blocks of weights. The loop, its records, checkpoints, folders
+// and descend_many() see a model only through this, so a model of your own gets all of them. It needs four functions:
 //
 //   class LogisticRegression final : public Objective {
 //    public:
@@ -9,7 +9,7 @@
 //     Evaluation evaluate(const ParameterBlocks& weights, Gradient& gradient) const override;
 //   };
 //
-// examples/own_objective.cpp is a whole one.
+// examples/own_objective.cpp is a complete one.
 #pragma once
 
 #include <attmirror/attention/gradient.hpp>
@@ -31,7 +31,7 @@ namespace attmirror {
 struct DescentOptions;
 struct Initialization;
 
-// A setting or a size that decides what a model computes.
+// A setting or a size that determines what a model computes.
 struct ModelFact {
   std::string name;
   std::variant<bool, std::int64_t, double, std::string> value;
@@ -41,11 +41,11 @@ std::string to_string(const ModelFact& fact);  // "samples 30"
 
 inline constexpr std::string_view attention_kind = "attention", next_token_kind = "next-token";
 
-// What config.json of a run says of a model, and what must be equal where a run goes on.
+// What config.json of a run says about a model, and what must be equal when a run is resumed.
 struct ModelFacts {
-  // What the model is: one of the kinds above, or what you call a model of your own.
+  // What the model is: one of the kinds above, or the name of a model of your own.
   std::string kind;
-  // Under "data" and "model" of config.json; `path`, `fingerprint`, `kind` and `train` are written by themselves.
+  // Goes under "data" and "model" in config.json; `path`, `fingerprint`, `kind` and `train` are added automatically.
   std::vector<ModelFact> data{}, model{};
 };
 
@@ -54,8 +54,8 @@ class ObjectiveEngine {
  public:
   virtual ~ObjectiveEngine() = default;
   virtual Evaluation evaluate(const ParameterBlocks& weights, Gradient& gradient) = 0;
-  // What a record says besides loss, largest probability and norm, of the weights that were evaluated last. The names
-  // are the same each time.
+  // What a record contains besides loss, largest probability and norm, for the weights that were evaluated
+  // last. The names are the same each time.
   virtual std::vector<Metric> metrics(const ParameterBlocks&) { return {}; }
 };
 
@@ -66,45 +66,45 @@ class Objective {
 
   virtual std::vector<BlockShape> blocks() const = 0;  // all, in the order of their memory
   virtual ModelFacts facts() const = 0;
-  // Of all numbers that the loss is made of (base/fingerprint.hpp): going on with others is refused.
+  // From all numbers that the loss depends on (base/fingerprint.hpp): resuming with other data is refused.
   virtual std::uint64_t data_fingerprint() const = 0;
 
-  // The loss at `weights` (view(b) is the b-th of blocks()), and every number of `gradient` (view(b) is of the b-th
-  // of trained(); gradients near the smallest double keep a common factor in log_scale[b]). A model without attention
-  // leaves max_softmax 0. Models that need memory of their own override make_engine() instead.
+  // Returns the loss at `weights` (view(b) is the b-th of blocks()) and fills in every number of `gradient` (view(b)
+  // is the b-th of trained(); gradients near the smallest double keep a common factor in log_scale[b]). A model
+  // without attention leaves max_softmax at 0. Models that need their own memory override make_engine() instead.
   virtual Evaluation evaluate(const ParameterBlocks& weights, Gradient& gradient) const;
   virtual std::vector<Metric> metrics(const ParameterBlocks&) const { return {}; }
   virtual std::unique_ptr<ObjectiveEngine> make_engine(const DescentOptions& options, Jacobian jacobian,
                                                        ThreadPool& pool) const;
 
-  // The blocks that training moves, in the order of the gradient's. All, unless a model says otherwise.
+  // The blocks that training moves, in the order of the gradient's. Default: all.
   virtual std::vector<Block> trained() const;
-  // Equal for equal models: a checkpoint is refused by others. Made of the facts.
+  // Equal for equal models; a checkpoint of a different model is refused. Made from the facts.
   virtual std::string description() const;
-  // Whether the loss has the lower bound 0, which Polyak's step aims at.
+  // Whether the loss has the lower bound 0, at which Polyak's step aims.
   virtual bool has_lower_bound() const { return false; }
 
-  // Trained blocks as `initialization` says, the others 0; blocks that are given replace both. Random numbers are
-  // drawn by block and seed; `uniform` is within 1/sqrt(columns), for a vector 1/sqrt(entries). Throws Error (bad
-  // input) when a given block does not fit.
+  // Trained blocks start as `initialization` says, the others at 0; given blocks replace both. Random numbers
+  // are drawn by block and seed; `uniform` is within 1/sqrt(columns), or 1/sqrt(entries) for a vector. Throws
+  // Error (bad input) when a given block does not fit.
   virtual Parameters initial_parameters(const Initialization& initialization) const;
-  // The norm that records report: of the weights that the run is about. The first trained block, unless a model
-  // says otherwise.
+  // The norm that records report, of the weights that the run is about. Default: the first trained
+  // block.
   virtual double weight_norm(const Parameters& parameters, const Norm& norm) const;
 
-  // The tokens that attention picks, empty where the question makes no sense; and those that it should pick, where that
-  // is known.
+  // The tokens that attention selects, empty if the question makes no sense; and those that it should select,
+  // if that is known.
   virtual Selection selected(const Parameters&) const { return {}; }
   virtual std::optional<Selection> optimal(const Parameters&) const { return std::nullopt; }
-  // What final.npz holds besides the blocks.
+  // What final.npz contains besides the blocks.
   virtual NamedArrays final_arrays(const Selection&) const { return {}; }
 
   bool is_trained(const Block& block) const;
   std::vector<BlockShape> trained_blocks() const;
   Gradient make_gradient() const;
 
-  // Throws Error (bad input) where blocks have no numbers or share a name, nothing is trained, or a trained block is
-  // none of the model's.
+  // Throws Error (bad input) if blocks have no numbers or share a name, if nothing is trained, or if a
+  // trained block is not one of the model's.
   void validate() const;
 };
 

@@ -1,12 +1,12 @@
-// A regularisation path as a folder, in the style of run folders:
+// A regularization path as a folder, like a run folder:
 //
 //   config.json     everything that decides the bits of the path, resolved
-//   metrics.jsonl   a line per radius: radius, loss, gap, ...; no clock times, equal paths are equal
+//   metrics.jsonl   a line per radius: radius, loss, gap, ...; no clock times, so equal paths give equal files
 //   path.npz        radius, decoder_radius, loss, log_loss, max_softmax, gap, evaluations, start, status, selected, and
 //                   each trained block by name; first axis = radius. Fixed blocks as fixed_v, ...; key_weights of a
 //                   prompt
 //
-// Each file is replaced as a whole; config.json is the first to go and the last to come.
+// Each file is replaced as a whole; config.json is removed first and written last.
 #pragma once
 
 #include <attmirror/descent/regularization_path.hpp>
@@ -18,7 +18,7 @@
 
 namespace attmirror {
 
-// Where the numbers came from, as far as the objects do not know it themselves.
+// Where the numbers came from, as far as the objects themselves do not know it.
 struct PathSources {
   std::filesystem::path data{}, key_weights{};
   std::string start{};  // what the given directions are, in words; empty: none
@@ -26,22 +26,22 @@ struct PathSources {
 
 class ResultFolder;
 
-// The folder of a path that this process writes. A path takes a while: whoever follows one makes this object first,
-// so that nobody else writes there in the meantime.
+// The folder of a path that this process writes. A path takes a while, so make this object first: it keeps
+// other processes from writing there in the meantime.
 class PathFolder {
  public:
-  // Makes the folder if it is not there and takes a lock on it. Changes no file; a folder that was made here and
-  // stayed empty is removed at the end. Throws Error: environment where it cannot be written or another process
-  // writes to it; bad input where it holds something else, or one of the files above is a symbolic link.
+  // Makes the folder if it does not exist and takes a lock on it. Changes no file; a folder that was made here
+  // and stayed empty is removed at the end. Throws Error: environment if it cannot be written or another process
+  // writes to it; bad input if it holds something else, or if one of the files above is a symbolic link.
   explicit PathFolder(std::filesystem::path path);
   ~PathFolder();
   PathFolder(const PathFolder&) = delete;
   PathFolder& operator=(const PathFolder&) = delete;
 
-  // Whether one of the files is there.
+  // Whether one of the files exists.
   bool holds_path() const;
 
-  // Replaces the path that the folder held when this object was made, but none that came later. Throws
+  // Replaces the path that the folder held when this object was made, but not one that came later. Throws
   // Error (environment).
   void save(const Attention& model, const RegularizationPath& path, const PathSources& sources);
 

@@ -1,4 +1,4 @@
-// What a run keeps of its path: at which steps, and what of each.
+// What a run keeps along the way: at which steps, and what about each.
 #pragma once
 
 #include <attmirror/attention/parameters.hpp>
@@ -10,9 +10,9 @@
 
 namespace attmirror {
 
-// The steps to record. The schedule never depends on how long the run will be, so that a run that is
-// continued later has recorded the same steps as one that was not stopped. (The last step of a run is
-// recorded besides.)
+// The steps to record. The schedule never depends on how long the run will be, so a run that is continued
+// later has recorded the same steps as one that was not stopped. (The last step of a run is recorded as
+// well.)
 class RecordSchedule {
  public:
   static RecordSchedule none();
@@ -40,7 +40,7 @@ class RecordSchedule {
   std::vector<std::int64_t> list_;
 };
 
-// Whether records hold the weights or the metrics only.
+// Whether records contain the weights or only the metrics.
 enum class Keep { metrics, parameters };
 
 // A number that a model adds to its records, such as the accuracy of its predictions.
@@ -54,7 +54,7 @@ struct Record {
   double loss = 0;                // at the weights after `step` steps
   double max_softmax = 0;         // mean over sequences of the largest attention probability
   double norm = 0;                // of the attention weights, in the geometry of the run
-  bool scheduled = true;          // false for the last step of a run where the schedule does not ask for it
+  bool scheduled = true;          // false for the last step of a run if the schedule does not ask for it
   Parameters parameters;          // empty for Keep::metrics
   std::vector<Metric> metrics{};  // by name; the same names in every record of a run
 };

@@ -1,8 +1,8 @@
-// Regularisation paths: the least loss within balls of growing radius,
+// Regularization paths: the least loss within balls of growing radius,
 //
 //   W_R = argmin { L(W) : ||W|| <= R },   W_R / R -> the max-margin direction as R -> infinity
 //
-// (P2, P3; P1 for l_p). Gradient descent gets there by its own way; the path is what theory compares it with.
+// (P2, P3; P1 for l_p). Gradient descent takes its own route there; the path is what theory compares it with.
 //
 //   W, norm l_p or Schatten-p    ||W|| <= R                     W-RP (p = 2) and l_p-AttRP
 //   prompt                       ||p|| <= R
@@ -12,11 +12,11 @@
 //   RegularizationPath path = regularization_path(model, {.norm = Norm::l(1.75), .radii = geometric_radii(1, 1e3,
 //   16)});
 //
-// The loss is not convex. `global` means the best of several starts at each radius: the solution of the radius
-// before, the direction of steepest descent at W = 0, what the caller gives, and seeded random directions. `local`
-// follows one given direction by warm starts, from the largest radius down: at small radii a local solution need not
-// exist any more, and the records show where its tokens are lost. src/descent/ball_solver.hpp has the method and what
-// its stationarity gap means.
+// The loss is not convex. `global` means the best of several starts at each radius: the solution at the
+// previous radius, the direction of steepest descent at W = 0, what the caller gives, and seeded random
+// directions. `local` follows one given direction by warm starts, from the largest radius down: at small
+// radii a local solution may no longer exist, and the records show where its tokens are lost.
+// src/descent/ball_solver.hpp describes the method and what its stationarity gap means.
 #pragma once
 
 #include <attmirror/attention/attention.hpp>
@@ -37,8 +37,8 @@ std::string_view to_string(PathKind kind);
 
 enum class PointStatus {
   converged,  // the gap is at most the tolerance, and no direction of descent was found
-  inside,  // the loss falls towards the inside of the ball: its least value is not on the sphere, W is not it
-  stopped,      // max_evaluations were used up
+  inside,   // the loss falls toward the inside of the ball: its minimum is not on the sphere, and W is not it
+  stopped,  // max_evaluations were used up
   interrupted,  // `stop` was requested
 };
 std::string_view to_string(PointStatus status);
@@ -57,26 +57,26 @@ struct PathOptions {
   double decoder_scale = 1, decoder_power = 1;
   int starts = 8;          // random directions tried at each radius; of a global path
   std::uint64_t seed = 0;  // of the random directions: start s has seed + s
-  // Directions to start from: the one of a local path, or more candidates of a global one. A (K,Q) model also takes W.
+  // Directions to start from: the one of a local path, or more candidates for a global one. (K,Q) models also take W.
   std::vector<Parameters> given{};
   double tol = 1e-8;                      // of the gap
   std::int64_t max_evaluations = 20'000;  // gradients for one start at one radius; most take hundreds
   int threads = 1;                        // 0: as many as the machine has; results do not depend on it
 
-  // Throws Error (bad input) for what is wrong in itself or does not fit the model.
+  // Throws Error (bad input) for options that are invalid in themselves or do not fit the model.
   void validate(const Attention& model) const;
 };
 
 struct PathPoint {
-  double radius = 0, decoder_radius = 0;  // the latter 0 where v is not trained
+  double radius = 0, decoder_radius = 0;  // the latter is 0 if v is not trained
   PointStatus status = PointStatus::stopped;
   double loss = 0, max_softmax = 0;
   // Also where the loss itself underflows, as on joint paths; NaN for a loss that is not positive.
   double log_loss = 0;
-  double gap = 2;                // 1 - <-grad, W> / (R ||grad||_*), the larger one of joint paths; 0 to 2
+  double gap = 2;  // 1 - <-grad, W> / (R ||grad||_*), the larger of the two on joint paths; 0 to 2
   std::int64_t evaluations = 0;  // gradients, over all starts
-  // Where the best start came from: -1 the radius before (after, in a local path), 0 steepest descent at W = 0, 1, 2,
-  // ... the given ones, then the random ones.
+  // Where the best start came from: -1 the previous radius (the next, on a local path), 0 steepest descent at
+  // W = 0, 1, 2, ... the given ones, then the random ones.
   int start = -1;
   Selection selected;
   Parameters parameters;  // all blocks of the model
@@ -84,24 +84,24 @@ struct PathPoint {
 
 struct RegularizationPath {
   PathOptions options;
-  std::vector<PathPoint> points;  // by ascending radius; those that were not reached are missing
+  std::vector<PathPoint> points;  // by ascending radius; without those that were not reached
   bool interrupted = false;
 
   bool converged() const;  // every radius of the options
 };
 
 struct PathCallbacks {
-  std::function<void(const PathPoint&)> on_point{};  // each radius as it is done
-  // Called some ten times a second from any thread, one at a time, with the share that is done.
+  std::function<void(const PathPoint&)> on_point{};  // each radius when it is done
+  // Called about ten times a second, from any thread but one at a time, with the share that is done.
   std::function<void(double)> on_progress{};
-  StopRequest stop{};  // the radii that are done are returned
+  StopRequest stop{};  // the finished radii are returned
 };
 
 // Throws Error (bad input) as validate() does.
 RegularizationPath regularization_path(const Attention& model, const PathOptions& options,
                                        const PathCallbacks& callbacks = {});
 
-// K and Q of rank m with K Q^T = W (or nearest to it) and K^T K = Q^T Q: what makes |K|^2 + |Q|^2 least.
+// K and Q of rank m with K Q^T = W (or closest to it) and K^T K = Q^T Q, which minimizes |K|^2 + |Q|^2.
 Parameters balanced_factors(const Matrix& W, std::ptrdiff_t m);
 
 }  // namespace attmirror

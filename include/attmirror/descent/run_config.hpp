@@ -1,8 +1,8 @@
-// Everything that decides the bits of a run, resolved: what `config.json` of a run folder holds.
+// Everything that decides the bits of a run, resolved: the content of `config.json` in a run folder.
 //
-// "Resolved" means that no default is left to a later version: the rank is a number, the seed is there even where it
-// was not given, and the data are named by a fingerprint of their values besides the path. Two runs with equal
-// configurations (but for steps and stop rules, which only decide where a run ends) walk the same path.
+// "Resolved" means that no default is left to a later version: the rank is a number, the seed is present even if it
+// was not given, and the data are identified by a fingerprint of their values as well as by the path. Two runs with
+// equal configurations (except for steps and stop rules, which only decide where a run ends) follow the same path.
 #pragma once
 
 #include <attmirror/descent/descend.hpp>
@@ -17,16 +17,16 @@
 namespace attmirror {
 
 struct RunConfig {
-  // What was trained: attention, next-token prediction, or a model of the user's own, by the kind that its
+  // What was trained: attention, next-token prediction, or a user's own model, under the kind that its
   // facts() name.
   std::string kind{attention_kind};
 
   std::filesystem::path data_path;  // absolute; may have moved since
   std::uint64_t data_fingerprint = 0;
   std::int64_t samples = 0, max_tokens = 0, total_tokens = 0, dim = 0;
-  std::int64_t queries_each = 1;  // 0 where sequences have different numbers of queries
+  std::int64_t queries_each = 1;  // 0 if sequences have different numbers of queries
 
-  // A model of the user's own has these in place of all but the path, the fingerprint and `train`.
+  // A user's own model has these instead of everything but the path, the fingerprint and `train`.
   std::vector<ModelFact> data_facts, model_facts;
 
   std::string params = "W";  // W, KQ or prompt
@@ -59,33 +59,33 @@ struct RunConfig {
   std::string isa, version, commit;
 };
 
-// Whether the run is of attention on a Dataset; those of other models have data that load_run_data() does not know.
+// Whether the run is of attention on a Dataset; load_run_data() does not know the data of other models.
 bool is_attention_run(const RunConfig& config);
 
-// Whether the run is of a model that attmirror does not have.
+// Whether the run is of a model that is not part of attmirror.
 bool is_own_run(const RunConfig& config);
 
-// Where the numbers of a run came from, as far as its objects do not know it themselves.
+// Where the numbers of a run came from, as far as its objects themselves do not know it.
 struct RunSources {
   std::filesystem::path data, key_weights, init;
 };
 
-// The model options of a run, from what was recorded. Throws Error (bad input) for a custom head, which no file holds.
+// The model options of a run, as recorded. Throws Error (bad input) for a custom head, which no file contains.
 AttentionOptions attention_options(const RunConfig& config);
 
-// The dataset of a run with the mask that the run put on it. `path` is that of the run or of a copy. Throws Error (bad
-// input) when it is not the run's data.
+// The dataset of a run with the mask that the run put on it. `path` is that of the run or of a copy. Throws
+// Error (bad input) when it is not the run's data.
 Dataset load_run_data(const RunConfig& config, const std::filesystem::path& path);
 
-// The configuration of a run with these objects, on the instruction set and version in use now. Throws Error (bad
-// input) where the facts of a model of your own cannot stand in config.json.
+// The configuration of a run with these objects, with the current instruction set and version. Throws Error
+// (bad input) if the facts of your own model cannot be written to config.json.
 RunConfig describe_run(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options,
                        const RunSources& sources);
 RunConfig describe_run(const Attention& model, const Optimizer& optimizer, const DescentOptions& options,
                        const RunSources& sources);
 
-// As config.json, and back. `name` is what messages call the text; throws Error (bad input) when it is none
-// of ours.
+// To config.json, and back. `name` is the name of the text in messages; throws Error (bad input) when it is
+// not such a configuration.
 std::string to_json(const RunConfig& config);
 RunConfig parse_run_config(std::string_view text, std::string_view name);
 
@@ -97,7 +97,7 @@ std::string_view to_string(InitKind kind);
 std::string_view to_string(Keep keep);
 Keep parse_keep(std::string_view name);
 
-// 64 bits of names, shapes and values; 0 when all blocks are empty.
+// 64 bits from names, shapes and values; 0 when all blocks are empty.
 std::uint64_t fingerprint(const Parameters& parameters);
 
 }  // namespace attmirror

@@ -1,4 +1,4 @@
-// A run as a folder that survives kill -9 at any moment, and that others can read while it grows.
+// A run as a folder that survives kill -9 at any moment and can be read while it grows.
 //
 //   config.json      everything resolved (descent/run_config.hpp)
 //   metrics.jsonl    a line per record: step, loss, max_softmax, norm, the model's own metrics; no clock times, equal
@@ -8,10 +8,10 @@
 //   checkpoint.npz   descent/checkpoint.hpp; stays after the end, so that the run can be continued
 //   result.json      how it ended; what `attmirror train --json` prints
 //
-// Each file but metrics.jsonl is replaced as a whole. metrics.jsonl is appended to while the run goes on, for those
-// who watch it; what counts are the records inside the checkpoint, from which it is written anew when a run resumes
-// or ends, so no record is there twice or missing. result.json is the first to be removed when a run begins or
-// resumes and the last to be written when it ends: while it is there, all other files belong to it.
+// Each file except metrics.jsonl is replaced as a whole. metrics.jsonl is appended to during the run, for
+// anyone who watches it; the records that count are inside the checkpoint, from which it is rewritten when a
+// run resumes or ends, so no record is duplicated or missing. result.json is removed first when a run begins
+// or resumes and written last when it ends: while it exists, all other files belong to it.
 #pragma once
 
 #include <attmirror/descent/checkpoint.hpp>
@@ -54,10 +54,10 @@ class ResultFolder;
 // The folder of a run that this process writes.
 class RunFolder {
  public:
-  // Makes the folder if it is not there and takes a lock on it, which ends with the process. Changes no file; a
-  // folder that was made here and stayed empty is removed at the end. Throws Error: environment when it cannot be
-  // written to or another process writes to it; bad input when it holds a result of another kind, or one of the files
-  // above is a symbolic link.
+  // Makes the folder if it does not exist and takes a lock on it, which ends with the process. Changes no
+  // file; a folder that was made here and stayed empty is removed at the end. Throws Error: environment when
+  // it cannot be written to or another process writes to it; bad input when it holds a result of another
+  // kind, or when one of the files above is a symbolic link.
   explicit RunFolder(std::filesystem::path path);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -65,26 +65,26 @@ class RunFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Whether one of the files above is there.
+  // Whether one of the files above exists.
   bool holds_run() const;
 
   // Starts a new run; the files of an earlier one are removed. Throws Error (bad input), with nothing
   // changed, when there is a config.json of something else.
   void begin(const RunConfig& config);
 
-  // The checkpoint of the run that is there, as Descent takes it over; none when the run was killed before its
-  // first (or there is no run). Throws Error (bad input) when the configurations differ. Changes no file: whoever
-  // resumes makes the Descent first, which may refuse the checkpoint, and then calls resume().
+  // The checkpoint of the existing run, as Descent takes it; none when the run was killed before its first
+  // checkpoint (or there is no run). Throws Error (bad input) when the configurations differ. Changes no
+  // file: to resume, first make the Descent, which may refuse the checkpoint, and then call resume().
   std::optional<Checkpoint> checkpoint(const RunConfig& config) const;
 
-  // Goes on with the run that is there from this checkpoint, or begins it anew without one.
+  // Continues the existing run from this checkpoint, or starts it again without one.
   void resume(const RunConfig& config, const std::optional<Checkpoint>& checkpoint);
 
-  // The end of the run that is there, if there is nothing left to do for `steps` steps with this
-  // configuration: it took them all, or it diverged. Throws like checkpoint().
+  // The end of the existing run, if there is nothing left to do for `steps` steps with this configuration: it
+  // took them all, or it diverged. Throws like checkpoint().
   std::optional<RunResult> finished(const RunConfig& config) const;
 
-  void append(const Record& record);        // to metrics.jsonl, for those who watch
+  void append(const Record& record);        // to metrics.jsonl, for anyone who watches
   void save(const Checkpoint& checkpoint);  // unless it is not finite
 
   // Writes all files of a run that ended or was interrupted.
@@ -101,7 +101,7 @@ class RunFolder {
   std::ofstream metrics_;
 };
 
-// A run as it was left, for those who read.
+// A run as it was left, for reading.
 struct SavedRun {
   RunConfig config;
   std::optional<RunResult> result;  // none while it runs, or after a kill
@@ -112,7 +112,7 @@ struct SavedRun {
 };
 
 // Reads final.npz and trace.npz of a run that has ended, and the checkpoint of one that has not. Throws Error
-// (bad input) when `path` is no run folder or a file in it is damaged.
+// (bad input) when `path` is not a run folder or a file in it is damaged.
 SavedRun load_run(const std::filesystem::path& path);
 
 // Whether `path` is a folder with the config.json of a run.

@@ -1,7 +1,7 @@
-// What the update rules have in common: how tiny gradients are treated, what the rule remembers of earlier
-// gradients, and how the step size changes with time.
+// What the update rules have in common: how tiny gradients are treated, what the rule remembers from earlier
+// gradients, and how the step size changes over time.
 //
-// Each reads and writes a short text ("ema:0.95", "power:0.5"), which is what the command line takes and
+// Each reads and writes a short text ("ema:0.95", "power:0.5"), which the command line accepts and
 // config.json records.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace attmirror {
 
 // What happens when gradients become very small.
 enum class EpsPolicy {
-  exact,  // the safe Jacobian and a gradient scaled in the log domain: normalised steps never freeze
-  paper,  // g / (||g|| + eps) with the textbook Jacobian, as the published code: freezes near ||g|| = eps
+  exact,  // the safe Jacobian and a gradient scaled in the log domain: normalized steps never freeze
+  paper,  // g / (||g|| + eps) with the textbook Jacobian, as in published code: freezes near ||g|| = eps
 };
 
 std::string_view to_string(EpsPolicy policy);
@@ -21,12 +21,12 @@ EpsPolicy parse_eps_policy(std::string_view name);
 
 enum class MomentumKind {
   none,
-  heavy_ball,  // M <- beta M + g: steps grow up to 1/(1 - beta) times as long
+  heavy_ball,  // M <- beta M + g: steps become up to 1/(1 - beta) times as long
   ema,         // M <- beta M + (1 - beta) g: an average, of the size of a gradient
 };
 
-// M starts at 0 and takes the place of g before anything else is done with it, normalisation included. It is
-// kept with a logarithmic scale of its own per block, so it is as exact at 1e-3000 as at 1.
+// M starts at 0 and replaces g before anything else is done with it, including normalization. It is stored
+// with its own logarithmic scale per block, so it is as exact at 1e-3000 as at 1.
 struct Momentum {
   MomentumKind kind = MomentumKind::none;
   double beta = 0.9;  // weight of the past; 0.9 remembers about ten steps
@@ -45,7 +45,7 @@ enum class ScheduleKind {
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::constant;
-  double exponent = 0.5;   // of `power`; 1/2 is the classical choice for normalised steps
+  double exponent = 0.5;   // of `power`; 1/2 is the classical choice for normalized steps
   double lower_bound = 0;  // L* of `polyak`; 0 for losses that separable data drive to 0
 
   void validate() const;

@@ -1,11 +1,11 @@
-// What a max-margin problem demands of W: m linear constraints whose matrices have rank one.
+// What a max-margin problem demands from W: m linear constraints whose matrices have rank one.
 //
 //   <a_k z_g^T, W> = a_k^T W z_g  >= c_k  or  = c_k,      k = 1..m, g the group of k
 //
-// In attention a_k = x_alpha - x_t is the difference between the selected token and another one, and z_g is the query
-// that both are seen by: all constraints of one query form a group and share its z. For a vector (a prompt, a
-// decoder) W has one column and z = 1. The m matrices of d x d numbers are never formed: everything that a solver
-// needs comes from the a's and the z's.
+// In attention, a_k = x_alpha - x_t is the difference between the selected token and another one, and z_g is
+// the query that sees both: all constraints of one query form a group and share its z. For a vector (a
+// prompt, a decoder), W has one column and z = 1. The m matrices of d x d numbers are never formed:
+// everything that a solver needs comes from the a's and the z's.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>
@@ -19,14 +19,14 @@ namespace attmirror {
 
 enum class Relation : std::uint8_t { at_least, equal };
 
-// Where a constraint comes from, from 0: the query is counted within its sequence. For a user's own problem
+// Where a constraint comes from, from 0; the query is counted within its sequence. For a problem of your own,
 // any numbers.
 struct ConstraintOrigin {
   std::int64_t sequence = 0, query = 0, token = 0;
   friend bool operator==(const ConstraintOrigin&, const ConstraintOrigin&) = default;
 };
 
-// Plain arrays, as a user has them. Constraints of one group lie next to each other.
+// Plain arrays, as users have them. Constraints of one group are next to each other.
 struct ConstraintArrays {
   Matrix left;                            // (m, rows of W): a_k
   Matrix right;                           // (groups, columns of W): z_g
@@ -39,7 +39,7 @@ struct ConstraintArrays {
 
 class MarginConstraints {
  public:
-  // Checks all of the arrays, then copies them; throws Error (bad input) that names the first wrong entry.
+  // Checks all arrays, then copies them; throws Error (bad input) that names the first wrong entry.
   explicit MarginConstraints(const ConstraintArrays& arrays);
 
   std::ptrdiff_t count() const { return left_.view().rows; }

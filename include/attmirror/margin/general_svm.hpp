@@ -1,8 +1,8 @@
-// When attention keeps several tokens: the pair of problems that describes where training goes.
+// When attention keeps several tokens: the pair of problems that describe where training goes.
 //
-// With a nonlinear head the best attention may mix tokens O of a query. Then W grows along W_dir, which separates O
-// from the rest and does not distinguish within O (GeneralDirectionSvm), around a finite W_fin, which sets the ratios
-// within O (GeneralFiniteSvm): W ~ W_fin + R W_dir with R growing (P3).
+// With a nonlinear head the best attention may mix tokens O of a query. Then W grows along W_dir, which
+// separates O from the rest and does not distinguish within O (GeneralDirectionSvm), around a finite W_fin,
+// which sets the ratios within O (GeneralFiniteSvm): W ~ W_fin + R W_dir with growing R (P3).
 #pragma once
 
 #include <attmirror/base/matrix.hpp>
@@ -12,7 +12,7 @@
 
 namespace attmirror {
 
-// Below which an attention probability counts as on its way to zero. P3 uses it for W trained for 2000 steps.
+// Below this, an attention probability counts as going to zero. P3 uses it for W trained for 2000 steps.
 constexpr double kept_threshold = 1e-3;
 
 // For each query the tokens with a probability of at least `threshold`. Throws Error (bad input) naming a probability
@@ -24,8 +24,8 @@ struct SvmEquivalent {
   Matrix W;  // W_fin + R W_dir
 };
 
-// The point of the line W_fin + R W_dir that is nearest to W in the Frobenius norm. For W_dir = 0 (every token is kept)
-// that is W_fin, with R = 0. Throws Error (bad input) where shapes differ or an entry is not finite.
+// The point of the line W_fin + R W_dir that is closest to W in the Frobenius norm. For W_dir = 0 (every token
+// is kept) that is W_fin, with R = 0. Throws Error (bad input) if shapes differ or an entry is not finite.
 SvmEquivalent svm_equivalent(const Matrix& W_fin, const Matrix& W_dir, const Matrix& W);
 
 }  // namespace attmirror

@@ -5,7 +5,7 @@
 //   MarginSolution svm = max_margin(data, tokens, Norm::l(1.1));   // the attention SVM
 //   svm.status == MarginStatus::certified, svm.gap <= 1e-10
 //
-// Norms: entrywise l_p and Schatten-p, 1 <= p <= infinity. W and lambda are separate results; each is checked as it is.
+// Norms: entrywise l_p and Schatten-p, 1 <= p <= infinity. W and lambda are separate results; each is checked as is.
 #pragma once
 
 #include <attmirror/base/stop.hpp>
@@ -33,7 +33,7 @@ std::string_view to_string(MarginStatus status);
 enum class MarginMethod {
   automatic,       // by norm and size
   active_set,      // Newton steps on the constraints that are active; 1 < p < infinity
-  interior_point,  // slower, indifferent to degenerate constraints; every norm
+  interior_point,  // slower, but unaffected by degenerate constraints; every norm
 };
 std::string_view to_string(MarginMethod method);
 MarginMethod parse_margin_method(std::string_view name);
@@ -42,32 +42,32 @@ struct MarginOptions {
   // The relative gap to reach. Default: 1e-10 for l_p with 1 < p < infinity, 1e-8 for the other norms.
   std::optional<double> tol{};
   // Call the problem infeasible when every solution is proved to have a larger norm, in units of the data
-  // (Certificate::scaled_dual): beyond 1e10 rounding of the data alone decides.
+  // (Certificate::scaled_dual): beyond 1e10, the rounding of the data alone decides.
   double max_norm = 1e10;
-  // Newton steps (factorizations) in all; a healthy problem takes tens.
+  // Newton steps (factorizations) in total; a well-behaved problem takes tens.
   int max_iterations = 2000;
-  // Give up after this long, with status stopped.
+  // Give up after this many seconds, with status stopped.
   double max_seconds = 3600;
   MarginMethod method = MarginMethod::automatic;
-  // Solve with few constraints and add those that are violated. Pays where there are many more constraints than
-  // unknowns; automatic decides by size.
+  // Solve with few constraints and add those that are violated. Worthwhile if there are many more constraints
+  // than unknowns; automatic decides by size.
   enum class Generation { automatic, on, off } generation = Generation::automatic;
-  // For one large problem, and in max_margins() for the batch. 0: as many as the machine runs at once. Results do not
-  // depend on it.
+  // For one large problem, and in max_margins() for the batch. 0: as many as the machine runs at once.
+  // Results do not depend on it.
   int threads = 1;
-  // The largest rank that W may have, for the nuclear norm; 0: any. Then `certified` means that the convex optimum
-  // has such a rank; otherwise the status is stopped and `dual` is the convex lower bound.
+  // The largest rank that W may have, for the nuclear norm; 0: any. `certified` then means that the convex
+  // optimum has such a rank; otherwise the status is stopped and `dual` is the convex lower bound.
   std::ptrdiff_t max_rank = 0;
-  // Ends the work early, with status stopped and MarginSolution::interrupted (base/stop.hpp). It is noticed between
-  // Newton steps and between the exchanges of an active set. Those of a batch that were not begun are stopped, too.
+  // Ends the work early, with status stopped and MarginSolution::interrupted (base/stop.hpp). Checked between Newton
+  // steps and between the exchanges of an active set. Problems of a batch that were not started are stopped, too.
   StopRequest stop{};
 
   void validate(const Norm& norm) const;
   double tolerance(const Norm& norm) const;
 };
 
-// A guess to start from: the answer for a near p, a near selection, the previous step of a sweep. Wrong ones cost time,
-// never correctness.
+// A guess to start from: the answer for a nearby p, a nearby selection, the previous step of a sweep. A wrong
+// guess costs time, never correctness.
 struct WarmStart {
   Matrix W{};       // empty: none
   Vector lambda{};  // empty: none; else one per constraint
@@ -76,17 +76,17 @@ struct WarmStart {
 struct MarginSolution {
   MarginStatus status = MarginStatus::stopped;
   Norm kind = Norm::frobenius();
-  Matrix W;                            // (rows, cols); NaN where the problem is infeasible
+  Matrix W;                            // (rows, cols); NaN if the problem is infeasible
   Vector lambda;                       // one per constraint: the multipliers, or the proof of infeasibility
-  double norm = 0, dual = 0, gap = 0;  // as in Certificate; norm and gap are NaN where infeasible
+  double norm = 0, dual = 0, gap = 0;  // as in Certificate; norm and gap are NaN if infeasible
   Certificate certificate;
   std::vector<std::ptrdiff_t>
-      support;  // constraints that hold with equality, see support.hpp; none where W violates one
+      support;  // constraints that hold with equality, see support.hpp; none if W violates one
   std::vector<std::ptrdiff_t>
       conflict;            // infeasible: the constraints with lambda > 0, which contradict each other
   Vector singular_values;  // of W, largest first
-  // Schatten norms: how many singular values of sum lambda_k A_k equal the largest, up to 1e-6 of it. For the nuclear
-  // norm no optimum has a larger rank.
+  // Schatten norms: how many singular values of sum lambda_k A_k equal the largest, up to 1e-6 of it. For the
+  // nuclear norm, no optimum has a larger rank.
   std::ptrdiff_t dual_multiplicity = 0;
   int iterations = 0;
   double seconds = 0;
@@ -99,7 +99,7 @@ struct MarginSolution {
   std::string report() const;
 };
 
-// The attention SVM of a selection; any problem of the papers; and any constraints at all.
+// The attention SVM for a selection; any problem of the papers; and any constraints at all.
 MarginSolution max_margin(const Dataset& data, const Selection& tokens, const Norm& norm,
                           const MarginOptions& options = {}, const WarmStart& start = {});
 MarginSolution max_margin(const Dataset& data, const MarginProblem& problem, const Norm& norm,
@@ -107,8 +107,8 @@ MarginSolution max_margin(const Dataset& data, const MarginProblem& problem, con
 MarginSolution max_margin(const MarginConstraints& constraints, const Norm& norm,
                           const MarginOptions& options = {}, const WarmStart& start = {});
 
-// Many problems at once, spread over options.threads threads, each solved on one. Results are in order and have the
-// same bits as max_margin() of each.
+// Many problems at once, divided among options.threads threads, each solved on one. Results are in order and
+// have the same bits as those of max_margin() for each.
 struct MarginTask {
   const Dataset* data;  // not owned
   MarginProblem problem;

@@ -7,11 +7,11 @@
 //   Gen-SVM, direction  (x_o - x_t)^T W z = 0 within the kept tokens O of a query, >= 1 from O to the rest
 //   Gen-SVM, finite     (x_o - x_t)^T W z = a_o - a_t within O, the differences of given logits
 //
-// Within the kept tokens O the equalities make all scores equal, so the inequalities need only one o in O: the first.
-// Queries with one token only (or one kept token) add nothing. Tokens that the mask forbids are not there.
+// Within the kept tokens O the equalities make all scores equal, so the inequalities need only one o in O: the
+// first. Queries with only one token (or one kept token) add nothing. Tokens that the mask forbids do not count.
 //
-// Each query is one group, in the order of Dataset::queries(), some of size 0; within it come the equalities, then the
-// inequalities, each by ascending token t. The decoder SVM has one constraint per query; its origin is alpha.
+// Each query is one group, in the order of Dataset::queries(), some of size 0; within it come the equalities, then
+// the inequalities, each by ascending token t. The decoder SVM has one constraint per query, whose origin is alpha.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>
@@ -70,15 +70,15 @@ std::string_view problem_name(const MarginProblem& problem);
 // Throws Error (bad input) naming what in `problem` does not fit the data.
 void validate(const Dataset& data, const MarginProblem& problem);
 
-// Validates and writes down the constraints. Throws also where a difference of two tokens is beyond a double.
+// Validates and writes down the constraints. Also throws if a difference of two tokens is out of a double's range.
 MarginConstraints constraints(const Dataset& data, const MarginProblem& problem);
 
 // The bounds of the relaxed SVM: 1 for the queries in `decoder_support` (indices of the decoder SVM's constraints,
 // which are queries), 0 for the others. Throws Error (bad input) naming an index out of range.
 std::vector<double> relaxed_bounds(const Dataset& data, std::span<const std::ptrdiff_t> decoder_support);
 
-// A W that selects any tokens one likes, written down directly (P3): when the dimension d is at least the number of
-// queries and of other tokens per query, almost every dataset is feasible for every selection.
+// A W that selects any given tokens, written down directly (P3): when the dimension d is at least the number
+// of queries and of other tokens per query, almost every dataset is feasible for every selection.
 //
 // Choose vectors ztilde_j with ztilde_j^T z_l = 1 for j = l and 0 otherwise (they exist if the queries are
 // independent), and b_j with (x_alpha - x_t)^T b_j = 1 for all t (if the differences are). Then
@@ -87,9 +87,9 @@ std::vector<double> relaxed_bounds(const Dataset& data, std::span<const std::ptr
 //
 // It satisfies all constraints of the attention SVM with equality, and is far from the smallest.
 
-// Nothing where there are more constraints per query or more queries (with constraints) than dimensions, where the
-// systems are singular up to rounding, or where they are so near to it that a margin comes out below 1 - 1e-6 or above
-// 1 + 1e-6. Uses the shortest ztilde and b. Throws Error (bad input) where the selection does not fit the data.
+// Returns nothing if there are more constraints per query or more queries (with constraints) than dimensions, if the
+// systems are singular up to rounding, or if they are so close to singular that a margin comes out below 1 - 1e-6 or
+// above 1 + 1e-6. Uses the shortest ztilde and b. Throws Error (bad input) if the selection does not fit the data.
 std::optional<Matrix> constructive_weights(const Dataset& data, const Selection& tokens);
 
 }  // namespace attmirror
