@@ -1,6 +1,6 @@
 // Steepest descent in a norm, as a LibTorch optimizer: w <- w - lr D, where D of norm 1 has the largest product with d.
 //
-//   "l1.5", "l2", "l3"    D = sign(d) (|d| / ||d||_q)^{1/(p-1)},  q = p/(p-1); l2 is normalised gradient descent
+//   "l1.5", "l2", "l3"    D = sign(d) (|d| / ||d||_q)^{1/(p-1)},  q = p/(p-1); l2 is normalized gradient descent
 //   "linf", "sign"        D = sign(d): signSGD, and Lion's and Adam's step without their averages
 //   "spectral"            D = U V^T of the singular value decomposition d = U S V^T: Muon
 //

@@ -1,9 +1,9 @@
-// The step of fused_step.hpp on an NVIDIA GPU: the same options, numbers and bounds, with pointers into device memory.
-// In the library attmirror::cuda, which is there where CUDA's compiler was found.
+// The step of fused_step.hpp on an NVIDIA GPU: the same options, numbers and bounds, with pointers into
+// device memory. It is in the library attmirror::cuda, which is built if CUDA's compiler is found.
 //
-// Nothing waits: work is put on the stream, and the call returns. Tensors are grouped into a few launches, whatever
-// their number. A step can be captured into a CUDA graph; what is in `options` is then fixed, what is in device
-// memory is not.
+// Nothing waits: work is put on the stream, and the call returns. Tensors are grouped into a few launches,
+// whatever their number. A step can be captured into a CUDA graph; `options` are then fixed, but what is in
+// device memory is not.
 #pragma once
 
 #include <attmirror/mirror/fused_step.hpp>
@@ -16,14 +16,14 @@ namespace attmirror {
 // Numbers in device memory that a step reads or writes, so that the host need not wait for them. All optional.
 struct DeviceScaling {
   const float* gradient_scale = nullptr;  // divides gradients, besides options.gradient_scale
-  // Not 0: do nothing. With options.skip_nonfinite the step sets it to 0 or 1 itself, by whether a gradient is not
-  // finite, or a momentum, which is measured along with it (find_nonfinite_on_device() looks at gradients alone); else
-  // it is only read.
+  // If not 0, the step does nothing. With options.skip_nonfinite the step itself sets it to 0 or 1, depending
+  // on whether a gradient is not finite, or a momentum, which is measured along with it
+  // (find_nonfinite_on_device() looks only at gradients); otherwise it is only read.
   float* found_nonfinite = nullptr;
-  // The rate, in place of options.rate: a captured step then follows a schedule. What weights keep of decay is worked
-  // out on the GPU. Nothing checks it: a rate below 0 goes the other way, and rate * weight_decay must stay below 1.
+  // The rate, instead of options.rate, so that a captured step can follow a schedule. Decay is computed on
+  // the GPU. Nothing checks it: a rate below 0 goes the other way, and rate * weight_decay must stay below 1.
   const float* rate = nullptr;
-  // ||d||_q of each tensor, in place of what the step would measure: see measure_on_device().
+  // ||d||_q of each tensor, instead of what the step would measure: see measure_on_device().
   const double* norms = nullptr;
 };
 
@@ -42,9 +42,9 @@ void fused_step_on_device(StepElement element, std::span<const StepTensor> tenso
 void measure_on_device(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                        double* norms, void* workspace, void* stream, DeviceScaling scaling = {});
 
-// Sets `found` (a float in device memory) to 1 where a gradient is infinite or NaN, and leaves it alone otherwise:
-// for those who step several lists of tensors, and none if one of them is not fit. The workspace is that of a step
-// with skip_nonfinite; of the tensors, gradient and size are used.
+// Sets `found` (a float in device memory) to 1 if a gradient is infinite or NaN, and leaves it alone
+// otherwise. Use it to step several lists of tensors, or none of them if one is unusable. The workspace is
+// that of a step with skip_nonfinite; of the tensors, gradient and size are used.
 void find_nonfinite_on_device(StepElement element, std::span<const StepTensor> tensors, float* found,
                               void* workspace, void* stream);
 

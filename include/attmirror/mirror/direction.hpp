@@ -1,6 +1,6 @@
 // How close two sets of weights are in direction.
 //
-// Training makes the weights diverge; what converges is where they point. Both measures are free of scale.
+// Training makes the weights diverge; their direction is what converges. Both measures are independent of scale.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>

@@ -1,4 +1,4 @@
-// One optimizer step over all tensors of a network, on raw pointers: what a deep-learning optimizer calls.
+// One optimizer step over all tensors of a network, on raw pointers: the function that an optimizer calls.
 //
 //   d = g / gradient_scale (maximize: -g / gradient_scale)
 //   m <- momentum m + d,   d <- m   (nesterov: d <- d + momentum m)
@@ -8,13 +8,13 @@
 //   steepest   w <- (1 - rate weight_decay) w - rate sign(d) (|d| / ||d||_q)^{1/(p-1)}
 //   sign       w <- (1 - rate weight_decay) w - rate sign(d)
 //
-// The decay of the mirror step is that of AdamW, w <- (1 - rate weight_decay) w, seen from the mirror image. Numbers
-// are stored as float, bfloat16, half or double; arithmetic is in floats (double for double). An entry with d = 0 is
-// left alone, to the bit, unless it decays.
+// The decay of the mirror step is AdamW's, w <- (1 - rate weight_decay) w, seen from the mirror image.
+// Numbers are stored as float, bfloat16, half or double; arithmetic is in float (double for double). An entry
+// with d = 0 is left alone, to the bit, unless it decays.
 //
-// Each step reads and writes every number once (the gradient twice where a norm is needed or gradients are
-// checked), and the work in between hides behind the memory. p = 2, 3, 3/2 and 1.1 take roots and products, other p
-// general powers.
+// Each step reads and writes every number once (the gradient twice if a norm is needed or gradients are
+// checked), and the arithmetic hides behind the memory traffic. p = 2, 3, 3/2 and 1.1 use roots and products,
+// other p general powers.
 #pragma once
 
 #include <attmirror/base/thread_pool.hpp>
@@ -32,11 +32,11 @@ std::size_t size_of(StepElement element);  // bytes
 enum class StepRule { mirror, steepest, sign };
 std::string_view to_string(StepRule rule);
 
-// How numbers are computed. `exact` does not round before the end: within 1 ulp of the correctly rounded result for
-// every p and input, at one to two microseconds a number. (What is worked out once a step - the norm ||d||_q,
-// 1/gradient_scale and what decay leaves - is a double in either, and counts as given.) It exists to check `fast`
-// against, and for those who must know. `fast` in floats serves p from 1.0079 to 17, and to 129 where p is a multiple
-// of 1/64; beyond, it is `exact`.
+// How numbers are computed. `exact` does not round before the end: within 1 ulp of the correctly rounded
+// result for every p and input, at one to two microseconds per number. (What is computed once per step - the
+// norm ||d||_q, 1/gradient_scale and what decay leaves - is a double in either mode and is taken as given.)
+// It exists to check `fast`, and for when you must know. `fast` in floats covers p from 1.0079 to 17, and up
+// to 129 if p is a multiple of 1/64; beyond that it is `exact`.
 enum class StepArithmetic { fast, exact };
 std::string_view to_string(StepArithmetic arithmetic);
 
@@ -44,26 +44,26 @@ std::string_view to_string(StepArithmetic arithmetic);
 struct StepTensor {
   void* weights = nullptr;
   const void* gradient = nullptr;  // of the same type as the weights
-  // Optional: what the step continues from instead of the weights, in float (double for double weights). For the
-  // mirror rule this is the mirror image y, otherwise w. Weights of 8 or 11 bits cannot take small steps (and at p =
-  // 1.1 no float between 1e-45 and 0 is left of a y of 3e-5); their master can.
+  // Optional: what the step continues from instead of the weights, in float (double for double weights). For
+  // the mirror rule this is the mirror image y, otherwise w. Weights with 8 or 11 bits cannot take small
+  // steps (and at p = 1.1 no float between 1e-45 and 0 is left of a y of 3e-5); their master can.
   void* master = nullptr;
-  // Where momentum > 0: the running sum m, in float (double for double weights); zeros at first.
+  // If momentum > 0: the running sum m, in float (double for double weights), initially zeros.
   void* momentum = nullptr;
   std::ptrdiff_t size = 0;
 };
 
 struct StepOptions {
   StepRule rule = StepRule::mirror;
-  double p = 2;  // of the norm; not asked by `sign`
+  double p = 2;  // of the norm; not used by `sign`
   double rate = 0;
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
-  bool normalized = false;      // mirror rule only; steepest directions are
+  bool normalized = false;      // mirror rule only; steepest directions always are
   double gradient_scale = 1;    // gradients are those of the loss times this
-  bool maximize = false;        // steps go up the gradient: d = -g
-  bool skip_nonfinite = false;  // do nothing at all if a gradient anywhere is infinite or NaN
+  bool maximize = false;        // step up the gradient: d = -g
+  bool skip_nonfinite = false;  // do nothing if a gradient anywhere is infinite or NaN
   StepArithmetic arithmetic = StepArithmetic::fast;
 
   // Throws Error (bad input) naming the field and its value.
@@ -71,7 +71,7 @@ struct StepOptions {
 };
 
 struct StepReport {
-  bool skipped = false;                  // a gradient was not finite, and skip_nonfinite
+  bool skipped = false;                  // a gradient was not finite, and skip_nonfinite is set
   std::ptrdiff_t nonfinite_tensor = -1;  // the first such tensor
 };
 
@@ -80,22 +80,22 @@ struct StepReport {
 StepReport fused_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                       ThreadPool* pool = nullptr);
 
-// A step in two calls, for tensors whose parts lie elsewhere: each holder of a part measures it, the holders put their
-// norms together, ||d||_q = (sum of ||part||_q^q)^{1/q}, and each steps its part by the norm of the whole. With the
-// norms of one call the other has the bits of fused_step().
+// A step in two calls, for tensors whose parts are stored in different places: each holder measures its part,
+// the holders combine their norms, ||d||_q = (sum of ||part||_q^q)^{1/q}, and each steps its part by the norm
+// of the whole. With the norms of one call, the other gives the bits of fused_step().
 //
 // measure_step() writes ||d||_q of each tensor, after momentum, to `norms`, and changes nothing else; a norm is
-// infinite or NaN where an entry of d is. step_with_norms() is fused_step() with those norms in place of its own: 0
-// takes no step, and skip_nonfinite skips all where a norm is not finite. Both throw Error (bad input) as
-// fused_step() does, and where the rule takes no norms, their number is not that of the tensors, or one is negative.
+// infinite or NaN if an entry of d is. step_with_norms() is fused_step() with those norms instead of its own: 0
+// takes no step, and skip_nonfinite skips everything if a norm is not finite. Both throw Error (bad input) like
+// fused_step(), and if the rule uses no norms, if their number does not match the tensors, or if one is negative.
 void measure_step(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                   std::span<double> norms, ThreadPool* pool = nullptr);
 StepReport step_with_norms(StepElement element, std::span<const StepTensor> tensors,
                            const StepOptions& options, std::span<const double> norms,
                            ThreadPool* pool = nullptr);
 
-// The masters of weights: y = sign(w) |w|^{p-1} of the mirror rule, w itself otherwise, for the tensors' `master`;
-// gradient and momentum are not asked for.
+// The masters of weights: y = sign(w) |w|^{p-1} for the mirror rule, w itself otherwise, for the tensors'
+// `master`; gradient and momentum are not used.
 void fill_masters(StepElement element, std::span<const StepTensor> tensors, const StepOptions& options,
                   ThreadPool* pool = nullptr);
 

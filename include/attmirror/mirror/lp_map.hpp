@@ -5,9 +5,9 @@
 //   steepest direction sign(g) (|g| / ||g||_q)^{1/(p-1)}
 //
 // p = 2 is gradient descent. For p = 2, 3, 3/2, 4/3, 4, 1.75 and 1.1 the powers are products and roots
-// (squares, square and cube roots); every other p takes a general power. Both are right to an ulp or two per
-// factor, and either can be forced. Norms fall back to numbers scaled by the largest, so that nothing over- or
-// underflows that need not, for p near 1 (q = p/(p-1) is 101 at p = 1.01) as for large p.
+// (squares, square and cube roots); every other p uses a general power. Both are accurate to an ulp or two
+// per factor, and you can force either. Norms fall back to numbers scaled by the largest, so that nothing
+// overflows or underflows needlessly, for p near 1 (q = p/(p-1) is 101 at p = 1.01) as for large p.
 #pragma once
 
 #include <attmirror/mirror/mirror_map.hpp>
@@ -16,7 +16,7 @@
 
 namespace attmirror {
 
-// Which evaluation of the powers to use. `general` exists to check `fast` against.
+// Which evaluation of the powers to use. `general` exists to check `fast`.
 enum class PowerPath { fast, general };
 
 std::string_view to_string(PowerPath path);
@@ -29,7 +29,7 @@ class LpMap final : public MirrorMap {
 
   double p() const { return p_; }
   double q() const { return dual_.value; }
-  bool is_fast() const;  // whether this p has products and roots, and uses them
+  bool is_fast() const;  // whether this p uses products and roots
 
   std::string name() const override;
   double potential(ConstMatrixView w) const override;
@@ -41,7 +41,7 @@ class LpMap final : public MirrorMap {
   double bregman(ConstMatrixView a, ConstMatrixView b) const override;
   void step(ConstMatrixView g, double scale, MatrixView y, MatrixView w) const override;
 
-  // An exponent, as value + rest, and the way to raise to it (an index into the kernels' table).
+  // An exponent, as value + rest, and the method for raising to it (an index into the kernels' table).
   struct Exponent {
     double value = 1, rest = 0;
     int power = 0;

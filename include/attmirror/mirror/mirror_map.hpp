@@ -1,11 +1,11 @@
 // A geometry for descent: a strictly convex potential psi, its gradient (the mirror map), the inverse of
-// that, and the norm that goes with it.
+// that, and the norm that belongs to it.
 //
 // Mirror descent keeps the dual image y = grad psi(w) as its state and steps there:
 //
 //   y <- y - eta g,   w = (grad psi)^{-1}(y)
 //
-// The loop knows this interface only. A new geometry is one class; see CONTRIBUTING.md.
+// The loop knows only this interface. A new geometry is one class; see CONTRIBUTING.md.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>

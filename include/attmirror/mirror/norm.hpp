@@ -1,10 +1,10 @@
-// The norms that descent can be steepest in and margins be largest in: entrywise l_p and Schatten-p.
+// The norms in which descent can be steepest and margins largest: entrywise l_p and Schatten-p.
 //
 //   l_p          (sum_ij |w_ij|^p)^{1/p},  1 <= p <= infinity; p = 2 is the Frobenius norm
 //   Schatten-p   the l_p norm of the singular values; p = 1 nuclear, p = infinity spectral
 //
 // The dual norm, max <g, d> over ||d|| <= 1, is of the same kind with q = p/(p-1). Frobenius is both l_2 and
-// Schatten-2: it is stored as the first, so that equal norms compare equal.
+// Schatten-2; it is stored as the former, so that equal norms compare equal.
 #pragma once
 
 #include <attmirror/base/matrix.hpp>
@@ -45,20 +45,20 @@ class Norm {
 // input) quoting any other word.
 Norm parse_norm(std::string_view text);
 
-// What parse_norm() reads back as an equal norm, with as few digits as that takes.
+// Text that parse_norm() reads back as an equal norm, with as few digits as possible.
 std::string to_string(const Norm& norm);
 
 // ||w||, to a few ulp for entrywise norms and to a few ulp of the spectral norm per singular value for the others.
-// Over- and underflows only where the result does. NaN if an entry is NaN, otherwise infinity if one is infinite.
-// 0 for a matrix without entries. Schatten norms allocate; a loop keeps an Svd (mirror/spectral.hpp) instead.
+// Overflows or underflows only if the result does. NaN if an entry is NaN, otherwise infinity if one is infinite.
+// 0 for a matrix without entries. Schatten norms allocate; in a loop, use an Svd (mirror/spectral.hpp) instead.
 double norm(ConstMatrixView w, const Norm& norm);
 double norm(const Matrix& w, const Norm& norm);
 
-// How the steepest direction of the spectral norm is found, sum_k u_k v_k^T for singular vectors of the gradient.
-// Other norms do not ask.
+// How the steepest direction of the spectral norm is found, sum_k u_k v_k^T for singular vectors of the
+// gradient. Other norms do not use it.
 enum class Orthogonalization {
   exact,  // from the singular value decomposition
-  // By five turns of Muon's polynomial, which leaves singular values between about 0.7 and 1.2.
+  // By five iterations of Muon's polynomial, which leave singular values between about 0.7 and 1.2.
   newton_schulz,
 };
 

@@ -1,6 +1,6 @@
 // The vectors of the tokens: row x of E in R^{|V| x d} is the embedding of token x.
 //
-// The theory of P4 is exact for orthonormal embeddings, where each query is a problem of its own; its experiment
+// The theory of P4 is exact for orthonormal embeddings, where each query is a separate problem; its experiment
 // suggests random ones, where queries share directions and convergence becomes visible in both stages.
 #pragma once
 
@@ -45,8 +45,8 @@ struct Embedding {
   std::uint64_t fingerprint() const;
 };
 
-// Throws Error (bad input): an empty vocabulary, a dimension that does not fit the kind, a file whose shape does not
-// fit or that holds a number that is not finite, or a row of zeros.
+// Throws Error (bad input) for an empty vocabulary, a dimension that does not fit the kind, a file whose
+// shape does not fit or that has a number that is not finite, or a row of zeros.
 Embedding make_embedding(std::ptrdiff_t vocabulary_size, const EmbeddingOptions& options);
 Embedding given_embedding(const Matrix& vectors);  // the same checks as for a file
 

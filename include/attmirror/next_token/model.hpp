@@ -5,8 +5,8 @@
 //   L0(W_ov)        = - mean over x of log softmax(W_ov x)_{n(x)}               the collocations alone
 //   L(W_ov, W_kq)   = - sum over sentences of pi(X, y) log T(X)_y               weights pi sum to 1
 //
-// Algorithm 1 trains W_ov on L0, then W_kq on L with W_ov frozen. Joint training moves both on L + L0. Li et al. (2024)
-// have no W_ov: their probability of y is the attention on the tokens that y follows (Readout::attention).
+// Algorithm 1 trains W_ov on L0, then W_kq on L with W_ov frozen. Joint training moves both on L + L0. Li et al.
+// (2024) have no W_ov: their probability of y is the attention on the tokens that y follows (Readout::attention).
 #pragma once
 
 #include <attmirror/attention/gradient.hpp>
@@ -39,7 +39,7 @@ enum class Readout {
 };
 std::string_view to_string(Readout readout);
 
-// The data of a model; not owned: keep them alive. `sentences` may be empty in stage `collocation`.
+// The data of a model, not owned: keep them alive. `sentences` may be empty in stage `collocation`.
 struct NextTokenData {
   const Embedding* embedding = nullptr;
   const Collocations* collocations = nullptr;
@@ -48,7 +48,7 @@ struct NextTokenData {
 
 class NextTokenModel {
  public:
-  // Throws Error (bad input) where vocabularies differ, there is nothing to train on, or the readout has no such stage.
+  // Throws Error (bad input) if vocabularies differ, there is nothing to train on, or the readout has no such stage.
   NextTokenModel(const NextTokenData& data, Stage stage, Readout readout = Readout::softmax);
 
   const Embedding& embedding() const { return *data_.embedding; }
@@ -59,9 +59,9 @@ class NextTokenModel {
   std::ptrdiff_t vocabulary_size() const { return embedding().vocabulary_size(); }
   std::ptrdiff_t dim() const { return embedding().dim(); }
 
-  // W_ov is stored transposed (d rows of |V|), so that the logits of token x are x^T W_ov^T, a sum of rows; W_kq
-  // is stored transposed too, so that W_kq x_q is a sum of rows. All blocks: those that the stage needs, trained
-  // or frozen.
+  // W_ov is stored transposed (d rows of |V|), so that the logits of token x, x^T W_ov^T, are a sum of rows;
+  // W_kq is stored transposed too, so that W_kq x_q is a sum of rows. All blocks means those that the stage
+  // needs, trained or frozen.
   const std::vector<BlockShape>& blocks() const { return blocks_; }
   const std::vector<Block>& trained() const { return trained_; }
   Parameters zero_parameters() const;
@@ -74,11 +74,11 @@ class NextTokenModel {
   std::vector<Block> trained_;
 };
 
-// Value and gradient of the stage's loss. All memory is set up once; evaluate() allocates nothing. Same bits for any
-// number of threads.
+// Value and gradient of the stage's loss. All memory is set up once; evaluate() allocates nothing. The same
+// bits for any number of threads.
 struct NextTokenEvaluation {
   double loss = 0;
-  // Share (by weight) of sentences (of collocations in stage 1) whose most probable token is y; ties: wrong.
+  // Share (by weight) of sentences (collocations in stage 1) whose most probable token is y; ties count as wrong.
   double accuracy = 0;
   // Mean (by weight) over sentences of the attention's largest probability; 1 in stage 1.
   double max_softmax = 0;
@@ -86,7 +86,7 @@ struct NextTokenEvaluation {
 
 enum class NextTokenPath {
   fast,   // vector kernels, products shared between sentences
-  plain,  // one sentence after the other, as the formulas are written: to compare with
+  plain,  // one sentence after the other, as the formulas are written, for comparison
 };
 
 class NextTokenEngine {
@@ -110,7 +110,7 @@ class NextTokenEngine {
   std::unique_ptr<Memory> memory_;
 };
 
-// The most probable next token of each sentence; of equals the first. Soft or hard, seen or not.
+// The most probable next token of each sentence; ties go to the first. Works for any sentences.
 std::vector<Token> predict(const Sentences& sentences, const Embedding& embedding,
                            const Parameters& parameters, int threads = 1);
 // The share, by weight, of sentences whose prediction is their label.

@@ -8,8 +8,8 @@
 //                      optimal one)
 //   linear extension   L - 1 random tokens and q; the best-ranked of them is the optimal one
 //
-// and the label is the successor of the best token. What the ranking must respect so that the data are realizable
-// and, of three classes, every token is of one class:
+// and the label is the successor of the best token. For the data to be realizable and, with three classes,
+// for every token to belong to one class, the ranking must respect this:
 //
 //   - q is in each of its sentences, so it cannot be unused: of three classes it then changes places with the last
 //     non-optimal token.
@@ -17,14 +17,14 @@
 //     in a
 //     ranking, q before its equals, and of three classes no other token of a sentence shares the best one's successor.
 //
-// The other tokens are independent draws, q among them where its class allows it; a query that is optimal then stands
-// there twice, as the best token and as the last. Repeated tokens outweigh single ones in a softmax, which makes the
-// second stage slow as in P4's figure. Where repetition is avoided a sentence holds a token once as long as there are
-// enough to choose from, else each about equally often. A sentence of three classes for which there is no token is
-// filled up with q.
+// The other tokens are independent draws, including q if its class allows it; an optimal query then occurs
+// twice, as the best token and as the last. Repeated tokens outweigh single ones in a softmax, which makes
+// the second stage slow, as in P4's figure. If repetition is avoided, a sentence contains a token once as
+// long as there are enough to choose from, and otherwise each about equally often. A three-class sentence for
+// which there is no token is filled up with q.
 //
-// Every random number has its address (seed, sentence, position): the data do not depend on threads or on what was
-// generated before.
+// Every random number has an address (seed, sentence, position): the data do not depend on threads or on what
+// was generated before.
 #pragma once
 
 #include <attmirror/next_token/partial_order.hpp>
@@ -40,21 +40,21 @@ std::string_view to_string(OrderKind kind);
 OrderKind parse_order_kind(std::string_view name);  // three-class, linear; throws Error (bad input)
 
 enum class SuccessorKind {
-  permutation,  // every token has a successor of its own, as in P4
-  map,          // each token's is drawn from all of them: some share one
+  permutation,  // every token has its own successor, as in P4
+  map,          // successors are drawn from all tokens: some share one
 };
 std::string_view to_string(SuccessorKind kind);
 SuccessorKind parse_successor_kind(std::string_view name);  // permutation, map; throws Error (bad input)
 
-// Whether a token may stand in a sentence more than once.
+// Whether a token may occur in a sentence more than once.
 enum class Repetition { allowed, avoided };
 std::string_view to_string(Repetition repetition);
 Repetition parse_repetition(std::string_view name);  // allowed, avoided; throws Error (bad input)
 
 struct RealizableOptions {
   std::ptrdiff_t vocabulary = 20;                 // 2 or more
-  std::ptrdiff_t sentences = 100;                 // in all; dealt to the queries in turn
-  std::ptrdiff_t min_length = 4, max_length = 6;  // tokens of a sentence, the query included
+  std::ptrdiff_t sentences = 100;                 // in total; dealt to the queries in turn
+  std::ptrdiff_t min_length = 4, max_length = 6;  // tokens of a sentence, including the query
   OrderKind order = OrderKind::three_class;
   std::ptrdiff_t
       optimal = 0,
@@ -81,23 +81,23 @@ RealizableData make_realizable(const RealizableOptions& options);
 
 // Sentences that training has not seen (dataset shift), of queries that it has.
 enum class UnseenKind {
-  // New sentences of the same generator and the same rankings. Some hold pairs that training never compared, which
-  // nothing learned from it decides.
+  // New sentences from the same generator and the same rankings. Some contain pairs that training never
+  // compared, which nothing learned from it decides.
   same_order,
-  // Of three classes: tokens that training never compared under the query. In one half of the sentences the best
-  // token is optimal in training and the others were never compared, in the other half the best was never compared
-  // and the others are non-optimal; the label follows P4's extended order, optimal > non-comparable > non-optimal. A
-  // query that is its own optimal token has sentences of the first half only.
+  // With three classes: tokens that training never compared under the query. In half of the sentences the
+  // best token is optimal in training and the others were never compared; in the other half the best was
+  // never compared and the others are non-optimal; the label follows P4's extended order, optimal >
+  // non-comparable > non-optimal. A query that is its own optimal token has only sentences of the first kind.
   non_comparable,
-  // Of the same generator, from one token longer than the longest to twice as long.
+  // From the same generator, from one token longer than the longest to twice as long.
   longer,
 };
 std::string_view to_string(UnseenKind kind);
 UnseenKind parse_unseen_kind(
     std::string_view name);  // same-order, non-comparable, longer; throws Error (bad input)
 
-// `count` sentences; none equals a training sentence. Throws Error (bad input) where there are none of the kind, or
-// too few.
+// `count` sentences, none equal to a training sentence. Throws Error (bad input) if there are none of the
+// kind, or too few.
 Sentences unseen_sentences(const RealizableData& data, UnseenKind kind, std::ptrdiff_t count,
                            std::uint64_t seed);
 

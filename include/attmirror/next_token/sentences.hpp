@@ -3,8 +3,8 @@
 //   sentence      x_1 ... x_L -> y      the query is its last token x_L; weight pi(X, y) = how often it occurs
 //   collocation   x -> n(x)             the token's own successor, a sentence of one token
 //
-// Plain arrays of token numbers; memory is linear in the number of tokens. A sentence that occurs with several labels
-// (a soft label) is there once for each of them, with their weights.
+// Plain arrays of token numbers; memory is linear in the number of tokens. A sentence that occurs with
+// several labels (a soft label) is stored once for each of them, with their weights.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ inline constexpr Token no_token = -1;
 class Vocabulary {
  public:
   Vocabulary() = default;
-  // Throws Error (bad input) that names an empty word or one that is there twice.
+  // Throws Error (bad input) that names an empty or duplicate word.
   explicit Vocabulary(std::vector<std::string> words);
   // w0, w1, ...: the words of generated data.
   static Vocabulary numbered(std::ptrdiff_t size);
@@ -52,8 +52,8 @@ class Sentences {
   Sentences() = default;
   explicit Sentences(std::ptrdiff_t vocabulary_size) : vocabulary_size_(vocabulary_size) {}
 
-  // Throws Error (bad input): no token, a token or label beyond the vocabulary, a weight that is not finite and > 0.
-  // The sentences stay as they were then.
+  // Throws Error (bad input) for no token, a token or label outside the vocabulary, or a weight that is not
+  // finite and > 0. The sentences are then unchanged.
   void add(std::span<const Token> tokens, Token label, double weight = 1);
 
   std::ptrdiff_t vocabulary_size() const { return vocabulary_size_; }
@@ -84,8 +84,8 @@ class Sentences {
   std::vector<double> weights_;
 };
 
-// x -> n(x). A token may have several successors with weights (a soft collocation), or none: a token that occurs as a
-// label only.
+// x -> n(x). A token may have several successors with weights (a soft collocation), or none: a token that
+// occurs only as a label.
 class Collocations {
  public:
   struct Successor {
@@ -99,7 +99,7 @@ class Collocations {
   static Collocations hard(std::span<const Token> successor);    // n(x) of x = 0, 1, ...; no_token: none
   static Collocations identity(std::ptrdiff_t vocabulary_size);  // n(x) = x: attention copies a token
 
-  // Adds to the weight where the successor is there already. Throws Error (bad input) like Sentences::add().
+  // Adds to the weight if the successor exists already. Throws Error (bad input) like Sentences::add().
   void add(Token token, Token successor, double weight = 1);
 
   std::ptrdiff_t vocabulary_size() const { return static_cast<std::ptrdiff_t>(successors_.size()); }
@@ -108,7 +108,7 @@ class Collocations {
   }
   bool is_hard() const;                              // no token has more than one successor
   bool follows(Token successor, Token token) const;  // is it one of the token's successors?
-  // n(x), the heaviest (of equals the first added) where there are several; no_token where there is none.
+  // n(x), the heaviest (ties go to the first added) if there are several; no_token if there is none.
   Token successor(Token token) const;
   std::ptrdiff_t count() const;  // tokens that have a successor
 
@@ -116,7 +116,7 @@ class Collocations {
 
  private:
   std::vector<std::vector<Successor>> successors_;
-  // Where a pair lies in its list, so that a token with very many successors costs no search.
+  // The position of a pair in its list, so that a token with very many successors needs no search.
   std::unordered_map<std::uint64_t, std::uint32_t> positions_;
 };
 

@@ -1,5 +1,5 @@
-// A report of anything that attmirror left on disk: folders of runs, regularisation paths, next-token runs and
-// trainings of transformers, databases of sweeps, max-margin solutions, a folder of reproductions.
+// A report about anything that attmirror left on disk: folders of runs, regularization paths, next-token runs
+// and transformer trainings, databases of sweeps, max-margin solutions, a folder of reproductions.
 #pragma once
 
 #include <attmirror/report/page.hpp>
@@ -10,19 +10,19 @@
 
 namespace attmirror {
 
-// What lies at `path`: "run", "path", "next-token", "training", "sweep", "solution" or "reproduction". Throws Error
-// (bad input), naming the path, where it is none of these.
+// What is at `path`: "run", "path", "next-token", "training", "sweep", "solution" or "reproduction". Throws
+// Error (bad input), naming the path, if it is none of these.
 std::string_view source_kind(const std::filesystem::path& path);
 
-// Run folders are shown together, their curves in the same figures, and then one by one: configuration, the command
-// that repeats it, the selected tokens, attention probabilities, and the max-margin solution that the run goes to,
-// where its data are still there. The stages of a next-token run are runs. Regularisation paths are shown the same
-// way, over the radius, and so are folders of `attmirror deep train`, with bands over their trials. A max-margin
-// solution is a section: how it was certified, and its support tokens. Each sweep is one: its summary, curves with
-// the range of four runs of five, metrics against the axes. A folder of `attmirror reproduce` (at most one) gives the
-// page that it has itself.
+// Run folders are shown together, with their curves in the same figures, and then one by one: the
+// configuration, the command that repeats the run, the selected tokens, attention probabilities, and the
+// max-margin solution that the run approaches, if its data still exist. The stages of a next-token run are
+// runs. Regularization paths are shown the same way, over the radius, and so are folders of `attmirror deep
+// train`, with bands over their trials. A max-margin solution is a section: how it was certified, and its
+// support tokens. Each sweep is one: its summary, curves with the range of four runs in five, metrics against
+// the axes. A folder of `attmirror reproduce` (at most one) contributes the page that it already has.
 //
-// Throws Error (bad input) where there is no source, one of them is given twice or cannot be read.
+// Throws Error (bad input) if there is no source, or if one of them is given twice or cannot be read.
 Page page_of(const std::vector<std::filesystem::path>& sources);
 
 }  // namespace attmirror

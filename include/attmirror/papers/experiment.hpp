@@ -1,4 +1,4 @@
-// A published experiment that can be done again: its settings, what was published, what is measured, the verdict.
+// A published experiment that can be rerun: its settings, what was published, what is measured, the verdict.
 //
 // One experiment is one file of src/papers: it opens with the paper's problem and settings, and reads like the paper.
 // The registry lists them; reproduce.hpp runs them.
@@ -21,7 +21,7 @@ namespace attmirror {
 struct ExperimentInfo {
   std::string id;       // "p1-setting-a": letters, digits and dashes
   std::string paper;    // "P1", "P2", "P3", or "ours"
-  std::string item;     // what of the paper: a figure, a table, a lemma
+  std::string item;     // which part of the paper: a figure, a table, a lemma
   std::string title;    // a few words
   std::string summary;  // one sentence: what is done
   double seconds = 1;   // typical run time on two cores
@@ -35,7 +35,7 @@ enum class Extent {
 };
 std::string_view to_string(Extent extent);
 
-// What stops an experiment when the user asked for it; reproduce() catches it.
+// Thrown to stop an experiment when the user asked for it; reproduce() catches it.
 struct Interrupted {};
 
 struct ExperimentContext {
@@ -46,8 +46,8 @@ struct ExperimentContext {
   StopRequest stop{};
 
   bool quick() const { return extent == Extent::quick; }
-  // Reports, and throws Interrupted where `stop` was requested. Call it between pieces of work, ten times a second
-  // or so.
+  // Reports progress, and throws Interrupted if `stop` was requested. Call it between pieces of work, about
+  // ten times a second.
   void progress(double share) const;
   // The same context for a part of the work, whose 0 to 1 is `from` to `to` of this one.
   ExperimentContext part(double from, double to) const;
@@ -70,14 +70,14 @@ class Experiment {
  public:
   virtual ~Experiment() = default;
   virtual ExperimentInfo info() const = 0;
-  // The same bits for any number of threads. Throws Error where it cannot be done, Interrupted where the context
-  // says so.
+  // The same bits for any number of threads. Throws Error if the experiment cannot be done, Interrupted if
+  // the context says so.
   virtual ExperimentResult run(const ExperimentContext& context) const = 0;
 };
 
 // All experiments, in the order of the papers. The pointers stay valid.
 std::vector<const Experiment*> experiments();
-// Throws Error (bad input) for an id that is none, naming the nearest.
+// Throws Error (bad input) for an unknown id, naming the nearest.
 const Experiment& find_experiment(std::string_view id);
 // For rooms above this one, and for users' own. Throws Error (bad input) for an id that is taken.
 void add_experiment(std::unique_ptr<const Experiment> experiment);

@@ -1,4 +1,4 @@
-// One published number beside ours, with a verdict that follows from a stated tolerance and from nothing else.
+// One published number next to ours, with a verdict that follows from a stated tolerance and from nothing else.
 //
 //   reproduced   ours is within the tolerance of the published number
 //   artefact     it is not, and the original's own procedure, repeated here with its defect, gives the published
@@ -24,7 +24,7 @@ std::string_view to_string(Verdict verdict);  // "reproduced", "artefact", "diff
 enum class ReferenceSource {
   figure,      // read off a figure that the authors published
   printed,     // printed in the paper or in the output of the authors' code
-  recomputed,  // not published: recomputed from the published settings by independent code
+  recomputed,  // not published: recomputed from the published settings by independent NumPy and PyTorch code
   theory,      // a theorem or a closed form
 };
 std::string_view to_string(ReferenceSource source);
@@ -52,16 +52,16 @@ struct Finding {
   std::optional<double> published{};
   ReferenceSource source = ReferenceSource::recomputed;
   double ours = std::numeric_limits<double>::quiet_NaN();
-  // What stands behind each as a mean over runs; 0: none. Of `published` often not told: leave it 0.
+  // The standard errors of both as means over runs; 0: none. The published one is often unknown: leave it 0.
   double standard_error = 0, published_error = 0;
-  // How exactly the published number is known: half a unit of its last digit, or of what can be read off a figure.
-  // Added to the tolerance of every kind.
+  // How precisely the published number is known: half a unit of its last digit, or of what can be read off a
+  // figure. Added to every kind of tolerance.
   double reading = 0;
   Tolerance tolerance{};
   // What the original's procedure gives here, with its defect; `note` says which defect.
   std::optional<double> imitated{};
   double imitated_error = 0;  // its standard error
-  // Instead of numbers: a selection, a list. Reproduced where they are equal.
+  // Instead of numbers: a selection, a list. Reproduced if they are equal.
   std::optional<std::string> published_text{};
   std::string ours_text{};
   std::string note{};  // why it differs, what the defect is, what is new about it

@@ -1,4 +1,4 @@
-// All selections of a small problem, each with what theory says about it: which tokens can training end on at all?
+// All selections of a small problem, each with what theory says about it: on which tokens can training end at all?
 //
 //   infeasible   no W selects these tokens; proved
 //   feasible     some W does, but a support token of the max-margin solution has a better score: training leaves it
@@ -33,9 +33,9 @@ std::string_view to_string(SelectionClass kind);
 struct LandscapeOptions {
   Norm norm = Norm::frobenius();              // of the max-margin problems, hence of the support tokens
   MarginOptions margin{};                     // threads among them
-  std::ptrdiff_t max_selections = 1'000'000;  // more are refused: they would take hours
+  std::ptrdiff_t max_selections = 1'000'000;  // more are refused, because they would take hours
   std::function<void(double)> on_progress{};  // with the share that is done
-  StopRequest stop{};                         // looked at every 512 selections
+  StopRequest stop{};                         // checked every 512 selections
 
   void validate() const;
 };
@@ -48,19 +48,19 @@ struct LandscapeEntry {
 };
 
 struct Landscape {
-  std::vector<LandscapeEntry> entries;  // the last query's token runs fastest
-  bool interrupted = false;             // then the later entries are missing
+  std::vector<LandscapeEntry> entries;  // the last query's token varies fastest
+  bool interrupted = false;             // later entries are then missing
 
   std::ptrdiff_t count(SelectionClass kind) const;
-  // The entry of these tokens. Throws Error (bad input) where there is none.
+  // The entry for these tokens. Throws Error (bad input) if there is none.
   const LandscapeEntry& at(const Selection& tokens) const;
   std::ptrdiff_t index_of(const Selection& tokens) const;
 };
 
-// Throws Error (bad input) where the data have no decoder, by which tokens are judged, or too many selections.
+// Throws Error (bad input) if the data have no decoder, by which tokens are judged, or too many selections.
 Landscape enumerate_landscape(const Dataset& data, const LandscapeOptions& options = {});
 
-// How many selections there are, as a number that may be beyond an integer.
+// The number of selections, which may be too large for an integer.
 double selection_count(const Dataset& data);
 
 }  // namespace attmirror

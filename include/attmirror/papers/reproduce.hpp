@@ -1,10 +1,10 @@
-// Runs experiments and keeps what came out, so that a reproduction that was stopped goes on where it was.
+// Runs experiments and keeps the results, so that a reproduction that was stopped continues where it stopped.
 //
 //   out/results/ID.json   the result of one experiment, written when it is done
 //   out/report.html       all results of the folder on one page; out/figures, out/tables beside it
 //
-// A result is taken over from the folder if it was made by the same version, commit, instruction set and extent;
-// otherwise the experiment is done again. An experiment that throws does not stop the others.
+// A result in the folder is reused if it was made by the same version, commit, instruction set and extent;
+// otherwise the experiment is run again. An experiment that throws does not stop the others.
 #pragma once
 
 #include <attmirror/papers/experiment.hpp>
@@ -21,7 +21,7 @@ namespace attmirror {
 enum class ExperimentOutcome {
   done,
   failed,        // `error` says why
-  interrupted,   // the user asked to stop; nothing of it is kept
+  interrupted,   // the user asked to stop; nothing is kept
   out_of_scope,  // listed, not run
 };
 std::string_view to_string(ExperimentOutcome outcome);
@@ -44,7 +44,7 @@ struct ReproduceOptions {
   Extent extent = Extent::full;
   int threads = 0;
   std::filesystem::path folder{};  // empty: nothing is written
-  bool again = false;              // does them again even if the folder has results
+  bool again = false;              // reruns them even if the folder has results
 };
 
 struct ReproduceProgress {
@@ -56,13 +56,13 @@ struct ReproduceProgress {
 struct ReproduceCallbacks {
   std::function<void(const ReproduceProgress&)> on_progress{};
   std::function<void(const ExperimentReport&)> on_report{};  // each experiment as it ends
-  StopRequest stop{};  // the experiment under way ends as interrupted, and those after it are not begun
+  StopRequest stop{};  // the current experiment ends as interrupted, and later ones are not started
 };
 
-// In the order given. With a folder, its report.html shows in the end what was done now and what was there before.
-// Throws Error before any work is done: bad input where the folder holds other things, or a link or a page of
-// somebody else in the place of a file of its own; environment where it cannot be written or another process writes
-// to it.
+// In the order given. With a folder, its report.html shows in the end what was done now and what was there
+// before. Throws Error before any work is done: bad input if the folder holds other things, or if a link or a
+// page that attmirror did not write is in the place of one of its files; environment if it cannot be written
+// or another process writes to it.
 std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& chosen,
                                         const ReproduceOptions& options = {},
                                         const ReproduceCallbacks& callbacks = {});
@@ -74,11 +74,11 @@ std::string verdict_summary(const std::vector<ExperimentReport>& reports);
 Table findings_table(const std::vector<ExperimentReport>& reports);
 Table overview_table(const std::vector<ExperimentReport>& reports);
 
-// What the page is called; report.html under another title is not ours to replace.
+// The title of the page; a report.html with another title is never replaced.
 inline constexpr std::string_view reproduction_title =
     "Attention trained by mirror descent: the papers, reproduced";
 
-// The page, and the reports that a folder has, in the order of the registry.
+// The page, and the reports in a folder, in the order of the registry.
 Page make_page(const std::vector<ExperimentReport>& reports);
 std::vector<ExperimentReport> load_reports(const std::filesystem::path& folder);
 

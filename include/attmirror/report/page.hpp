@@ -1,9 +1,9 @@
-// A report: one HTML page that needs nothing else, with figures to zoom and hover in; each figure also as an SVG
-// file, each table as CSV and LaTeX.
+// A report: one HTML page that needs nothing else, with zoomable figures; each figure also as an SVG file,
+// each table as CSV and LaTeX.
 //
-// A Page is plain data in the order in which it is read. The page works offline and asks the network for nothing.
-// Interactive figures are drawn by Plotly where it was there when attmirror was built; the static SVG is in the page in
-// any case, for readers without scripts, for print, and for builds without Plotly, which say so.
+// A Page is plain data in reading order. The page works offline and loads nothing from the network. Plotly
+// draws the interactive figures if it was available when attmirror was built; the static SVG is in the page
+// in any case, for readers without scripts, for print, and for builds without Plotly, which say so.
 #pragma once
 
 #include <attmirror/base/figure.hpp>
@@ -33,7 +33,7 @@ struct Facts {
   std::vector<std::pair<std::string, std::string>> entries;
 };
 
-// How a row of a table is meant; shown as a mark beside the text of `tone_column`, never by colour alone.
+// How a row of a table is meant; shown as a mark next to the text of `tone_column`, never by color alone.
 enum class Tone { none, good, bad, caution, neutral };
 
 struct TableBlock {
@@ -45,7 +45,7 @@ struct TableBlock {
 
 using PlainBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure>;
 
-// Hidden until asked for: details that most readers pass by.
+// Hidden until opened: details that most readers skip.
 struct Folded {
   std::string title;
   std::vector<PlainBlock> blocks;
@@ -56,7 +56,7 @@ using PageBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure, 
 struct Section {
   std::string id;  // letters, digits and dashes: #id is a link to it
   std::string title;
-  std::string badge = {};  // a word beside the title ("12 reproduced, 1 artefact"), with its tone
+  std::string badge = {};  // a word next to the title ("12 reproduced, 1 artefact"), with its tone
   Tone badge_tone = Tone::none;
   std::vector<PageBlock> blocks;
 };
@@ -64,10 +64,10 @@ struct Section {
 struct Page {
   std::string title;
   std::string subtitle = {};
-  std::vector<Section> sections;  // listed in a table of contents where there are more than two
+  std::vector<Section> sections;  // listed in a table of contents if there are more than two
   std::string footer = {};        // version, commit, when
 
-  // Throws Error (bad input) for what is not well formed, ids that occur twice included.
+  // Throws Error (bad input) for anything that is not well formed, including duplicate ids.
   void validate() const;
 };
 
@@ -79,9 +79,9 @@ std::string to_html(const Page& page);
 // What write_page() would write, the page first.
 std::vector<std::filesystem::path> page_files(const Page& page, const std::filesystem::path& path);
 
-// `path` and, in folders beside it, figures/ID.svg, tables/ID.csv and tables/ID.tex (NAME-figures and NAME-tables for a
-// page NAME.html that is not report.html), each written atomically. Returns all
-// files written, the page first.
+// `path` and, in folders next to it, figures/ID.svg, tables/ID.csv and tables/ID.tex (NAME-figures and
+// NAME-tables for a page NAME.html that is not report.html), each written atomically. Returns all files
+// written, the page first.
 std::vector<std::filesystem::path> write_page(const Page& page, const std::filesystem::path& path);
 
 }  // namespace attmirror

@@ -1,8 +1,8 @@
-// Attention on texts, to be looked at in a page: every token in the colour of the attention it gets.
+// Attention on texts, for a page: every token in the color of the attention it gets.
 //
-// Several models stand side by side over the same tokens. The reader chooses block, head and the token that asks;
-// without scripts, and on paper, the page shows the last block, the mean over heads and the first token's row, as
-// P1's figures do. Numbers are always there besides the colours.
+// Several models are shown side by side over the same tokens. The reader chooses the block, the head and the
+// attending token; without scripts, and on paper, the page shows the last block, the mean over heads and the
+// first token's row, like P1's figures. Numbers are always shown along with the colors.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace attmirror {
 // What one model does with one text.
 struct TokenAttention {
   std::int64_t blocks = 0, heads = 0;
-  // Rows that are held: one for each token, or 1, the first token's alone.
+  // Number of rows: one for each token, or 1, only the first token's.
   std::int64_t rows = 0;
   // Softmax probabilities [blocks][heads][rows][tokens]; a row is the attention that one token pays.
   std::vector<float> probabilities = {};
-  std::string answer = {};  // what the model says of the text: "positive, 0.93"
+  std::string answer = {};  // what the model says about the text: "positive, 0.93"
   enum class Verdict { unknown, right, wrong } verdict = Verdict::unknown;
 };
 
 struct TokenText {
   std::string title = {};
-  std::vector<std::string> tokens = {};     // pieces; "##ly" is written to the one before it
+  std::vector<std::string> tokens = {};     // pieces; "##ly" is joined to the one before it
   std::vector<std::size_t> marked = {};     // tokens to look for: those of the pivotal word
   std::vector<TokenAttention> models = {};  // one for each of TokenMaps::models
 };
@@ -38,15 +38,15 @@ struct TokenMaps {
   std::vector<std::string> models;     // their names
   std::vector<TokenText> texts;
 
-  // Throws Error (bad input), naming text and model: nothing to show, sizes that do not fit, a mark beyond the
-  // tokens, a probability that is not from 0 to 1 (a little above it counts as rounding).
+  // Throws Error (bad input), naming text and model, for nothing to show, sizes that do not fit, a mark
+  // beyond the tokens, or a probability outside 0 to 1 (slightly above counts as rounding).
   void validate() const;
 };
 
 // The attention that the page shows at first: the last block, mean over heads, the first token's row.
 std::vector<double> first_row(const TokenAttention& attention, std::size_t tokens);
 
-// (s - least) / (most - least), as P1 shows it; all 0 where the numbers are equal.
+// (s - smallest) / (largest - smallest), as P1 shows it; all 0 if the numbers are equal.
 std::vector<double> min_max(std::vector<double> numbers);
 
 }  // namespace attmirror

@@ -1,9 +1,9 @@
-// Many trainings from a program: what a sweep does with its runs, without a file and a database.
+// Many trainings from a program: what a sweep does with its runs, without a file or a database.
 //
 //   std::vector<DescentRun> runs = descend_many(tasks, {.threads = 0});
 //
-// Tasks that fit are put side by side in the lanes of a vector, the others run singly, those of objectives of your own
-// among them, all spread over threads. Each result has the bits that descend() gives it alone.
+// Tasks that fit are put side by side in the lanes of a vector; the others, including those with objectives of
+// your own, run singly; all are divided among threads. Each result has the bits that descend() gives it alone.
 #pragma once
 
 #include <attmirror/descent/descend.hpp>
@@ -18,23 +18,23 @@ namespace attmirror {
 
 // Several small trainings side by side, one in each lane of a vector register.
 //
-// A run of the papers' size has vectors of ten numbers: too short to fill a register, and each step waits for the one
-// before. Eight such runs are eight independent columns of the same program. Here the k-th number of all of them makes
-// one vector, and every line of the step is done for all at once; data, start and step size differ from lane to lane.
+// A run at the papers' size has vectors of ten numbers: too short to fill a register, and each step waits for
+// the previous one. Eight such runs are eight independent columns of one program: their k-th numbers form a
+// vector, and every step is done for all at once; data, start and step size differ from lane to lane.
 //
-// The arithmetic of a lane is that of descend(), operation by operation and in the same order, so each run has the same
-// bits as descend() would give it alone, whatever its neighbours are and however wide the vectors are.
+// The arithmetic of a lane is that of descend(), operation by operation and in the same order, so each run has
+// the bits that descend() would give it alone, whatever its neighbors are and however wide the vectors are.
 
 struct DescentTask {
   const Attention* model = nullptr;  // not owned
   Optimizer optimizer;
-  DescentOptions options{};  // `threads` does not matter here
-  // In place of `model`: a model of another kind, not owned. It runs by itself; several threads may ask it at once.
+  DescentOptions options{};  // `threads` is ignored here
+  // Instead of `model`: a model of another kind, not owned. It runs by itself; several threads may call it at once.
   const Objective* objective = nullptr;
 };
 
-// Empty if the task can run in a lane, or a reason: "momentum", "a mask", "sequences of different lengths". Such a
-// task is one for descend().
+// Empty if the task can run in a lane, otherwise the reason: "momentum", "a mask", "sequences of different
+// lengths". Use descend() for such a task.
 std::string why_not_in_lanes(const DescentTask& task);
 
 // Tasks with equal texts may run in the same vector: same shapes, parameterization, loss, head, geometry and policies.
@@ -56,21 +56,21 @@ struct LaneOptions {
 };
 
 // Trains all tasks, at most lane_width() of them, in one thread. They must have equal lane_group(). Results are in
-// order and equal those of descend() to the bit, but for `seconds`, which is the share of each in the time of all.
+// order and equal those of descend() to the bit, except for `seconds`, which is each run's share of the total time.
 std::vector<DescentRun> descend_in_lanes(std::span<const DescentTask> tasks, const LaneOptions& options = {});
 
 struct ManyOptions {
   int threads = 0;  // 0: as many as the machine runs at once
-  // Called about ten times a second, from any thread but one at a time, with the steps taken so far of the steps
-  // asked for (runs that saturate take fewer).
+  // Called about ten times a second, from any thread but one at a time, with the steps taken so far and the
+  // steps requested (runs that saturate take fewer).
   std::function<void(double share)> on_pulse{};
-  // Ends the runs under way as interrupted; those not begun are interrupted at step 0, with no weights.
+  // Ends current runs as interrupted; those not started are interrupted at step 0, with no weights.
   StopRequest stop{};
 
   void validate() const;
 };
 
-// In the order of the tasks. Throws Error (bad input) as descend() does, for the first task that is wrong.
+// In the order of the tasks. Throws Error (bad input) like descend(), for the first task that is invalid.
 std::vector<DescentRun> descend_many(std::span<const DescentTask> tasks, const ManyOptions& options = {});
 
 }  // namespace attmirror

@@ -1,4 +1,4 @@
-// A sweep as its file describes it: which runs, and what to record of each.
+// A sweep as its file describes it: which runs, and what to record about each.
 //
 //   [data]                     what all runs have in common, by the names of `attmirror generate`
 //   generator = "sphere"       or file = "reviews.npz"
@@ -24,7 +24,7 @@
 //   steps = "log"
 //   ...
 //
-// A setting is one thing with one name wherever it stands. docs/sweep.md has all of them.
+// A setting has one name wherever it appears. docs/sweep.md lists all of them.
 #pragma once
 
 #include <attmirror/descent/descend.hpp>
@@ -41,7 +41,7 @@
 
 namespace attmirror {
 
-// A max-margin solution to hold a run against.
+// A max-margin solution to compare a run with.
 struct SolutionPlan {
   enum class Tokens {
     selected,  // those that the run selects at its end
@@ -61,9 +61,9 @@ struct RecordPlan {
   RecordSchedule schedule = RecordSchedule::none();  // of the curves
   std::vector<std::string> curves;  // "loss", "max_softmax", "norm", "NAME.bregman", "NAME.correlation",
                                     // "margin.NORM", for solutions NAME and norms NORM below
-  std::vector<Norm> margins;  // normalised margins of the selected tokens: min (x_alpha - x_t)^T W z / ||W||
+  std::vector<Norm> margins;  // normalized margins of the selected tokens: min (x_alpha - x_t)^T W z / ||W||
   std::vector<SolutionPlan> solutions;
-  // A run below this mean largest probability at its end is "unsaturated"; 0: none is.
+  // A run that ends below this mean largest probability is "unsaturated"; 0: none is.
   double saturated = 0.99;
   double rank_tolerance = 1e-3;  // singular values above this share of the largest count in a rank
   bool keep_weights = false;     // final blocks, as arrays "W", "K", "Q", "p", "v"
@@ -71,7 +71,7 @@ struct RecordPlan {
   bool keep_path = false;        // recorded blocks, as arrays "path.W" with the record as first axis
 };
 
-// A setting that a sweep file may fix or vary. docs/sweep.md lists them from here.
+// A setting that a sweep file may fix or vary. docs/sweep.md lists them from this table.
 struct SweepSetting {
   std::string name;          // p
   std::string table;         // where it may be fixed: data or train
@@ -83,7 +83,7 @@ struct SweepSetting {
 
 const std::vector<SweepSetting>& sweep_settings();
 
-// One run: its settings as the columns of the table say.
+// One run: its settings, in the order of the columns.
 struct RunSettings {
   std::string key;
   std::vector<Cell> cells;
@@ -95,7 +95,7 @@ struct PreparedRun {
   std::unique_ptr<const Attention> model;
   Optimizer optimizer;
   DescentOptions descent;
-  std::string config;  // everything resolved, as JSON: the config.json of the same run by `attmirror train`
+  std::string config;  // the resolved configuration as JSON: what `attmirror train` writes to config.json
 };
 
 class SweepCache;
@@ -110,18 +110,18 @@ struct SweepPlan {
   RecordPlan record;
   std::string record_text;  // equal texts mean equal records; part of each run's key
 
-  std::shared_ptr<SweepCache> cache;  // data that several runs have in common; null: every run makes its own
+  std::shared_ptr<SweepCache> cache;  // data that several runs share; null: every run makes its own
 
-  // May be called from several threads at once. Throws Error (bad input) naming the run and what does not work for it.
+  // May be called from several threads at once. Throws Error (bad input) naming the run and what is wrong with it.
   PreparedRun prepare(std::size_t run) const;
 };
 
-// The two commands that repeat a run by itself, `attmirror generate ... -o data.npz` (none for data from a file) and
-// `attmirror train ...`: same bits. Arguments are quoted for a shell where they must be.
+// The two commands that repeat a run on its own, `attmirror generate ... -o data.npz` (none for data from a
+// file) and `attmirror train ...`, with the same bits. Arguments are quoted for a shell if necessary.
 std::vector<std::string> commands_of(const SweepPlan& plan, std::size_t run);
 
 // Throws Error (bad input) naming the file, the table and the key: `sweep.toml: axis "p": 0.9 is not > 1`.
-// More runs than `max_runs` are refused before memory is taken for them.
+// More runs than `max_runs` are refused before memory is allocated for them.
 struct SweepLimits {
   std::int64_t max_runs = 10'000'000;  // about a kilobyte each
 };

@@ -1,5 +1,5 @@
-// What a sweep keeps of one run: a row of named cells and a few arrays. Plain data, made by whoever measures, written
-// by the database, sent between processes.
+// What a sweep keeps about one run: a row of named cells and a few arrays. Plain data, made by the code that
+// measures, written by the database, sent between processes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace attmirror {
 
-// A cell of the table; nothing where a value does not exist (the margin of a run that diverged). A NaN is nothing, too.
+// A cell of the table; empty if a value does not exist (the margin of a run that diverged). A NaN is empty, too.
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 enum class CellType { integer, real, text };
@@ -21,7 +21,7 @@ struct RowColumn {
   friend bool operator==(const RowColumn&, const RowColumn&) = default;
 };
 
-// A curve along the run, or weights.
+// A curve over the run, or weights.
 struct RowArray {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -34,7 +34,7 @@ struct RunRow {
   std::string key;             // of the run's configuration, 16 hexadecimal digits: unique in a database
   std::int64_t run = 0;        // its number in the sweep, from 0
   std::vector<Cell> settings;  // what was asked, one per setting column
-  std::string config;          // everything resolved, as JSON
+  std::string config;          // the resolved configuration, as JSON
   std::string
       status;  // "ok", or what went wrong: "diverged", "unsaturated", "infeasible", "stopped", "error"
   std::string reason;         // one sentence; empty for "ok"
@@ -48,8 +48,8 @@ struct RunRow {
   friend bool operator==(const RunRow&, const RunRow&) = default;
 };
 
-// A row as bytes, and back: how it travels between processes. parse_rows() throws Error (environment) for bytes that
-// are none of ours.
+// A row as bytes, and back, to send between processes. parse_rows() throws Error (environment) for bytes that
+// are not rows.
 std::string to_bytes(const std::vector<RunRow>& rows);
 std::vector<RunRow> parse_rows(const std::string& bytes);
 

@@ -5,8 +5,8 @@
 //   SweepDatabase results("results.db", SweepDatabase::Mode::create, header_of(plan));
 //   SweepOutcome outcome = run_sweep(plan, results);
 //
-// A row depends on the run's own settings only: its bits are the same for any number of lanes, threads and processes,
-// and after any resume (on one instruction set).
+// A row depends only on the run's own settings: its bits are the same for any number of lanes, threads and
+// processes, and after any resume (on one instruction set).
 #pragma once
 
 #include <attmirror/base/stop.hpp>
@@ -27,7 +27,7 @@ namespace attmirror {
 std::vector<RowColumn> metric_columns(const RecordPlan& record);
 SweepHeader header_of(const SweepPlan& plan);
 
-// The runs of the plan that the database lacks, those that could not be made included: what run_sweep() will compute.
+// The runs that the database lacks, including those that could not be made: what run_sweep() will compute.
 std::vector<std::int64_t> missing_runs(const SweepPlan& plan, const SweepDatabase& results);
 
 struct SweepOptions {
@@ -35,13 +35,13 @@ struct SweepOptions {
   enum class Engine {
     automatic,
     single
-  } engine = Engine::automatic;  // single: every run by descend(), to compare
+  } engine = Engine::automatic;  // single: every run by descend(), for comparison
 
   void validate() const;
 };
 
 struct SweepProgress {
-  std::int64_t done = 0, total = 0;  // runs, those of an earlier part included in both
+  std::int64_t done = 0, total = 0;  // runs; both include those of an earlier part
   std::int64_t failed = 0;           // of those done now
   double seconds = 0;
 };
@@ -49,19 +49,19 @@ struct SweepProgress {
 struct SweepCallbacks {
   // Called from the thread that called run_sweep(), about ten times a second.
   std::function<void(const SweepProgress&)> on_pulse{};
-  StopRequest stop{};  // runs under way are dropped, finished ones are written, and run_sweep() returns
+  StopRequest stop{};  // current runs are dropped, finished ones are written, and run_sweep() returns
 };
 
 struct SweepOutcome {
   std::int64_t total = 0;                         // runs of the sweep
-  std::int64_t computed = 0;                      // now; the others were there
+  std::int64_t computed = 0;                      // now; the others existed already
   std::map<std::string, std::int64_t> by_status;  // of those computed now
   bool interrupted = false;
   double seconds = 0, database_seconds = 0;
 };
 
-// Other processes that compute batches for this one: the ranks of the command under mpirun. All calls come from the
-// thread that called run_sweep(). Batches are answered in the order in which a helper got them.
+// Other processes that compute batches for this one: the ranks of the command under mpirun. All calls come
+// from the thread that called run_sweep(). Batches are answered in the order in which a helper received them.
 class SweepTeam {
  public:
   virtual ~SweepTeam() = default;
@@ -77,12 +77,12 @@ class SweepTeam {
 SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const SweepOptions& options = {},
                        const SweepCallbacks& callbacks = {}, SweepTeam* team = nullptr);
 
-// The rows of some runs of the plan, in their order, computed with options.threads threads: what a helper does with a
-// batch. A run that fails in any way is a row that says so. Rows of runs that `stop` came too early for are missing.
+// The rows of some runs of the plan, in order, computed with options.threads threads: what a helper does with
+// a batch. A run that fails in any way is a row that says so. Rows of runs that `stop` prevented are missing.
 std::vector<RunRow> compute_rows(const SweepPlan& plan, std::span<const std::int64_t> runs,
                                  const SweepOptions& options = {}, const StopRequest& stop = {});
 
-// Seconds of processor time that the missing runs will take, measured by a few steps of each kind of run.
+// Seconds of processor time that the missing runs will take, estimated from a few steps of each kind of run.
 double estimate_seconds(const SweepPlan& plan, std::span<const std::int64_t> runs);
 
 }  // namespace attmirror
