@@ -14,6 +14,7 @@ import unittest
 
 import cpp_blocks
 import option_tables
+import prose
 import shell_page
 from commands import outputs_agree
 from markdown_blocks import PageError, read_blocks
@@ -30,6 +31,28 @@ def page(*blocks):
     for language, content, *marks in blocks:
         text += "\n" + "".join(f"<!-- test: {mark} -->\n" for mark in marks) + f"{FENCE}{language}\n{content}\n{FENCE}\n"
     return text
+
+
+class Prose(unittest.TestCase):
+    def found(self, text):
+        words = prose.prose_of_page(text)
+        return prose.broken_rules("p.md", words) + prose.missing_authors("p.md", words)
+
+    def test_spelling_and_phrases(self):
+        self.assertEqual(self.found("Normalized steps.\n"), [])
+        self.assertIn('p.md:2: "normalis...": American', self.found("# A page\nNormalised steps.\n")[0])
+        self.assertIn('p.md:1: "it is no": say', self.found("So it is no run of attmirror.\n")[0])
+        self.assertEqual(self.found("The file, if it is no longer there.\n"), [])
+
+    def test_code_is_left_alone(self):
+        self.assertEqual(self.found(page(("text", "normalised")) + "`colour`, [here](a-colour.md), $\\text{colour}$\n"), [])
+        self.assertEqual(prose.broken_rules("a.hpp", prose.comments_of("int colour;  // a color\n", "//")), [])
+        self.assertEqual(len(prose.broken_rules("a.hpp", prose.comments_of("int c;  // a colour\n", "//"))), 1)
+
+    def test_papers_have_authors(self):
+        self.assertIn("cites P1 and does not say who wrote it", self.found("As in P1.\n")[0])
+        self.assertEqual(self.found("As in P1 (Julistiono, Ataee Tarzanagh and\nAzizan).\n"), [])
+        self.assertEqual(self.found("P4 is by Huang, Liang\nand Yang.\n"), [])
 
 
 class Rules(unittest.TestCase):
