@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""compare_builds.py OLD NEW [--rounds N] [--only NAME,...]: is a build as fast as another?
+"""compare_builds.py OLD NEW [--rounds N] [--only NAME,...]: is one build as fast as another?
 
 OLD and NEW are folders of benchmark programs (build/bench/bin of two checkouts). Each round runs each program of both, one after
-the other and in changing order, so that what else the machine does hits both. A row of a program's table is a case; its ratio is
-the median over rounds of new time / old time. Printed for each program: cases, the median ratio over cases, the largest and its
-case. Exit code 1 if a median ratio is above --limit (1.05).
+the other and in alternating order, so that other load on the machine affects both. A row of a program's table is a case; its ratio is
+the median over rounds of new time / old time. For each program it prints the number of cases, the median ratio over cases, and the
+largest with its case. Exit code 1 if a median ratio is above --limit (1.05).
 """
 import argparse
 import pathlib

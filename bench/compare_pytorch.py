@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""attmirror beside PyTorch, in one run: microseconds per training step and their ratio.
+"""attmirror compared with PyTorch, in one run: microseconds per training step and their ratio.
 
     python3 bench/compare_pytorch.py build/release/bin/attmirror [--rounds 5] [--json]
 
 Machines are noisy, so the programs take turns: in each round every loop of bench/pytorch_loop.py runs once and
 attmirror runs once, per geometry; medians over the rounds are compared. One core, double precision, the papers' size
-(n = 6, T = 8, d = 10), normalised l_p mirror descent. Exit 3: no torch.
+(n = 6, T = 8, d = 10), normalized l_p mirror descent. Exit 3: no torch.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""P1's aggregate study by attmirror beside the loop that researchers write in PyTorch, in one run.
+"""P1's aggregate study by attmirror and by the loop that researchers write in PyTorch, in one run.
 
     python3 bench/compare_study.py build/bench/bin/attmirror_bench_study [--rounds 3] [--steps 300]
 
 The study is 100 seeds x p = 1.75, 2, 3 with 1,500, 2,000 and 20,000 steps, 300 max-margin problems and 3 x 3 divergences.
 attmirror does all of it. PyTorch is timed per step (autograd, one core, as published code runs it) and extrapolated to the
-training alone, in turns with attmirror. Exit 3: no torch.
+training alone, taking turns with attmirror. Exit 3: no torch.
 """
 
 import argparse

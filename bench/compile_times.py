@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""compile_times.py [--target TARGET] [--slowest N] [-- CMAKE OPTIONS...]: where the time of compiling goes.
+"""compile_times.py [--target TARGET] [--slowest N] [-- CMAKE OPTIONS...]: where the compile time goes.
 
 Configures a fresh build in a temporary folder (release, without a compiler cache), builds TARGET (attmirror_command) and prints
-CPU seconds (user + system) per room and of the slowest units, the total, and the wall time. Compare two commits in one sitting:
-CPU seconds of a busy machine are a fifth to a quarter larger than those of a quiet one.
+CPU seconds (user + system) per room and of the slowest units, the total, and the wall time. Compare two commits at the same time:
+on a busy machine, CPU seconds are a fifth to a quarter larger than on a quiet one.
 
   bench/compile_times.py -- -DATTMIRROR_KERNELS=native
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What Python costs over C++: the same calls from both sides, and how soon Ctrl-C ends them.
+"""What Python costs compared with C++: the same calls from both, and how soon Ctrl-C ends them.
 
     python bench/python_overhead.py
 
-Needs the installed package. Both sides are called in turns, and the fastest twentieth of the calls counts: what a busy
-machine adds to the others is not Python's.
+Needs the installed package. Both sides take turns, and only the fastest twentieth of the calls counts: what a busy
+machine adds to the others is not Python's fault.
 """
 
 import os

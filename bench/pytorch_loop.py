@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a training step costs in PyTorch: the competitor that attmirror's speed is compared with.
+"""What a training step costs in PyTorch, with which attmirror's speed is compared.
 
     python3 bench/pytorch_loop.py [--p 1.75 2 3] [--samples 6] [--tokens 8] [--dim 10] [--steps 2000] [--threads 1]
                                   [--json]
 
-Two loops run the same normalised l_p mirror descent (double precision, logits x^T W z, mean logistic loss,
+Two loops run the same normalized l_p mirror descent (double precision, logits x^T W z, mean logistic loss,
     y = sign(w)|w|^(p-1) - lr g / (||g||_q + eps),   w = sign(y)|y|^(1/(p-1)),   q = p/(p-1)):
 
   autograd     the loop researchers write: a module with a weight, loss.backward(), the update from torch operations

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch_step_bench.py [--device cpu|cuda] [--rounds N]: times attmirror.torch beside PyTorch's own optimizers.
+"""torch_step_bench.py [--device cpu|cuda] [--rounds N]: times attmirror.torch and PyTorch's own optimizers.
 
-On the CPU: ns a parameter (16.7 million in one tensor), next to the same step by a bare call of the library, in turns, so
-that both meet the same machine; the smallest of N rounds counts. On a GPU: ms a step by CUDA events, for 268 million
+On the CPU: ns per parameter (16.7 million in one tensor), and the same for a bare call of the library, taking turns, so
+that both see the same machine; the smallest of N rounds counts. On a GPU: ms per step by CUDA events, for 268 million
 parameters in one tensor and 17 million in 40 tensors, the host's time for a step, and a step replayed as a CUDA graph.
 
 Run it with PYTHONPATH=python and ATTMIRROR_STEP_LIBRARIES=build/release/python/attmirror, or with the package installed.

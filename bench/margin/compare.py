@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""attmirror beside general solvers on max-margin problems, in one run: seconds, gaps and ratios.
+"""attmirror compared with general solvers on max-margin problems, in one run: seconds, gaps and ratios.
 
     python3 -m venv build/solvers && build/solvers/bin/pip install -r bench/margin/requirements.txt
     build/solvers/bin/python bench/margin/compare.py build/release/bin/attmirror
@@ -7,11 +7,11 @@
 
 Data are those of `attmirror generate --seed 1`; each query selects its token of highest score. All run on one core, each
 solve in a process of its own that is ended after --limit seconds. The time is that of the solve: without start-up, files
-and imports, but with all that the solver's user waits for (for cvxpy that includes the translation into cones; the time
-inside the solver stands in brackets). Theirs is processor time, ours is wall time: the same on an idle machine, and on a
-busy one in their favour. Competitors have a first solve to warm up; the first line says whether attmirror has. No solver is believed: each W is scaled until it satisfies the constraints, and
-`attmirror margin --check` measures the gap of W and lambda from the data. Adapters: one file per competitor, beside this
-one; those that cannot be imported are left out and named.
+and imports, but with everything that the solver's user waits for (for cvxpy that includes the translation into cones; the
+time inside the solver is in parentheses). Theirs is processor time, ours is wall time: the same on an idle machine, and on a
+busy one in their favor. Competitors have a first solve to warm up; the first line says whether attmirror has. No solver is believed: each W is scaled until it satisfies the constraints, and
+`attmirror margin --check` measures the gap of W and lambda from the data. There is one adapter file per competitor, next to this
+one; those that cannot be imported are skipped and named.
 """
 
 import argparse
