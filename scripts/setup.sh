@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# setup.sh [--networks|--tests]: installs the Debian packages that building attmirror needs (with --networks also those for
-# `attmirror deep`, with --tests also those for the tests), and Plotly for the figures in reports (scripts/get_plotly.sh).
+# setup.sh [--networks|--docs|--tests]: installs the Debian packages that building attmirror needs (with --networks also those
+# for `attmirror deep`, with --docs those for the site of the documentation, with --tests those for the tests), and Plotly for
+# the figures in reports (scripts/get_plotly.sh).
 #
 # If everything is installed already, it changes nothing and needs no network. Otherwise it installs what is missing, as root
 # or through sudo; without either, it names the packages and stops. If you have the libraries from elsewhere, set
@@ -12,20 +13,22 @@ source scripts/progress.sh
 packages=(g++ cmake ninja-build libeigen3-dev libcli11-dev nlohmann-json3-dev libfmt-dev libzip-dev zlib1g-dev
   librandom123-dev libsqlite3-dev libtomlplusplus-dev libicu-dev liblzma-dev python3-pip)
 network_packages=(libtorch-dev libgloo-dev libopenblas0-openmp)
+docs_packages=(doxygen python3-venv python3-dev)
 test_packages=(libgtest-dev librapidcheck-dev libmpfr-dev libopenmpi-dev openmpi-bin chromium chromium-driver
-  python3-selenium python3-torch clang libclang-rt-dev man-db zsh fish sqlite3 python3-numpy python3-venv python3-dev python3-pytest strace)
+  python3-selenium python3-torch clang libclang-rt-dev man-db zsh fish sqlite3 python3-numpy python3-pytest strace)
 # The layout of the sources is that of clang-format 14, which only Debian 12 has.
 if grep -q '^VERSION_ID="12"' /etc/os-release 2>/dev/null; then test_packages+=(clang-format-14); fi
 case ${1:-} in
   "") ;;
   --networks) packages+=("${network_packages[@]}") ;;
-  --tests) packages+=("${network_packages[@]}" "${test_packages[@]}") ;;
+  --docs) packages+=("${docs_packages[@]}") ;;
+  --tests) packages+=("${network_packages[@]}" "${docs_packages[@]}" "${test_packages[@]}") ;;
   -h | --help)
     help_of scripts/setup.sh
     exit 0
     ;;
   *)
-    echo "setup.sh: unknown argument $1 (usage: setup.sh [--networks|--tests])" >&2
+    echo "setup.sh: unknown argument $1 (usage: setup.sh [--networks|--docs|--tests])" >&2
     exit 2
     ;;
 esac

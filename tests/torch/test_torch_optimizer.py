@@ -462,9 +462,9 @@ def test_a_group_that_is_refused_is_not_added():
 
 
 def test_the_example_of_the_documentation_runs():
-    page = pathlib.Path(__file__).parents[2] / "docs" / "optimizer.md"
+    page = pathlib.Path(__file__).parents[2] / "docs" / "optimizer-for-networks.md"
     if not page.exists():
-        pytest.skip("docs/optimizer.md is not there")
+        pytest.skip("docs/optimizer-for-networks.md is not there")
     block = page.read_text().split("## In PyTorch")[1].split("```python\n")[1].split("```")[0]
     assert "attmirror.torch.MirrorDescent" in block
     names = {}

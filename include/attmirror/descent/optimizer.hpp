@@ -8,7 +8,8 @@
 //   AdaGrad           w <- w - lr g / (sqrt(s) + eps)             s: sum of all g^2 so far
 //
 // With `normalized`, each block's g is divided by its own dual norm (||.||_q with q = p/(p-1) for l_p;
-// Frobenius for gradient descent), and all blocks move together. docs/optimizers.md says which to choose.
+// Frobenius for gradient descent), and all blocks move together. docs/choosing-an-optimizer.md says which to
+// choose.
 //
 // Each struct has its own validate(), geometry_norm() and make_rule(), the last two defined next to its rule
 // in src/descent; without them it cannot be an Optimizer.

@@ -1,0 +1,52 @@
+"""Sphinx's configuration of the site. scripts/docs.sh calls it, with the pages that stage.py prepared."""
+
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+root = pathlib.Path(__file__).resolve().parents[2]
+
+project = "attmirror"
+author = "the attmirror authors"
+release = version = re.search(r"project\(attmirror VERSION ([\d.]+)", (root / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+html_title = f"attmirror {release}"
+copyright = author  # noqa: A001
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "breathe", "mathml"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = True
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_show_tb = True
+
+breathe_projects = {"attmirror": os.environ["ATTMIRROR_DOXYGEN_XML"]}
+breathe_default_project = "attmirror"
+cpp_index_common_prefix = ["attmirror::", "attmirror::deep::"]
+
+autodoc_mock_imports = ["torch", "jax", "optax", "sklearn"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+toc_object_entries = False
+add_module_names = False
+
+html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_math_renderer = "mathml"
+html_theme_options = {"top_of_page_buttons": []}
+highlight_language = "none"
+copybutton_prompt_text = r"\$ |> "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+# Comments that are marks for the tests, and examples that are only shown.
+suppress_warnings = ["misc.highlighting_failure"]
