@@ -4,13 +4,11 @@ A normalized step divides by the dual norm of the whole tensor. Each process mea
 ||d||_q = (sum of ||part||_q^q)^{1/q}: with the largest of the parts in front, nothing over- or underflows.
 """
 
-# Types of PyTorch differ between its versions, and it need not be there.
-# mypy: ignore-errors
 from __future__ import annotations
 
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found,unused-ignore]
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,14 +1,12 @@
 """The step in tensor operations: for devices without a kernel, for directions that need all of a matrix, and as the text
 that kernels are checked against. Arithmetic is in float64, or in float32 on devices that have no float64."""
 
-# Types of PyTorch differ between its versions, and it need not be there.
-# mypy: ignore-errors
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
+import torch  # type: ignore[import-not-found,unused-ignore]
 
 from ._step_rules import StepRule
 
