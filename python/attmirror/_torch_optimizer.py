@@ -99,7 +99,9 @@ class FusedOptimizer(torch.optim.Optimizer):  # type: ignore[misc,unused-ignore]
             param_group["params"] = list(param_group["params"])
             places: dict[int, int] = {}
             for i, parameter in enumerate(param_group["params"]):
-                first = places.setdefault(id(parameter), i)
+                # Parameters may come with names.
+                tensor = parameter[1] if isinstance(parameter, tuple) and len(parameter) == 2 else parameter
+                first = places.setdefault(id(tensor), i)
                 if first != i:
                     g = len(self.param_groups)
                     raise InputError(
@@ -190,6 +192,7 @@ class FusedOptimizer(torch.optim.Optimizer):  # type: ignore[misc,unused-ignore]
         for batch in made.batches:
             self._prepare_states(batch)
             self._close(batch)
+            batch.remember()
         self._groups[g] = made
         return made
 
@@ -412,6 +415,11 @@ class FusedOptimizer(torch.optim.Optimizer):  # type: ignore[misc,unused-ignore]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
+        # States that are older than an option lack it. (The default of "differentiable" is PyTorch's, not one of ours.)
+        for group in self.param_groups:
+            for name, value in self.defaults.items():
+                if name != "differentiable":
+                    group.setdefault(name, value)
         if "_process_group" not in self.__dict__:
             self._process_group = None
         self._warned_capturable_if_run_uncaptured = True
