@@ -19,6 +19,7 @@ except ImportError:
     stand_in.TestCase = unittest.TestCase
     sys.modules["expecttest"] = stand_in
 
+from torch.testing._internal.common_device_type import instantiate_device_type_tests, onlyCUDA  # noqa: E402
 from torch.testing._internal.common_optimizers import (  # noqa: E402
     OptimizerInfo,
     OptimizerInput,
@@ -27,9 +28,19 @@ from torch.testing._internal.common_optimizers import (  # noqa: E402
     get_error_inputs_for_all_optims,
     optims,
 )
-from torch.testing._internal.common_utils import TestCase  # noqa: E402
+from torch.testing._internal.common_utils import TestCase, parametrize  # noqa: E402
 
-__all__ = ["OURS", "TensorTracker", "TestCase", "every_input", "get_error_inputs_for_all_optims", "optims"]
+__all__ = [
+    "OURS",
+    "TensorTracker",
+    "TestCase",
+    "every_input",
+    "get_error_inputs_for_all_optims",
+    "instantiate_device_type_tests",
+    "onlyCUDA",
+    "optims",
+    "parametrize",
+]
 
 COMMON = {
     "tensor lr": {"lr": torch.tensor(0.01)},

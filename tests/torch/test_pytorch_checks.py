@@ -4,24 +4,37 @@ The machinery is PyTorch's, which knows how to combine options, types and device
 those on the list of its test_optim.py. It is there since PyTorch 2.3. With 1.13, test_torch_optimizer.py and
 test_torch_layouts.py check the same by themselves, except what that version does not have: hooks of steps and states, names
 of parameters, GradScaler on the CPU, optimizers' states read with weights_only.
+
+It runs with pytest, and without: python3 tests/torch/test_pytorch_checks.py.
 """
 
 import copy
+import importlib.util
 import io
 import itertools
+import unittest
 
-import pytest
+if importlib.util.find_spec("torch") is None:
+    raise unittest.SkipTest("there is no PyTorch")
+if importlib.util.find_spec("torch.testing._internal.common_optimizers") is None:
+    raise unittest.SkipTest("this PyTorch has no torch.testing._internal.common_optimizers")
 
-torch = pytest.importorskip("torch")
-machinery = pytest.importorskip("pytorch_machinery", reason="this PyTorch has no torch.testing._internal.common_optimizers")
-
+import torch  # noqa: E402
 from torch.nn import Parameter  # noqa: E402
-from torch.testing._internal.common_device_type import instantiate_device_type_tests, onlyCUDA  # noqa: E402
-from torch.testing._internal.common_utils import parametrize  # noqa: E402
 
 from attmirror._errors import InputError  # noqa: E402
 from attmirror._torch_parameters import state_type  # noqa: E402
-from pytorch_machinery import OURS, TensorTracker, TestCase, every_input, get_error_inputs_for_all_optims, optims  # noqa: E402
+from pytorch_machinery import (  # noqa: E402
+    OURS,
+    TensorTracker,
+    TestCase,
+    every_input,
+    get_error_inputs_for_all_optims,
+    instantiate_device_type_tests,
+    onlyCUDA,
+    optims,
+    parametrize,
+)
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 # Kernels and tensor operations round differently: once a step in the type of the parameter.
@@ -266,7 +279,7 @@ class TestOptimizers(TestCase):
             named.load_state_dict(optimizer.state_dict())
             self.assertEqual(named.state_dict()["param_groups"][0]["param_names"], ["a", "b"])
             self.assert_go_on_alike(params, optimizer, others, named)
-        with pytest.raises(InputError, match="parameter 1 of group 0 is the same tensor as parameter 0"):
+        with self.assertRaisesRegex(InputError, "parameter 1 of group 0 is the same tensor as parameter 0"):
             optim_info.optim_cls([("a", params[0]), ("b", params[0])], lr=0.1)
 
     @onlyCUDA
@@ -382,12 +395,15 @@ class TestOptimizers(TestCase):
             params = given.params if given.params is not None else with_gradients([(2, 3)], device, dtype)
             options = {"lr": 0.1, **given.kwargs}
             if issubclass(error_input.error_type, Warning) and given.desc not in ours:
-                with pytest.warns(error_input.error_type, match=error_input.error_regex):
+                with self.assertWarnsRegex(error_input.error_type, error_input.error_regex):
                     optim_info.optim_cls(params, **options)
                 continue
             kind = InputError if given.desc in ours else error_input.error_type
-            with pytest.raises(kind, match=ours.get(given.desc, error_input.error_regex)):
+            with self.assertRaisesRegex(kind, ours.get(given.desc, error_input.error_regex)):
                 optim_info.optim_cls(params, **options)
 
 
 instantiate_device_type_tests(TestOptimizers, globals(), only_for=("cpu", "cuda"))
+
+if __name__ == "__main__":
+    unittest.main()

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 import attmirror.torch as at  # noqa: E402
 from attmirror._errors import InputError  # noqa: E402
-from torch_cases import devices, distance, parameters, same_bits, set_gradients, train  # noqa: E402
+from torch_cases import captured_steps, devices, distance, parameters, same_bits, set_gradients, train  # noqa: E402
 
 OPTIONS = {"lr": 0.01, "p": 1.1, "momentum": 0.9, "normalized": True, "dual_state": True}
 
@@ -217,39 +217,8 @@ def test_forked_processes_have_threads_of_their_own():
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_captured_steps_follow_their_rate(normalized, dtype):
-    def make():
-        params = parameters([(64, 33), (100,)], dtype, "cuda")
-        lr = torch.tensor(0.1, device="cuda")
-        options = {"p": 1.1, "momentum": 0.9, "weight_decay": 0.01, "normalized": normalized}
-        return params, lr, at.MirrorDescent(params, lr=lr, capturable=True, **options)
-
-    (captured, rate, optimizer), (plain, plain_rate, other) = make(), make()
-    gradients = [torch.empty_like(w) for w in captured]
-
-    def fill(params, seed):
-        set_gradients(params, seed)
-        if params is captured:
-            for w, gradient in zip(captured, gradients):
-                gradient.copy_(w.grad)
-                w.grad = gradient
-
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        fill(captured, 0)
-        optimizer.step()
-    torch.cuda.current_stream().wait_stream(side)
-    fill(plain, 0)
-    other.step()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        optimizer.step()
-    for i, lr in enumerate((0.1, 0.05, 0.01), start=1):
-        fill(captured, i)
-        rate.fill_(lr)
-        graph.replay()
-        fill(plain, i)
-        plain_rate.fill_(lr)
-        other.step()
+    options = {"p": 1.1, "momentum": 0.9, "weight_decay": 0.01, "normalized": normalized}
+    captured, plain = captured_steps(at.MirrorDescent, dtype, **options)
     assert all(same_bits(a, b) for a, b in zip(captured, plain))
 
     refusing = at.MirrorDescent(captured, lr=0.1)

@@ -52,6 +52,41 @@ def set_gradients(params, seed, scale=0.05):
         param.grad = gradient
 
 
+def captured_steps(make, dtype, **options):
+    """Parameters after a step that was captured into a CUDA graph and replayed at three rates, and after the same steps without
+    a graph. `make` is MirrorDescent or SteepestDescent."""
+    made = []
+    for _ in range(2):
+        params, lr = parameters([(64, 33), (100,)], dtype, "cuda"), torch.tensor(0.1, device="cuda")
+        made.append((params, lr, make(params, lr=lr, capturable=True, **options)))
+    (captured, rate, optimizer), (plain, plain_rate, other) = made
+    gradients = [torch.empty_like(w) for w in captured]
+
+    def fill(seed):
+        set_gradients(plain, seed)
+        for w, gradient, source in zip(captured, gradients, plain):
+            gradient.copy_(source.grad)
+            w.grad = gradient
+
+    fill(0)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        optimizer.step()
+    torch.cuda.current_stream().wait_stream(side)
+    other.step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        optimizer.step()
+    for i, lr in enumerate((0.1, 0.05, 0.01), start=1):
+        fill(i)
+        rate.fill_(lr)
+        graph.replay()
+        plain_rate.fill_(lr)
+        other.step()
+    return captured, plain
+
+
 def train(optimizer, params, steps, first_seed=100):
     for i in range(steps):
         set_gradients(params, first_seed + i)
