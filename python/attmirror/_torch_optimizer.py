@@ -19,8 +19,8 @@ import torch  # type: ignore[import-not-found,unused-ignore]
 from . import _step_library as library
 from ._errors import InputError
 from ._step_rules import StepRule, check_decay, check_lr, check_momentum, number
-from ._torch_parameters import Batch, Entry, choose_engine, current_stream, has_layout_of, local, state_type, warn_once
-from ._torch_shards import whole_norms
+from ._torch_parameters import Batch, Entry, choose_engine, current_stream, has_layout_of, state_type, warn_once
+from ._torch_shards import local, whole_norms
 from ._torch_tensor_step import StepTensors, fill_master, is_master_of, tensor_steps
 
 _TORCH_2 = int(torch.__version__.split(".")[0]) >= 2
@@ -183,12 +183,11 @@ class FusedOptimizer(torch.optim.Optimizer):  # type: ignore[misc,unused-ignore]
             # Empty parts take part in the exchange of norms.
             if parameter.numel() == 0 and not entry.groups:
                 continue
-            batch = batches.get((entry.dtype, entry.device))
-            if batch is None:
-                engine = choose_engine(made.rule, entry.device)
-                batch = batches[entry.dtype, entry.device] = Batch(made.rule, engine, entry.dtype, entry.device)
-                made.batches.append(batch)
-            batch.entries.append(entry)
+            kind = (entry.dtype, entry.device)
+            if kind not in batches:
+                batches[kind] = Batch(made.rule, choose_engine(made.rule, entry.device), *kind)
+                made.batches.append(batches[kind])
+            batches[kind].entries.append(entry)
         for batch in made.batches:
             self._prepare_states(batch)
             self._close(batch)
@@ -410,7 +409,7 @@ class FusedOptimizer(torch.optim.Optimizer):  # type: ignore[misc,unused-ignore]
     def __getstate__(self) -> dict[str, Any]:
         if self._process_group is not None:
             raise TypeError("an optimizer with a process_group cannot be pickled or copied: save its state_dict()")
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_groups", "_seen", "_process_group")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -426,7 +425,7 @@ class FusedOptimizer(torch.optim.Optimizer):  # type: ignore[misc,unused-ignore]
         self._forget()
 
 
-_is_profiled: Callable[[], bool] = torch.autograd._profiler_enabled
+_is_profiled: Callable[[], bool] = getattr(torch.autograd, "_profiler_enabled")  # noqa: B009
 _all_hooks = [
     hooks
     for name in ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")

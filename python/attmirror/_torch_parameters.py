@@ -47,8 +47,9 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 def has_layout_of(like: torch.Tensor, tensor: torch.Tensor) -> bool:
-    return tensor.shape == like.shape and (
-        tensor.stride() == like.stride() or (like.is_contiguous() and tensor.is_contiguous())
+    return bool(
+        tensor.shape == like.shape
+        and (tensor.stride() == like.stride() or (like.is_contiguous() and tensor.is_contiguous()))
     )
 
 
@@ -120,8 +121,8 @@ class Entry:
 
     def take(self, gradient: torch.Tensor) -> None:
         if self.is_distributed:
-            if gradient.placements != self.parameter.placements:  # type: ignore[attr-defined]
-                gradient = gradient.redistribute(placements=self.parameter.placements)  # type: ignore[attr-defined]
+            if gradient.placements != self.parameter.placements:  # type: ignore[attr-defined,unused-ignore]
+                gradient = gradient.redistribute(placements=self.parameter.placements)  # type: ignore[attr-defined,unused-ignore]
             gradient = local(gradient)
         check_gradient(local(self.parameter), gradient, self.where)
         self.gradient = in_layout_of(self.weights, gradient)
@@ -274,16 +275,12 @@ class Batch:
             else:
                 entry.gradient = gradient
             tensors[at] = entry.taken_gradient().data_ptr()
-            momentum, master = entry.momentum, entry.master
-            if momentum is not None and (
-                entry.state.get("momentum_buffer") is not momentum or local(momentum).data_ptr() != tensors[at + 2]
-            ):
-                return False
-            if master is not None and (
-                entry.state.get(master_key) is not master
-                or local(master).data_ptr() != tensors[at + 1]
-                or parameter._version != self.seen_versions[i]
-            ):
+            for key, tensor, place in (("momentum_buffer", entry.momentum, at + 2), (master_key, entry.master, at + 1)):
+                if tensor is not None and (
+                    local(tensor).data_ptr() != tensors[place] or entry.state.get(key) is not tensor
+                ):
+                    return False
+            if entry.master is not None and parameter._version != self.seen_versions[i]:
                 return False
             at += library.FIELDS
         return True

@@ -139,7 +139,8 @@ def _exact_polar(matrix: torch.Tensor) -> torch.Tensor:
     u, values, v = torch.linalg.svd(matrix, full_matrices=False)
     # Directions in which there is nothing but rounding have no sign to step by.
     smallest = torch.finfo(matrix.dtype).eps * max(matrix.shape)
-    return (u * (values > smallest * values.max()).to(matrix.dtype)) @ v
+    factor: torch.Tensor = (u * (values > smallest * values.max()).to(matrix.dtype)) @ v
+    return factor
 
 
 def _newton_schulz(matrix: torch.Tensor, iterations: int) -> torch.Tensor:

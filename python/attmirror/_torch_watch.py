@@ -86,7 +86,7 @@ class Watch:
             if list(map(_address, parameters)) != self.addresses or not self._has_layout(parameters):
                 return False
             gradients = list(map(_gradient, parameters))
-            addresses = list(map(_address, gradients))
+            addresses: list[Any] = list(map(_address, gradients))
             if not all([kept.is_unchanged() for kept in self.kept]):
                 return False
         except (KeyError, RuntimeError, TypeError):
