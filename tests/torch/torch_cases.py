@@ -8,7 +8,7 @@ def devices():
 
 
 class Reference:
-    """The step as docs/optimizer.md writes it, for one tensor in float64."""
+    """The step as the documentation writes it, for one tensor in float64."""
 
     def __init__(self, w, p, lr, momentum=0.0, nesterov=False, weight_decay=0.0, normalized=False, maximize=False):
         self.w, self.m = w.detach().double().cpu().clone(), torch.zeros(w.shape, dtype=torch.float64)
