@@ -361,7 +361,8 @@ class FusedOptimizer(torch.optim.Optimizer):  # type: ignore[misc,unused-ignore]
     @torch.no_grad()  # type: ignore[misc,untyped-decorator,unused-ignore]
     def _run_tensors(self, batch: Batch, lr: float | torch.Tensor, scale: Any) -> None:
         if isinstance(lr, torch.Tensor):
-            lr = lr.to(batch.device) if batch.device.type != "cpu" else float(lr)
+            # Without dimensions, which would be those of the step as well.
+            lr = lr.detach().reshape(()).to(batch.device) if batch.device.type != "cpu" else float(lr)
         tensors = [
             StepTensors(
                 entry.weights,
