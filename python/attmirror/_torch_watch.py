@@ -3,7 +3,7 @@
 Between two steps anything may happen to a parameter: its gradient is new, or none; it lies elsewhere; its state was replaced.
 Before a kernel may read the addresses of the last step, all of this is looked at, for each parameter, at each step, and that
 is most of what a step costs the host. So each property is asked of all parameters at once, by map(), which takes half the time
-of a loop, and gradients that are the same objects at the same addresses as before are not looked at any further.
+of a loop, and gradients that are the same objects at the same addresses in the same layout are not looked at any further.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Watch:
                 return False
             gradients = list(map(_gradient, parameters))
             addresses: list[Any] = list(map(_address, gradients))
-            if not all([kept.is_unchanged() for kept in self.kept]):
+            if not self._has_layout(gradients) or not all([kept.is_unchanged() for kept in self.kept]):
                 return False
         except (KeyError, RuntimeError, TypeError):
             # A state was taken away; a gradient is sparse, or None.
@@ -119,6 +119,5 @@ class Watch:
         return (
             all(map(is_, map(_dtype, gradients), repeat(self.dtype)))
             and list(map(_numel, gradients)) == self.sizes
-            and self._has_layout(gradients)
             and not any(map(_is_negated, gradients))
         )

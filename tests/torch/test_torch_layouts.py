@@ -135,6 +135,42 @@ def test_parameters_that_others_change(how):
     assert optimizer.state[w]["dual"].dtype == w.dtype
 
 
+CHANGES = {
+    "the gradient is a transposed view of the last one": lambda w, state: setattr(w, "grad", w.grad.t()),
+    "the gradient is a negated view of the last one": lambda w, state: setattr(w, "grad", torch._neg_view(w.grad)),
+    "the gradient is transposed in place": lambda w, state: w.grad.t_(),
+    "the gradient has other data": lambda w, state: setattr(w.grad, "data", torch.ones(6, 6)),
+    "the parameter is transposed where it lies": lambda w, state: setattr(w, "data", w.data.t()),
+    "the momentum has other data": lambda w, state: setattr(state["momentum_buffer"], "data", torch.ones(6, 6)),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_changes_that_leave_much_as_it_was(what):
+    (w,), (twin,) = parameters([(6, 6)]), parameters([(6, 6)])
+    ours, theirs = at.MirrorDescent([w], lr=0.1, momentum=0.9), torch.optim.SGD([twin], lr=0.1, momentum=0.9)
+    for own in (w, twin):
+        set_gradients([own], 1)
+    for optimizer, own in ((ours, w), (theirs, twin)):
+        for _ in range(3):
+            optimizer.step()
+        CHANGES[what](own, optimizer.state[own])
+        for _ in range(2):
+            optimizer.step()
+    assert distance(w, twin) < 1e-6
+
+
+def test_gradients_of_another_size_are_refused_also_late():
+    (w,) = parameters([(6,)])
+    optimizer = at.MirrorDescent([w], lr=0.1)
+    train(optimizer, [w], 2)
+    before = w.detach().clone()
+    w.grad.data = torch.ones(3)
+    with pytest.raises(InputError, match=r"the gradient of parameter 0 of group 0 has the shape \(3,\)"):
+        optimizer.step()
+    assert same_bits(w, before)
+
+
 def test_a_state_that_others_replace_counts():
     (w,), (twin,) = parameters([(5,)]), parameters([(5,)])
     optimizer, other = (at.MirrorDescent([own], lr=0.1, momentum=0.9) for own in (w, twin))
