@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """torch_step_bench.py [--device cpu|cuda] [--rounds N]: times attmirror.torch and PyTorch's own optimizers.
 
-On the CPU: ns per parameter (16.7 million in one tensor), and the same for a bare call of the library, taking turns, so
-that both see the same machine; the smallest of N rounds counts. On a GPU: ms per step by CUDA events, for 268 million
-parameters in one tensor and 17 million in 40 tensors, the host's time for a step, and a step replayed as a CUDA graph.
+On the CPU: ns per parameter (16.7 million in one tensor), next to the same step by a bare call of the library, in turns, so
+that both meet the same machine; the smallest of N rounds counts. Then the host's time for a step of 40 tensors so small that
+nothing else counts, with gradients that stay where they are and with new ones for each step.
+
+On a GPU: ms per step by CUDA events, for 268 million parameters in one tensor and 17 million in 40 tensors, the host's time
+for a step (the same two ways), and a step replayed as a CUDA graph.
 
 Run it with PYTHONPATH=python and ATTMIRROR_STEP_LIBRARIES=build/release/python/attmirror, or with the package installed.
 """
@@ -54,20 +57,13 @@ def bench_cpu(rounds):
     for _ in range(rounds):
         for name, f in runs.items():
             best[name] = min(best[name], seconds(f))
-    print(f"{'CPU, ' + str(torch.get_num_threads()) + ' threads':32} ns a parameter")
+    print(f"{'CPU, ' + str(torch.get_num_threads()) + ' threads':32} ns per parameter")
     for name, took in best.items():
         print(f"{name:32} {took / size * 1e9:8.3f}")
     for p in ALL_P:
         ratio = best[f"MirrorDescent, p = {p}"] / best[f"library, p = {p}"]
         print(f"p = {p}: the optimizer takes {100 * (ratio - 1):+.1f} % of the bare call more")
-    # The host's work for many small tensors.
-    params = make([100] * 40, "cpu")
-    for name, optimizer in {
-        "MirrorDescent, 40 tensors of 100": at.MirrorDescent(params, lr=1e-6, p=1.1),
-        "torch SGD, 40 tensors of 100": torch.optim.SGD(params, lr=1e-6),
-    }.items():
-        optimizer.step()
-        print(f"{name:34} {min(seconds(optimizer.step) for _ in range(200)) * 1e6:8.1f} us a step")
+    bench_host()
 
 
 def by_events(f, repeats):
@@ -83,13 +79,38 @@ def by_events(f, repeats):
     return first.elapsed_time(last) / repeats
 
 
-def by_host(f, repeats):
-    """The time until step() returns, with a GPU that has nothing else to do."""
+def by_host(f, params, repeats, moving):
+    """The median time until step() returns, with a GPU that has nothing else to do. `moving`: each step finds other tensors as
+    gradients, as after zero_grad()."""
+    sets = [[param.grad for param in params], [param.grad.clone() if moving else param.grad for param in params]]
     times = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
+    for i in range(repeats):
+        for param, gradient in zip(params, sets[i % 2] if moving else ()):
+            param.grad = gradient
+        if params[0].is_cuda:
+            torch.cuda.synchronize()
         times.append(seconds(f))
+    for param, gradient in zip(params, sets[0]):
+        param.grad = gradient
     return sorted(times)[len(times) // 2] * 1e3
+
+
+def bench_host():
+    params = make([8] * 40, "cpu")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    optimizers = {
+        "torch SGD(foreach)": torch.optim.SGD(params, lr=1e-6, foreach=True),
+        "MirrorDescent, p = 1.1": at.MirrorDescent(params, lr=1e-6, p=1.1),
+        "- with momentum": at.MirrorDescent(params, lr=1e-6, p=1.1, momentum=0.9),
+        "- with momentum and dual state": at.MirrorDescent(params, lr=1e-6, p=1.1, momentum=0.9, dual_state=True),
+    }
+    print(f"\n{'Host, 40 tensors of 8 numbers':32} {'us':>8} {'us, new gradients':>18}")
+    for name, optimizer in optimizers.items():
+        optimizer.step()
+        stay, move = (1e3 * by_host(optimizer.step, params, 2000, moving) for moving in (False, True))
+        print(f"{name:32} {stay:8.1f} {move:18.1f}")
+    torch.set_num_threads(threads)
 
 
 def captured(f):
@@ -118,17 +139,17 @@ def bench_cuda(rounds):
             params, lr=1e-6, p=1.1, normalized=True, capturable=True
         )
         optimizers["- lr on the GPU, p = 1.1"] = lambda: at.MirrorDescent(params, lr=lr, p=1.1, capturable=True)
-        print(f"\n{what:28} {'ms, events':>12} {'ms, host':>12} {'ms, graph':>12}")
+        print(f"\n{what:28} {'ms, events':>12} {'ms, host':>12} {'- new grad.':>12} {'ms, graph':>12}")
         for name, make_optimizer in optimizers.items():
             step = make_optimizer().step
             best = min(by_events(step, repeats) for _ in range(rounds))
-            host = by_host(step, 30)
+            host, moving = by_host(step, params, 100, False), by_host(step, params, 100, True)
             try:
                 replayed = f"{min(by_events(captured(step), repeats) for _ in range(rounds)):12.3f}"
             except RuntimeError as error:
                 torch.cuda.synchronize()
                 replayed = f"{'-':>12}  ({str(error).splitlines()[0][:60]})"
-            print(f"{name:28} {best:12.3f} {host:12.3f} {replayed}", flush=True)
+            print(f"{name:28} {best:12.3f} {host:12.3f} {moving:12.3f} {replayed}", flush=True)
             del step
             torch.cuda.empty_cache()
         del params

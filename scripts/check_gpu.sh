@@ -1,19 +1,35 @@
 #!/usr/bin/env bash
-# check_gpu.sh [check|bench|network|torch|all]: builds the kernels for NVIDIA GPUs, checks them on this machine's GPU, and
-# times them. It needs only CUDA, CMake, ninja, Eigen and a few headers; where python3 has PyTorch, it also builds the
-# optimizers, the networks and their trainer. `network` covers the networks alone: an epoch on IMDb of the sentiment network
-# from "Optimizing Attention with Mirror Descent" (Julistiono, Ataee Tarzanagh and Azizan), with model FLOP utilization,
-# memory and where the time goes. `torch` covers the optimizers in Python alone, which need PyTorch but no LibTorch to
-# compile with. Use this script on machines that lack the packages for a full build; elsewhere, scripts/test.sh builds
-# everything.
+# check_gpu.sh [all|check|bench|network|torch]: builds the kernels for NVIDIA GPUs, checks them on the GPU of this machine and
+# times them. It needs CUDA, CMake, ninja, Eigen and headers, for machines that lack the packages of the whole build; elsewhere
+# scripts/test.sh builds all of it.
 #
-# Headers of fmt, nlohmann-json, toml++, CLI11 and Random123 are taken from build/carry (build/carry/fmt/format.h and so
-# on) or from the system. If build/carry has the token files imdb-train.safetensors and imdb-test.safetensors (made by
-# attmirror deep tokenize), the trainer runs on them; otherwise texts are made up. Tables go to the terminal and to the
-# folder OUT (build/device by default).
+#   all      everything below (the default)
+#   check    the kernels, and the optimizers in C++ where python3 has PyTorch
+#   bench    the time of a step, by the kernels and by the optimizers in C++
+#   network  the networks and their trainer, where python3 has PyTorch: an epoch of P1's sentiment network on IMDb with model
+#            FLOP utilization, memory and where the time goes (P1: Optimizing Attention with Mirror Descent)
+#   torch    attmirror.torch: its checks, the time of a step and PyTorch's own checks of optimizers; all of tests/torch where
+#            python3 has pytest. Needs PyTorch, but no LibTorch to compile with
+#
+# Headers of fmt, nlohmann-json, toml++, CLI11 and Random123 are looked for in build/carry (build/carry/fmt/format.h and so
+# on), then in the system. With token files build/carry/imdb-train.safetensors and imdb-test.safetensors (attmirror deep
+# tokenize) the trainer runs on them, too; without them texts are made up. Tables go to the terminal and to the folder OUT
+# (build/device by default). Exits with 1 if a check fails, 2 for a word that is none of the above, 3 if building fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/progress.sh
 what=${1:-all}
+case $what in
+  -h | --help)
+    help_of scripts/check_gpu.sh
+    exit 0
+    ;;
+  all | check | bench | network | torch) ;;
+  *)
+    echo "check_gpu.sh: unknown word \"$what\": expected all, check, bench, network or torch" >&2
+    exit 2
+    ;;
+esac
 out=${OUT:-build/device}
 options=(-DCMAKE_BUILD_TYPE=Release)
 if [[ -f build/carry/fmt/format.h ]]; then options+=("-DATTMIRROR_HEADERS=$PWD/build/carry"); fi
@@ -41,8 +57,12 @@ run() {
 in_python() { PYTHONPATH=python ATTMIRROR_STEP_LIBRARIES=build/device/python/attmirror python3 "$@"; }
 if [[ -n $torch && ($what == torch || $what == all) ]]; then
   run torch_check in_python tests/device/torch_check.py
-  if python3 -c 'import pytest' 2>/dev/null; then run torch_tests in_python -m pytest -q -p no:cacheprovider tests/torch; fi
   run torch_step_bench in_python bench/torch_step_bench.py --device cuda
+  if python3 -c 'import pytest' 2>/dev/null; then
+    run torch_tests in_python -m pytest -q -p no:cacheprovider --durations=5 tests/torch
+  else
+    run torch_tests in_python tests/torch/test_pytorch_checks.py
+  fi
 fi
 if [[ $what == torch ]]; then exit "$status"; fi
 if [[ $what == check || $what == all ]]; then

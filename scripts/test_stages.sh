@@ -364,17 +364,31 @@ stage_torch() {
   say "torch: attmirror.torch and attmirror.optax with the newest PyTorch and JAX from pip"
   local environment=build/torch-python python
   python=$environment/bin/python
-  attempt "a virtual environment with PyTorch, transformers and JAX" bash -c \
-    "python3 -m venv $environment && $environment/bin/pip install --quiet torch numpy pytest transformers 'jax[cpu]' optax" || return 0
+  attempt "a virtual environment with PyTorch, transformers and JAX" bash -c "python3 -m venv $environment && $environment/bin/pip \
+    install --quiet torch numpy pytest expecttest transformers accelerate 'jax[cpu]' optax mypy" || return 0
   if [[ ! -f build/release/CMakeCache.txt ]]; then
     configure_release -DATTMIRROR_TESTS=OFF -DATTMIRROR_EXAMPLES=OFF -DATTMIRROR_DEEP=OFF || return 0
   fi
   build build/release --target attmirror_step || return 0
   local settings=(env PYTHONPATH=python "ATTMIRROR_STEP_LIBRARIES=$PWD/build/release/python/attmirror")
-  attempt "tests/torch" "${settings[@]}" "$python" -m pytest -q -p no:cacheprovider tests/torch && tail -n 1 build/test.log
+  PYTHONPATH=$PWD/python ATTMIRROR_STEP_LIBRARIES=$PWD/build/release/python/attmirror run_pytest "$python" tests/torch
+  # With the types of this PyTorch and of JAX; stage python checks without both.
+  attempt "types" env MYPYPATH=python "$python" -m mypy --strict --config-file "" --cache-dir build/torch-mypy \
+    -m attmirror.torch -m attmirror.optax || true
+  if cmake --build build/release --target help | grep -q attmirror_optimizer_cases; then
+    build build/release --target attmirror_optimizer_cases || return 0
+    attempt "cases by the optimizers in C++" build/release/bin/attmirror_optimizer_cases build/torch-cases || return 0
+    local package
+    for package in torch optax; do
+      attempt "attmirror.$package against C++" "${settings[@]}" "$python" -B tests/torch/compare_with_cpp.py "$package" \
+        build/torch-cases && tail -n 1 build/test.log
+    done
+  else
+    skip torch "comparison with the optimizers in C++: build/release has no LibTorch, or no tests"
+  fi
   if [[ -f ../shared/data/sst2/train.tsv ]]; then
     attempt "a transformer on SST-2" "${settings[@]}" "$python" tests/torch/train_transformer.py ../shared/data/sst2 \
-      ../shared/tokenizer/bert-base-uncased-vocab.txt && tail -n 2 build/test.log
+      ../shared/tokenizer/bert-base-uncased-vocab.txt && tail -n 5 build/test.log
   else
     skip torch "a transformer on SST-2: there is no ../shared/data/sst2"
   fi

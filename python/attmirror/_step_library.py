@@ -8,14 +8,18 @@ set, and otherwise beside this file.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ._errors import EnvironmentFailure, InputError
 
 VERSION = 1  # ATTMIRROR_STEP_VERSION
 FOLDER_VARIABLE = "ATTMIRROR_STEP_LIBRARIES"
+MESSAGE_SIZE = 512  # ATTMIRROR_MESSAGE_SIZE
 FIELDS = 5  # numbers of a tensor in an array of tensors: weights, gradient, master, momentum, size
 
 ELEMENTS = ("float32", "bfloat16", "float16", "float64")
@@ -70,13 +74,25 @@ class _Library:
         try:
             buffer: ctypes.Array[ctypes.c_char] = self._local.message
         except AttributeError:
-            buffer = self._local.message = ctypes.create_string_buffer(512)
+            buffer = self._local.message = ctypes.create_string_buffer(MESSAGE_SIZE)
         return buffer
 
     def _declare(self, name: str, *types: object, result: object = ctypes.c_int32) -> None:
         function = getattr(self.functions, name)
         function.argtypes = types
         function.restype = result
+
+    def _prepared(self, function: Any, addresses: tuple[int, ...], structs: tuple[object, ...]) -> Callable[[], None]:
+        """A call of `function` with these addresses and room for a message; `structs` are kept alive by it."""
+        message = ctypes.create_string_buffer(MESSAGE_SIZE)
+        call = functools.partial(function, *addresses, ctypes.addressof(message))
+
+        def step(_structs: tuple[object, ...] = structs) -> None:
+            status = call()
+            if status != 0:
+                self.require(status, message)
+
+        return step
 
     @staticmethod
     def require(status: int, message: ctypes.Array[ctypes.c_char]) -> None:
@@ -86,57 +102,64 @@ class _Library:
         raise InputError(text) if status == 2 else EnvironmentFailure(text)
 
 
-_OPTIONS, _DEVICE, _ADDRESS = ctypes.POINTER(Options), ctypes.POINTER(Device), ctypes.c_void_p
+_ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 
 
 class CpuLibrary(_Library):
     def __init__(self, path: Path) -> None:
         super().__init__(path, "attmirror_step_version")
-        count = ctypes.c_int64
-        self._declare("attmirror_step", _OPTIONS, _ADDRESS, count, _ADDRESS, ctypes.POINTER(ctypes.c_int32), _ADDRESS)
-        self._declare("attmirror_measure", _OPTIONS, _ADDRESS, count, _ADDRESS, _ADDRESS)
-        self._declare("attmirror_fill_masters", _OPTIONS, _ADDRESS, count, _ADDRESS)
+        self._declare("attmirror_step", _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS)
+        self._declare("attmirror_measure", _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS)
+        self._declare("attmirror_fill_masters", _ADDRESS, _ADDRESS, _COUNT, _ADDRESS)
 
     def step(self, options: Options, tensors: ctypes.Array[ctypes.c_int64], norms: int = 0) -> bool:
         """Whether the step was skipped, since a gradient is not finite."""
         message, skipped = self.message(), ctypes.c_int32()
-        count = len(tensors) // FIELDS
-        self.require(self.functions.attmirror_step(options, tensors, count, norms, skipped, message), message)
+        structs = (ctypes.byref(options), tensors, len(tensors) // FIELDS)
+        self.require(self.functions.attmirror_step(*structs, norms, ctypes.byref(skipped), message), message)
         return skipped.value != 0
 
+    def prepared_step(self, options: Options, tensors: ctypes.Array[ctypes.c_int64]) -> Callable[[], None]:
+        """step() on these structs, again and again, by addresses that are looked up once."""
+        skipped = ctypes.c_int32()
+        before = (ctypes.addressof(options), ctypes.addressof(tensors), len(tensors) // FIELDS, 0)
+        return self._prepared(self.functions.attmirror_step, (*before, ctypes.addressof(skipped)), (options, tensors, skipped))
+
     def measure(self, options: Options, tensors: ctypes.Array[ctypes.c_int64], norms: int) -> None:
-        message = self.message()
-        self.require(self.functions.attmirror_measure(options, tensors, len(tensors) // FIELDS, norms, message), message)
+        message, count = self.message(), len(tensors) // FIELDS
+        self.require(self.functions.attmirror_measure(ctypes.byref(options), tensors, count, norms, message), message)
 
     def fill_masters(self, options: Options, tensors: ctypes.Array[ctypes.c_int64]) -> None:
-        message = self.message()
-        self.require(self.functions.attmirror_fill_masters(options, tensors, len(tensors) // FIELDS, message), message)
+        message, count = self.message(), len(tensors) // FIELDS
+        self.require(self.functions.attmirror_fill_masters(ctypes.byref(options), tensors, count, message), message)
 
 
 class CudaLibrary(_Library):
     def __init__(self, path: Path) -> None:
         super().__init__(path, "attmirror_cuda_step_version")
-        count = ctypes.c_int64
-        self._declare("attmirror_cuda_workspace", _OPTIONS, _ADDRESS, count, _DEVICE, result=ctypes.c_int64)
-        self._declare("attmirror_cuda_step", _OPTIONS, _ADDRESS, count, _DEVICE, _ADDRESS)
-        self._declare("attmirror_cuda_measure", _OPTIONS, _ADDRESS, count, _ADDRESS, _DEVICE, _ADDRESS)
-        self._declare("attmirror_cuda_fill_masters", _OPTIONS, _ADDRESS, count, _DEVICE, _ADDRESS)
+        self._declare("attmirror_cuda_workspace", _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, result=ctypes.c_int64)
+        self._declare("attmirror_cuda_step", _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS)
+        self._declare("attmirror_cuda_measure", _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS)
+        self._declare("attmirror_cuda_fill_masters", _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS)
 
     def workspace_bytes(self, options: Options, tensors: ctypes.Array[ctypes.c_int64], device: Device) -> int:
-        count = len(tensors) // FIELDS
-        return int(self.functions.attmirror_cuda_workspace(options, tensors, count, device))
+        structs = (ctypes.byref(options), tensors, len(tensors) // FIELDS, ctypes.byref(device))
+        return int(self.functions.attmirror_cuda_workspace(*structs))
 
-    def step(self, options: Options, tensors: ctypes.Array[ctypes.c_int64], device: Device) -> None:
-        message, count = self.message(), len(tensors) // FIELDS
-        self.require(self.functions.attmirror_cuda_step(options, tensors, count, device, message), message)
+    def prepared_step(
+        self, options: Options, tensors: ctypes.Array[ctypes.c_int64], device: Device
+    ) -> Callable[[], None]:
+        """A step on these structs, again and again, by addresses that are looked up once."""
+        addresses = (ctypes.addressof(options), ctypes.addressof(tensors), len(tensors) // FIELDS, ctypes.addressof(device))
+        return self._prepared(self.functions.attmirror_cuda_step, addresses, (options, tensors, device))
 
     def measure(self, options: Options, tensors: ctypes.Array[ctypes.c_int64], norms: int, device: Device) -> None:
-        message, count = self.message(), len(tensors) // FIELDS
-        self.require(self.functions.attmirror_cuda_measure(options, tensors, count, norms, device, message), message)
+        message, structs = self.message(), (ctypes.byref(options), tensors, len(tensors) // FIELDS, norms)
+        self.require(self.functions.attmirror_cuda_measure(*structs, ctypes.byref(device), message), message)
 
     def fill_masters(self, options: Options, tensors: ctypes.Array[ctypes.c_int64], device: Device) -> None:
-        message, count = self.message(), len(tensors) // FIELDS
-        self.require(self.functions.attmirror_cuda_fill_masters(options, tensors, count, device, message), message)
+        message, structs = self.message(), (ctypes.byref(options), tensors, len(tensors) // FIELDS)
+        self.require(self.functions.attmirror_cuda_fill_masters(*structs, ctypes.byref(device), message), message)
 
 
 def _folder() -> Path:

@@ -4,13 +4,11 @@ A normalized step divides by the dual norm of the whole tensor. Each process mea
 ||d||_q = (sum of ||part||_q^q)^{1/q}: with the largest of the parts in front, nothing over- or underflows.
 """
 
-# Types of PyTorch differ between its versions, and it need not be there.
-# mypy: ignore-errors
 from __future__ import annotations
 
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found,unused-ignore]
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
@@ -29,17 +27,17 @@ def shard_groups(tensor: torch.Tensor) -> tuple[Any, ...]:
     if not is_sharded_type(tensor):
         return ()
     groups = []
-    for dimension, placement in enumerate(tensor.placements):  # type: ignore[attr-defined]
+    for dimension, placement in enumerate(tensor.placements):  # type: ignore[attr-defined,unused-ignore]
         if placement.is_partial():
             raise ValueError(f"has the placement {placement}: expected Shard or Replicate")
-        if placement.is_shard() and tensor.device_mesh.size(dimension) > 1:  # type: ignore[attr-defined]
-            groups.append(tensor.device_mesh.get_group(dimension))  # type: ignore[attr-defined]
+        if placement.is_shard() and tensor.device_mesh.size(dimension) > 1:  # type: ignore[attr-defined,unused-ignore]
+            groups.append(tensor.device_mesh.get_group(dimension))  # type: ignore[attr-defined,unused-ignore]
     return tuple(groups)
 
 
 def norms_over(norms: torch.Tensor, q: float, group: Any) -> torch.Tensor:
     """`norms`, one of each part here, become those of the whole over the processes of `group`, which all call this."""
-    import torch.distributed as distributed
+    import torch.distributed as distributed  # type: ignore[import-not-found,unused-ignore]
 
     largest = norms.clone()
     distributed.all_reduce(largest, op=distributed.ReduceOp.MAX, group=group)

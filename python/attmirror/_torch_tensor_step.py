@@ -1,14 +1,12 @@
 """The step in tensor operations: for devices without a kernel, for directions that need all of a matrix, and as the text
 that kernels are checked against. Arithmetic is in float64, or in float32 on devices that have no float64."""
 
-# Types of PyTorch differ between its versions, and it need not be there.
-# mypy: ignore-errors
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
+import torch  # type: ignore[import-not-found,unused-ignore]
 
 from ._step_rules import StepRule
 
@@ -141,7 +139,8 @@ def _exact_polar(matrix: torch.Tensor) -> torch.Tensor:
     u, values, v = torch.linalg.svd(matrix, full_matrices=False)
     # Directions in which there is nothing but rounding have no sign to step by.
     smallest = torch.finfo(matrix.dtype).eps * max(matrix.shape)
-    return (u * (values > smallest * values.max()).to(matrix.dtype)) @ v
+    factor: torch.Tensor = (u * (values > smallest * values.max()).to(matrix.dtype)) @ v
+    return factor
 
 
 def _newton_schulz(matrix: torch.Tensor, iterations: int) -> torch.Tensor:

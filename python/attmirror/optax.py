@@ -11,15 +11,14 @@ The update is that of `attmirror.torch`. An optax update is added to the paramet
 needs the parameters (`update(grads, state, params)`).
 """
 
-# JAX need not be there.
-# mypy: ignore-errors
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import optax
+import jax  # type: ignore[import-not-found,unused-ignore]
+import jax.numpy as jnp  # type: ignore[import-not-found,unused-ignore]
+import optax  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from ._step_rules import check_decay, check_lr, check_momentum, check_p, exponents, number, read_norm
 from ._errors import InputError
@@ -32,7 +31,7 @@ class StepState(NamedTuple):
     momentum: Any  # as the parameters; () without momentum
 
 
-def _power(x, exponent):
+def _power(x: Any, exponent: float) -> Any:
     if exponent == 1:
         return x
     # 0^r has an infinite derivative for r < 1, and no use.
@@ -40,24 +39,30 @@ def _power(x, exponent):
     return jnp.where(x == 0, 0, jnp.sign(x) * safe**exponent).astype(x.dtype)
 
 
-def _dual_norm(d, q):
+def _dual_norm(d: Any, q: float) -> Any:
     largest = jnp.max(jnp.abs(d), initial=0)
     unit = jnp.where(largest == 0, 1, largest)
     return unit * jnp.sum((jnp.abs(d) / unit) ** q) ** (1 / q)
 
 
-def _normalized(d, q):
+def _normalized(d: Any, q: float) -> Any:
     norm = _dual_norm(d, q)
     return jnp.where(norm == 0, jnp.zeros_like(d), d / jnp.where(norm == 0, 1, norm))
 
 
-def _wide(x):
+def _wide(x: Any) -> Any:
     """float16 and bfloat16 are computed with in 32 bits."""
     return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
-def _transformation(learning_rate, momentum, nesterov, weight_decay, move):
-    """`move(w, d, lr)` gives the new weights of one array."""
+def _transformation(
+    learning_rate: Any,
+    momentum: float,
+    nesterov: bool,
+    weight_decay: float,
+    move: Callable[[Any, Any, Any, Any], Any],
+) -> optax.GradientTransformation:
+    """`move(w, d, lr, keep)` gives the new weights of one array."""
     momentum, weight_decay = number("momentum", momentum), number("weight_decay", weight_decay)
     check_momentum(momentum, nesterov)
     lr_now = None
@@ -71,11 +76,11 @@ def _transformation(learning_rate, momentum, nesterov, weight_decay, move):
             ) from None
     check_decay(weight_decay, lr_now)
 
-    def init(params):
+    def init(params: Any) -> StepState:
         zeros = jax.tree_util.tree_map(lambda w: jnp.zeros_like(_wide(w)), params) if momentum > 0 else ()
         return StepState(jnp.zeros([], jnp.int32), zeros)
 
-    def update(updates, state, params=None):
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, StepState]:
         if params is None:
             raise InputError("params is None: expected update(grads, state, params)", "params")
         lr = learning_rate(state.count) if callable(learning_rate) else learning_rate
@@ -84,7 +89,7 @@ def _transformation(learning_rate, momentum, nesterov, weight_decay, move):
             sums = jax.tree_util.tree_map(lambda m, d: momentum * m + d, sums, directions)
             directions = jax.tree_util.tree_map(lambda m, d: d + momentum * m if nesterov else m, sums, directions)
 
-        def step(w, d):
+        def step(w: Any, d: Any) -> Any:
             wide = _wide(w)
             rate = jnp.asarray(lr, wide.dtype)
             moved = move(wide, d.astype(wide.dtype), rate, 1 - rate * weight_decay)
@@ -99,14 +104,19 @@ def _transformation(learning_rate, momentum, nesterov, weight_decay, move):
 
 
 def mirror_descent(
-    learning_rate, p=2.0, normalized=False, momentum=0.0, nesterov=False, weight_decay=0.0
+    learning_rate: float | Callable[[Any], Any],
+    p: float = 2.0,
+    normalized: bool = False,
+    momentum: float = 0.0,
+    nesterov: bool = False,
+    weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
     """y <- y - lr d with y = sign(w) |w|^{p-1}; see `attmirror.torch.MirrorDescent`. `learning_rate` may be a schedule."""
     p = number("p", p)
     check_p(p)
     e = exponents(p)
 
-    def move(w, d, lr, keep):
+    def move(w: Any, d: Any, lr: Any, keep: Any) -> Any:
         if normalized:
             d = _normalized(d, e.dual)
         return _power(keep**e.map * _power(w, e.map) - lr * d, e.inverse)
@@ -115,7 +125,11 @@ def mirror_descent(
 
 
 def steepest_descent(
-    learning_rate, norm="l2", momentum=0.0, nesterov=False, weight_decay=0.0
+    learning_rate: float | Callable[[Any], Any],
+    norm: str | float = "l2",
+    momentum: float = 0.0,
+    nesterov: bool = False,
+    weight_decay: float = 0.0,
 ) -> optax.GradientTransformation:
     """Steps of length lr in an l_p norm ("l1.5", "l2", "linf" or "sign"); see `attmirror.torch.SteepestDescent`."""
     p = read_norm(norm)
@@ -124,7 +138,7 @@ def steepest_descent(
     is_sign = p == float("inf")
     e = exponents(2.0 if is_sign else p)
 
-    def move(w, d, lr, keep):
+    def move(w: Any, d: Any, lr: Any, keep: Any) -> Any:
         return keep * w - lr * (jnp.sign(d) if is_sign else _power(_normalized(d, e.dual), e.inverse))
 
     return _transformation(learning_rate, momentum, nesterov, weight_decay, move)

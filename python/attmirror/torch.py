@@ -9,14 +9,13 @@ Steps run at the speed of memory, on the CPU and on NVIDIA GPUs, by kernels that
 hooks and CUDA graphs work as with PyTorch's own optimizers.
 """
 
-# Types of PyTorch differ between its versions, and it need not be there.
-# mypy: ignore-errors
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found,unused-ignore]
 
 from ._errors import InputError
 from ._step_rules import StepRule, check_p, number, read_norm
@@ -67,7 +66,7 @@ class MirrorDescent(FusedOptimizer):
     """
 
     _master_key = "dual"
-    _option_names = ("p", "normalized", "dual_state", *_COMMON)
+    _options_of = itemgetter("p", "normalized", "dual_state", *_COMMON)
 
     def __init__(
         self,
@@ -123,7 +122,7 @@ class SteepestDescent(FusedOptimizer):
     """
 
     _master_key = "master"
-    _option_names = ("norm", "polar", "iterations", "master_weights", *_COMMON)
+    _options_of = itemgetter("norm", "polar", "iterations", "master_weights", *_COMMON)
 
     def __init__(
         self,

@@ -45,6 +45,14 @@ T read_field(torch::serialize::InputArchive& archive, const std::string& name) {
   }
 }
 
+// An option into `value`. Archives that are older than `maximize` are of optimizers that minimized.
+template <class T>
+void read_option(torch::serialize::InputArchive& archive, const std::string& name, T& value) {
+  c10::IValue found;
+  const bool is_missing = name == "maximize" && !archive.try_read(name, found);
+  value = is_missing ? T() : read_field<T>(archive, name);
+}
+
 // The options of a group as its optimizer's own class; throws Error (bad input) for another's.
 template <class Options>
 const Options& options_as(const torch::optim::OptimizerOptions& options, const char* name) {

@@ -16,6 +16,7 @@ void visit_mirror_fields(Options& options, Visit visit) {
   visit("nesterov", options.nesterov());
   visit("weight_decay", options.weight_decay());
   visit("normalized", options.normalized());
+  visit("maximize", options.maximize());
   visit("gradient_scale", options.gradient_scale());
   visit("skip_nonfinite", options.skip_nonfinite());
   visit("dual_state", options.dual_state());
@@ -30,9 +31,7 @@ void MirrorDescentOptions::serialize(torch::serialize::OutputArchive& archive) c
 }
 
 void MirrorDescentOptions::serialize(torch::serialize::InputArchive& archive) {
-  visit_mirror_fields(*this, [&](const char* name, auto& value) {
-    value = read_field<std::remove_reference_t<decltype(value)>>(archive, name);
-  });
+  visit_mirror_fields(*this, [&](const char* name, auto& value) { read_option(archive, name, value); });
 }
 
 MirrorDescent::MirrorDescent(std::vector<torch::optim::OptimizerParamGroup> groups,
@@ -54,6 +53,7 @@ GroupRule MirrorDescent::rule(const torch::optim::OptimizerOptions& options) con
   result.step.nesterov = own.nesterov();
   result.step.weight_decay = own.weight_decay();
   result.step.normalized = own.normalized();
+  result.step.maximize = own.maximize();
   result.step.gradient_scale = own.gradient_scale();
   result.step.skip_nonfinite = own.skip_nonfinite();
   result.step.arithmetic = own.exact() ? StepArithmetic::exact : StepArithmetic::fast;

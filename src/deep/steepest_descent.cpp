@@ -23,6 +23,7 @@ void visit_steepest_fields(Options& options, Visit visit) {
   visit("momentum", options.momentum());
   visit("nesterov", options.nesterov());
   visit("weight_decay", options.weight_decay());
+  visit("maximize", options.maximize());
   visit("gradient_scale", options.gradient_scale());
   visit("skip_nonfinite", options.skip_nonfinite());
   visit("polar", options.polar());
@@ -76,9 +77,7 @@ void SteepestDescentOptions::serialize(torch::serialize::OutputArchive& archive)
 }
 
 void SteepestDescentOptions::serialize(torch::serialize::InputArchive& archive) {
-  visit_steepest_fields(*this, [&](const char* name, auto& value) {
-    value = read_field<std::remove_reference_t<decltype(value)>>(archive, name);
-  });
+  visit_steepest_fields(*this, [&](const char* name, auto& value) { read_option(archive, name, value); });
 }
 
 SteepestDescent::SteepestDescent(std::vector<torch::optim::OptimizerParamGroup> groups,
@@ -102,6 +101,7 @@ GroupRule SteepestDescent::rule(const torch::optim::OptimizerOptions& options) c
   result.step.momentum = own.momentum();
   result.step.nesterov = own.nesterov();
   result.step.weight_decay = own.weight_decay();
+  result.step.maximize = own.maximize();
   result.step.gradient_scale = own.gradient_scale();
   result.step.skip_nonfinite = own.skip_nonfinite();
   result.step.arithmetic = own.exact() ? StepArithmetic::exact : StepArithmetic::fast;

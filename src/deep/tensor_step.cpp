@@ -55,6 +55,7 @@ void tensor_step(const at::Tensor& weights, const at::Tensor& gradient, const at
                  const at::Tensor& momentum, const GroupRule& rule) {
   const StepOptions& options = rule.step;
   at::Tensor d = widened(gradient) / options.gradient_scale;
+  if (options.maximize) d = -d;
   if (options.momentum > 0) {
     momentum.copy_(options.momentum * widened(momentum) + d);
     const at::Tensor m = widened(momentum);

@@ -124,7 +124,7 @@ TEST(MirrorDescent, FusedAndTensorStepsAgreeForAllTypes) {
   for (const Type& t :
        {Type{at::kFloat, 1e-7}, Type{at::kDouble, 1e-15}, Type{at::kBFloat16, 4e-3}, Type{at::kHalf, 5e-4}}) {
     for (const double p : all_p) {
-      for (int variant = 0; variant < 6; ++variant) {
+      for (int variant = 0; variant < 7; ++variant) {
         am::MirrorDescentOptions options(0.02);
         options.p(p);
         if (variant == 1) options.momentum(0.9);
@@ -132,6 +132,7 @@ TEST(MirrorDescent, FusedAndTensorStepsAgreeForAllTypes) {
         if (variant == 3) options.dual_state(am::MasterState::on).momentum(0.9).nesterov(true);
         if (variant == 4) options.dual_state(am::MasterState::off).gradient_scale(8);
         if (variant == 5) options.exact(true);
+        if (variant == 6) options.maximize(true).momentum(0.9).normalized(true);
         const Tensors fused = {leaf(random({31}, 6, t.type)), leaf(random({4, 4}, 7, t.type))};
         const Tensors plain = {leaf(fused[0]), leaf(fused[1])};
         am::MirrorDescent one(fused, options);
@@ -152,6 +153,50 @@ TEST(MirrorDescent, FusedAndTensorStepsAgreeForAllTypes) {
       }
     }
   }
+}
+
+TEST(MirrorDescent, MaximizesByStepsAlongTheNegatedGradient) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
+    for (const bool fused : {true, false}) {
+      const at::Tensor up = leaf(random({40}, 1, type)), down = leaf(up);
+      const auto options = am::MirrorDescentOptions(0.05).p(1.5).momentum(0.9).weight_decay(0.1).fused(fused);
+      am::MirrorDescent one({up}, am::MirrorDescentOptions(options).maximize(true));
+      am::MirrorDescent other({down}, options);
+      for (std::uint64_t step = 0; step < 5; ++step) {
+        const at::Tensor g = random({40}, 10 + step, type);
+        give_gradient(up, g);
+        give_gradient(down, -g);
+        one.step();
+        other.step();
+      }
+      EXPECT_TRUE(same_bits(up, down)) << type << fused;
+    }
+  }
+}
+
+TEST(MirrorDescent, MaximizeIsKeptInArchivesAndOffInOlderOnes) {
+  const at::Tensor w = leaf(random({5}, 1)), other = leaf(w);
+  const am::MirrorDescent saver({w}, am::MirrorDescentOptions(0.1).maximize(true));
+  am::MirrorDescent loader({other}, am::MirrorDescentOptions(0.1));
+  load(loader, saved(saver));
+  const auto& loaded = loader.param_groups()[0].options();
+  EXPECT_TRUE(static_cast<const am::MirrorDescentOptions&>(loaded).maximize());
+
+  torch::serialize::OutputArchive older;
+  for (const char* name : {"lr", "p", "momentum", "weight_decay", "gradient_scale"})
+    older.write(name, c10::IValue(1.5));
+  for (const char* name : {"nesterov", "normalized", "skip_nonfinite", "exact", "fused"})
+    older.write(name, c10::IValue(true));
+  older.write("dual_state", c10::IValue(std::int64_t{0}));
+  std::stringstream stream;
+  older.save_to(stream);
+  torch::serialize::InputArchive archive;
+  archive.load_from(stream);
+  am::MirrorDescentOptions options(0.1);
+  options.maximize(true);
+  options.serialize(archive);
+  EXPECT_FALSE(options.maximize());
+  EXPECT_EQ(options.p(), 1.5);
 }
 
 TEST(MirrorDescent, GroupsHaveTheirOwnPAndRate) {

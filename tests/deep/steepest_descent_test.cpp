@@ -114,6 +114,23 @@ TEST(SteepestDescent, GradientsOfZerosMoveNothing) {
   EXPECT_LT(distance(am::polar_factor(g, am::PolarMethod::svd), g / g.norm()), 1e-12);
 }
 
+TEST(SteepestDescent, MaximizesByStepsAlongTheNegatedGradient) {
+  for (const char* norm : {"l1.5", "l2", "sign", "spectral"}) {
+    const at::Tensor up = leaf(random({6, 5}, 1)), down = leaf(up);
+    const auto options = am::SteepestDescentOptions(0.05).norm(norm).momentum(0.5);
+    am::SteepestDescent one({up}, am::SteepestDescentOptions(options).maximize(true));
+    am::SteepestDescent other({down}, options);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      const at::Tensor g = random({6, 5}, 10 + step);
+      give_gradient(up, g);
+      give_gradient(down, -g);
+      one.step();
+      other.step();
+    }
+    EXPECT_TRUE(same_bits(up, down)) << norm;
+  }
+}
+
 TEST(SteepestDescent, BriefWeightsHaveMasters) {
   for (const char* norm : {"l3", "sign", "spectral"}) {
     const at::Tensor w = leaf(at::ones({2, 2}, at::kBFloat16));

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "torch"))
 
 import attmirror.torch as at  # noqa: E402
 from attmirror import _step_library as library  # noqa: E402
-from torch_cases import Reference, distance, parameters, same_bits, set_gradients, train  # noqa: E402
+from torch_cases import Reference, captured_steps, distance, parameters, same_bits, set_gradients, train  # noqa: E402
 
 SHAPES = [(70, 50), (4000,), (3, 4, 5), (), (1,), (0,)]
 ALL_P = (1.1, 1.5, 1.75, 2, 3)
@@ -107,37 +107,8 @@ def check_tensor_rates():
 
 def check_graphs():
     for normalized, dtype in itertools.product((False, True), (torch.float32, torch.bfloat16)):
-        made = []
-        for _ in range(2):
-            params = parameters([(64, 33), (100,)], dtype, "cuda")
-            lr = torch.tensor(0.1, device="cuda")
-            options = {"p": 1.1, "momentum": 0.9, "weight_decay": 0.01, "normalized": normalized}
-            made.append((params, lr, at.MirrorDescent(params, lr=lr, capturable=True, **options)))
-        (captured, rate, optimizer), (plain, plain_rate, other) = made
-        gradients = [torch.empty_like(w) for w in captured]
-
-        def fill(seed):
-            set_gradients(plain, seed)
-            for w, gradient, source in zip(captured, gradients, plain):
-                gradient.copy_(source.grad)
-                w.grad = gradient
-
-        fill(0)
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            optimizer.step()
-        torch.cuda.current_stream().wait_stream(side)
-        other.step()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            optimizer.step()
-        for i, lr in enumerate((0.1, 0.05, 0.01), start=1):
-            fill(i)
-            rate.fill_(lr)
-            graph.replay()
-            plain_rate.fill_(lr)
-            other.step()
+        options = {"p": 1.1, "momentum": 0.9, "weight_decay": 0.01, "normalized": normalized}
+        captured, plain = captured_steps(at.MirrorDescent, dtype, **options)
         assert all(same_bits(a, b) for a, b in zip(captured, plain)), (normalized, dtype)
 
 

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -20,17 +19,10 @@ namespace {
 
 using test::all_elements;
 using test::ElementArray;
+using test::gaussian;
 using test::infinity;
 using test::nan;
 using test::state_element;
-
-std::vector<double> gaussian(std::size_t size, double scale, std::uint64_t seed) {
-  std::mt19937_64 engine(seed);
-  std::normal_distribution<double> draw(0, scale);
-  std::vector<double> result(size);
-  for (double& x : result) x = draw(engine);
-  return result;
-}
 
 // Tensors of odd sizes, with all their arrays, at odd addresses.
 struct Network {

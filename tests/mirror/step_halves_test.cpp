@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -18,17 +17,10 @@ namespace {
 
 using test::all_elements;
 using test::ElementArray;
+using test::gaussian;
 using test::infinity;
 using test::nan;
 using test::state_element;
-
-std::vector<double> normal_draws(std::size_t size, double scale, std::uint64_t seed) {
-  std::mt19937_64 engine(seed);
-  std::normal_distribution<double> draw(0, scale);
-  std::vector<double> result(size);
-  for (double& x : result) x = draw(engine);
-  return result;
-}
 
 // One tensor with all arrays.
 struct HalfStepTensor {
@@ -37,7 +29,7 @@ struct HalfStepTensor {
       : weights(element, w),
         slope(element, gradient),
         master(state_element(element), w),
-        momentum(state_element(element), normal_draws(w.size(), 0.01, 77)),
+        momentum(state_element(element), gaussian(w.size(), 0.01, 77)),
         tensor{weights.data(), slope.data(), with_master ? master.data() : nullptr, momentum.data(),
                weights.size()} {}
   bool operator==(const HalfStepTensor& other) const {
@@ -71,7 +63,7 @@ std::vector<StepOptions> steps_of_every_kind() {
 
 // The numbers that a step meets, and those that it should not.
 std::vector<double> gradients_of_every_kind(double scale) {
-  std::vector<double> result = normal_draws(61, scale, 5);
+  std::vector<double> result = gaussian(61, scale, 5);
   for (const double x : {0.0, -0.0, 1e-44, -1e-30, 1e25, -1e25}) result.push_back(x);
   return result;
 }
@@ -85,7 +77,7 @@ TEST(FusedStepHalves, MaximizingIsSteppingAlongMinusTheGradient) {
           options.maximize = false;
           std::vector<double> up = gradients_of_every_kind(0.01 * options.gradient_scale), down = up;
           for (double& x : down) x = -x;
-          const std::vector<double> w = normal_draws(up.size(), 0.1, 6);
+          const std::vector<double> w = gaussian(up.size(), 0.1, 6);
           HalfStepTensor one(element, w, up, with_master), other(element, w, down, with_master),
               wrong(element, w, up, with_master);
           fused_step(element, {&other.tensor, 1}, options);
@@ -143,8 +135,8 @@ TEST(FusedStepHalves, TwoCallsHaveTheBitsOfOne) {
         // More than one chunk, once.
         const std::size_t size =
             arithmetic == StepArithmetic::fast && options.gradient_scale == 48 ? 40'001 : 90;
-        const std::vector<double> w = normal_draws(size, 0.1, 1),
-                                  g = normal_draws(size, 0.01 * options.gradient_scale, 2);
+        const std::vector<double> w = gaussian(size, 0.1, 1),
+                                  g = gaussian(size, 0.01 * options.gradient_scale, 2);
         HalfStepTensor whole(element, w, g, true), halves(element, w, g, true);
         const HalfStepTensor before = halves;
         fused_step(element, {&whole.tensor, 1}, options);
@@ -166,7 +158,7 @@ TEST(FusedStepHalves, PartsStepByTheNormOfTheWhole) {
     for (const double p : {1.1, 1.5, 1.75, 2.0, 3.0, 10.0})
       for (const double scale : {1e-200, 1.0, 1e200}) {
         const StepOptions options{.rule = rule, .p = p, .rate = 0.01, .normalized = rule == StepRule::mirror};
-        const std::vector<double> w = normal_draws(3000, 0.1, 3), g = normal_draws(3000, scale, 4);
+        const std::vector<double> w = gaussian(3000, 0.1, 3), g = gaussian(3000, scale, 4);
         ElementArray whole(StepElement::float64, w), parts(StepElement::float64, w),
             slopes(StepElement::float64, g);
         const StepTensor tensor{whole.data(), slopes.data(), nullptr, nullptr, 3000};

@@ -4,13 +4,24 @@
 #include "base/half_floats.hpp"
 #include <attmirror/mirror/fused_step.hpp>
 
+#include <cstdint>
 #include <cstring>
+#include <random>
 #include <vector>
 
 namespace attmirror::test {
 
 inline const std::vector<StepElement> all_elements{StepElement::float32, StepElement::bfloat16,
                                                    StepElement::float16, StepElement::float64};
+
+// Normal numbers from a seed.
+inline std::vector<double> gaussian(std::size_t size, double scale, std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> draw(0, scale);
+  std::vector<double> result(size);
+  for (double& x : result) x = draw(engine);
+  return result;
+}
 
 class ElementArray {
  public:

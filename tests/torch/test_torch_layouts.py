@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 import attmirror.torch as at  # noqa: E402
 from attmirror._errors import InputError  # noqa: E402
-from torch_cases import devices, distance, parameters, same_bits, set_gradients, train  # noqa: E402
+from torch_cases import captured_steps, devices, distance, parameters, same_bits, set_gradients, train  # noqa: E402
 
 OPTIONS = {"lr": 0.01, "p": 1.1, "momentum": 0.9, "normalized": True, "dual_state": True}
 
@@ -135,6 +135,42 @@ def test_parameters_that_others_change(how):
     assert optimizer.state[w]["dual"].dtype == w.dtype
 
 
+CHANGES = {
+    "the gradient is a transposed view of the last one": lambda w, state: setattr(w, "grad", w.grad.t()),
+    "the gradient is a negated view of the last one": lambda w, state: setattr(w, "grad", torch._neg_view(w.grad)),
+    "the gradient is transposed in place": lambda w, state: w.grad.t_(),
+    "the gradient has other data": lambda w, state: setattr(w.grad, "data", torch.ones(6, 6)),
+    "the parameter is transposed where it lies": lambda w, state: setattr(w, "data", w.data.t()),
+    "the momentum has other data": lambda w, state: setattr(state["momentum_buffer"], "data", torch.ones(6, 6)),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_changes_that_leave_much_as_it_was(what):
+    (w,), (twin,) = parameters([(6, 6)]), parameters([(6, 6)])
+    ours, theirs = at.MirrorDescent([w], lr=0.1, momentum=0.9), torch.optim.SGD([twin], lr=0.1, momentum=0.9)
+    for own in (w, twin):
+        set_gradients([own], 1)
+    for optimizer, own in ((ours, w), (theirs, twin)):
+        for _ in range(3):
+            optimizer.step()
+        CHANGES[what](own, optimizer.state[own])
+        for _ in range(2):
+            optimizer.step()
+    assert distance(w, twin) < 1e-6
+
+
+def test_gradients_of_another_size_are_refused_also_late():
+    (w,) = parameters([(6,)])
+    optimizer = at.MirrorDescent([w], lr=0.1)
+    train(optimizer, [w], 2)
+    before = w.detach().clone()
+    w.grad.data = torch.ones(3)
+    with pytest.raises(InputError, match=r"the gradient of parameter 0 of group 0 has the shape \(3,\)"):
+        optimizer.step()
+    assert same_bits(w, before)
+
+
 def test_a_state_that_others_replace_counts():
     (w,), (twin,) = parameters([(5,)]), parameters([(5,)])
     optimizer, other = (at.MirrorDescent([own], lr=0.1, momentum=0.9) for own in (w, twin))
@@ -217,39 +253,8 @@ def test_forked_processes_have_threads_of_their_own():
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_captured_steps_follow_their_rate(normalized, dtype):
-    def make():
-        params = parameters([(64, 33), (100,)], dtype, "cuda")
-        lr = torch.tensor(0.1, device="cuda")
-        options = {"p": 1.1, "momentum": 0.9, "weight_decay": 0.01, "normalized": normalized}
-        return params, lr, at.MirrorDescent(params, lr=lr, capturable=True, **options)
-
-    (captured, rate, optimizer), (plain, plain_rate, other) = make(), make()
-    gradients = [torch.empty_like(w) for w in captured]
-
-    def fill(params, seed):
-        set_gradients(params, seed)
-        if params is captured:
-            for w, gradient in zip(captured, gradients):
-                gradient.copy_(w.grad)
-                w.grad = gradient
-
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        fill(captured, 0)
-        optimizer.step()
-    torch.cuda.current_stream().wait_stream(side)
-    fill(plain, 0)
-    other.step()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        optimizer.step()
-    for i, lr in enumerate((0.1, 0.05, 0.01), start=1):
-        fill(captured, i)
-        rate.fill_(lr)
-        graph.replay()
-        fill(plain, i)
-        plain_rate.fill_(lr)
-        other.step()
+    options = {"p": 1.1, "momentum": 0.9, "weight_decay": 0.01, "normalized": normalized}
+    captured, plain = captured_steps(at.MirrorDescent, dtype, **options)
     assert all(same_bits(a, b) for a, b in zip(captured, plain))
 
     refusing = at.MirrorDescent(captured, lr=0.1)

@@ -6,6 +6,7 @@ import io
 import pathlib
 import pickle
 import warnings
+import weakref
 
 import pytest
 
@@ -410,10 +411,53 @@ def test_hooks_run():
     optimizer.register_step_post_hook(lambda *_: calls.append("after"))
     train(optimizer, params, 2)
     assert calls == ["before", "after"] * 2
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    handle = register_optimizer_step_pre_hook(lambda *_: calls.append("global"))
+    train(optimizer, params, 1)
+    handle.remove()
+    assert calls[4:] == ["global", "before", "after"]
     if hasattr(optimizer, "register_load_state_dict_post_hook"):
         optimizer.register_load_state_dict_post_hook(lambda *_: calls.append("loaded"))
         optimizer.load_state_dict(optimizer.state_dict())
         assert calls[-1] == "loaded"
+
+
+def test_a_class_of_ones_own_is_observed_once():
+    class Counting(at.MirrorDescent):
+        def step(self, closure=None):
+            calls.append("own")
+            return super().step(closure)
+
+    params, calls = parameters([(3,)]), []
+    optimizer = Counting(params, lr=0.1)
+    if hasattr(optimizer, "register_step_pre_hook"):
+        optimizer.register_step_pre_hook(lambda *_: calls.append("before"))
+    train(optimizer, params, 1)
+    assert calls in (["before", "own"], ["own"])
+
+
+@pytest.mark.parametrize("make", [at.MirrorDescent, at.SteepestDescent])
+def test_profilers_see_steps(make):
+    params = parameters([(3,)])
+    optimizer = make(params, lr=0.1)
+    train(optimizer, params, 1)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        optimizer.step()
+    assert f"Optimizer.step#{make.__name__}.step" in [event.key for event in profile.key_averages()]
+
+
+def test_gradients_are_not_kept():
+    """Their memory is free for the next backward pass once they are set to None."""
+    params = parameters([(5,), (4, 4)])
+    params.append(torch.nn.Parameter(torch.zeros(6, 6)[:, ::2]))
+    optimizer = at.MirrorDescent(params, lr=0.1, momentum=0.9)
+    for i in range(3):
+        set_gradients(params, i)
+        references = [weakref.ref(w.grad) for w in params]
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        assert all(reference() is None for reference in references), i
 
 
 @pytest.mark.parametrize("options, sentence", [
@@ -462,10 +506,11 @@ def test_a_group_that_is_refused_is_not_added():
 
 
 def test_the_example_of_the_documentation_runs():
-    page = pathlib.Path(__file__).parents[2] / "docs" / "optimizer-for-networks.md"
-    if not page.exists():
-        pytest.skip("docs/optimizer-for-networks.md is not there")
-    block = page.read_text().split("## In PyTorch")[1].split("```python\n")[1].split("```")[0]
+    docs = pathlib.Path(__file__).parents[2] / "docs"
+    if not docs.exists():
+        pytest.skip("the documentation is not there")
+    (text,) = [text for text in (page.read_text() for page in docs.glob("*.md")) if "\n## In PyTorch\n" in text]
+    block = text.split("\n## In PyTorch\n")[1].split("```python\n")[1].split("```")[0]
     assert "attmirror.torch.MirrorDescent" in block
     names = {}
     torch.manual_seed(3)

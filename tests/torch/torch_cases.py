@@ -8,7 +8,7 @@ def devices():
 
 
 class Reference:
-    """The step as docs/optimizer-for-networks.md writes it, for one tensor in float64."""
+    """The step as the documentation writes it, for one tensor in float64."""
 
     def __init__(self, w, p, lr, momentum=0.0, nesterov=False, weight_decay=0.0, normalized=False, maximize=False):
         self.w, self.m = w.detach().double().cpu().clone(), torch.zeros(w.shape, dtype=torch.float64)
@@ -50,6 +50,41 @@ def set_gradients(params, seed, scale=0.05):
     for param in params:
         gradient = (scale * torch.randn(param.shape, generator=generator)).to(param.dtype).to(param.device)
         param.grad = gradient
+
+
+def captured_steps(make, dtype, **options):
+    """Parameters after a step that was captured into a CUDA graph and replayed at three rates, and after the same steps without
+    a graph. `make` is MirrorDescent or SteepestDescent."""
+    made = []
+    for _ in range(2):
+        params, lr = parameters([(64, 33), (100,)], dtype, "cuda"), torch.tensor(0.1, device="cuda")
+        made.append((params, lr, make(params, lr=lr, capturable=True, **options)))
+    (captured, rate, optimizer), (plain, plain_rate, other) = made
+    gradients = [torch.empty_like(w) for w in captured]
+
+    def fill(seed):
+        set_gradients(plain, seed)
+        for w, gradient, source in zip(captured, gradients, plain):
+            gradient.copy_(source.grad)
+            w.grad = gradient
+
+    fill(0)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        optimizer.step()
+    torch.cuda.current_stream().wait_stream(side)
+    other.step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        optimizer.step()
+    for i, lr in enumerate((0.1, 0.05, 0.01), start=1):
+        fill(i)
+        rate.fill_(lr)
+        graph.replay()
+        plain_rate.fill_(lr)
+        other.step()
+    return captured, plain
 
 
 def train(optimizer, params, steps, first_seed=100):

@@ -36,6 +36,7 @@ struct SteepestDescentOptions : public torch::optim::OptimizerCloneableOptions<S
   TORCH_ARG(double, momentum) = 0;
   TORCH_ARG(bool, nesterov) = false;
   TORCH_ARG(double, weight_decay) = 0;    // decoupled, as in AdamW: w <- (1 - lr weight_decay) w
+  TORCH_ARG(bool, maximize) = false;      // steps go up the gradient
   TORCH_ARG(double, gradient_scale) = 1;  // gradients are those of the loss times this
   TORCH_ARG(bool,
             skip_nonfinite) = false;  // a step with an infinite or NaN gradient anywhere does nothing
