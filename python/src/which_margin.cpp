@@ -1,9 +1,8 @@
-// Which margin optimizers and runs maximize; studies as sweep files.
+// Which margin optimizers and runs maximize; studies as sweep files, and their pages.
 #include "bridge.hpp"
 #include "descent/model_fields.hpp"
 #include "descent/optimizer_words.hpp"
-#include "pages/which_margin_page.hpp"
-#include "sweep/study.hpp"
+#include "pages/study_page.hpp"
 #include <attmirror/sweep/which_margin.hpp>
 
 #include <fmt/format.h>
@@ -104,6 +103,14 @@ std::string study_text(const DataHandle& data, const std::string& file, const st
   return study_file(*data.data, options);
 }
 
+// The page of a study that is in the database. Returns its conclusion.
+std::string study_report(const std::string& folder, const std::string& data, const std::string& file) {
+  const std::filesystem::path path(folder);
+  const Study study = read_study(SweepDatabase(path / "results.db"));
+  write_page(study_page(study, data, path, file), path / "report.html");
+  return study_conclusion(study, Lettering::typeset);
+}
+
 }  // namespace
 
 void bind_which_margin(nb::module_& module) {
@@ -118,6 +125,7 @@ void bind_which_margin(nb::module_& module) {
   module.def("norm_symbol", [](const nb::object& norm) { return norm_symbol(to_norm(norm)); });
   module.def("study_file", &study_text, nb::arg("data"), nb::arg("file"), nb::arg("optimizers"), nb::arg("p"),
              nb::arg("seeds"), nb::arg("steps"), nb::arg("lr").none());
+  module.def("study_report", &study_report, nb::arg("folder"), nb::arg("data"), nb::arg("file"));
 }
 
 }  // namespace attmirror::python

@@ -132,8 +132,7 @@ Json group_json(const StudyGroup& group) {
           {"globally_optimal", group.optimal}};
 }
 
-int run_dry(const StudyCommand& options, const std::string& text, int threads) {
-  const SweepOutline outline = outline_sweep(text, "sweep.toml", options.output);
+int run_dry(const StudyCommand& options, const std::string& text, const SweepOutline& outline, int threads) {
   const SweepPlan& plan = outline.plan;
   DryRun dry;
   dry.runs = dry.missing = outline.runs;
@@ -173,8 +172,9 @@ int report_study(const StudyCommand& options, const StudyFiles& files, const Swe
                  {"groups", std::move(groups)}});
     print_json(json);
   } else if (!options.common.quiet) {
-    print(fmt::format("{}\n{}\nmargin: share of the largest in the optimizer's own norm; divergence and correlation with the\n"
-                      "max-margin solution; means over the runs that are ok\n\n"
+    print(fmt::format("{}\n{}\nmargin       in the optimizer's own norm, as a share of the largest\n"
+                      "divergence   from the max-margin solution, and correlation with it\n"
+                      "best tokens  starts that select the best token of every sequence\n\n"
                       "runs     {} of {} computed in {:.1f} s\nsweep    {}\nresults  {}\nreport   {}\n",
                       study_conclusion(study, Lettering::plain) + "\n",
                       to_text(study_table(study, Lettering::plain)), outcome.computed, outcome.total, outcome.seconds,
@@ -189,19 +189,23 @@ int report_study(const StudyCommand& options, const StudyFiles& files, const Swe
 int run_study(const StudyCommand& options) {
   check_study_options(options);
   const StudyFiles files(options.output);
-  const StudyOptions study = study_options(options);
-  const std::string text = study_file(load_dataset(options.data), study);
+  StudyOptions study = study_options(options);
+  const Dataset data = load_dataset(options.data);
+  const std::string text = study_file(data, study);
+  // Every run is checked before the folder is made, which the paths of the file are relative to.
+  study.file = fs::absolute(options.data).string();
+  const SweepOutline outline = outline_sweep(study_file(data, study), "sweep.toml", ".");
   SweepOptions how;
   how.threads = options.common.threads > 0 ? static_cast<int>(options.common.threads)
                                            : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (options.dry_run) return run_dry(options, text, how.threads);
+  if (options.dry_run) return run_dry(options, text, outline, how.threads);
   check_folder(options, files);
+  make_folders(options.output);
   const SweepPlan plan = parse_sweep(text, files.file.string(), options.output);
   const bool goes_on = options.resume && has_rows(files.database);
   if (goes_on) check_same_study(plan, files.database);
 
   const SignalGuard guard;  // from here on a signal is a request: what has been computed is written
-  make_folders(options.output);
   using enum SweepDatabase::Mode;
   SweepDatabase database(files.database, options.overwrite ? overwrite : goes_on ? resume : create,
                          header_of(plan));

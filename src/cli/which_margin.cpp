@@ -171,8 +171,8 @@ std::vector<std::pair<std::string, std::string>> page_facts(const WhichMarginCom
     facts.emplace_back("step sizes",
                        options.given.has("lr")
                            ? "as given"
-                           : "lr s = 0.1 (0.02 and 0.01 for methods that average gradients), with s the typical dual norm of "
-                             "(x_t − mean x) zᵀ: ten steps in one direction move a logit by 1, whatever the units of X and Z");
+                           : "by the data's scale: a step changes a logit by about 0.3 at most (0.1 for methods that "
+                             "average gradients), whatever the units of tokens and queries");
     facts.emplace_back("decoder", "divided by the typical size of the scores vᵀx, so that its units do not matter either");
   }
   return facts;

@@ -99,12 +99,12 @@ struct Reach {
   double operator()(const MirrorDescent& md) const { return averaged(md.momentum); }
   double operator()(const GradientDescent& gd) const { return averaged(gd.momentum); }
   double operator()(const SteepestDescent& sd) const { return averaged(sd.momentum); }
-  double operator()(const Adam&) const { return 0.02; }
-  double operator()(const Lion&) const { return 0.01; }
-  double operator()(const AdaGrad&) const { return 0.1; }
+  double operator()(const Adam&) const { return 0.1; }
+  double operator()(const Lion&) const { return 0.02; }
+  double operator()(const AdaGrad&) const { return 0.3; }
 
  private:
-  static double averaged(const Momentum& momentum) { return momentum.kind == MomentumKind::none ? 0.1 : 0.02; }
+  static double averaged(const Momentum& momentum) { return momentum.kind == MomentumKind::none ? 0.3 : 0.1; }
 };
 
 }  // namespace

@@ -145,14 +145,13 @@ std::string study_conclusion(const Study& study, Lettering lettering) {
 Table study_table(const Study& study, Lettering lettering) {
   const bool plain = lettering == Lettering::plain;
   Table table;
-  if (!plain) table.title = "What each optimizer reached, by mean over its starts";
-  table.columns = {{"optimizer", Align::left}, {"lr"}, {plain ? "margin" : "margin, as a share of the largest"},
-                   {"divergence"}, {"correlation"}, {plain ? "best tokens" : "starts that select the best tokens"},
-                   {"runs", Align::left}};
+  if (!plain) table.title = "What each optimizer reached: means over its starts";
+  table.columns = {{"optimizer", Align::left}, {plain ? "lr" : "step size"}, {"margin"}, {"divergence"}, {"correlation"},
+                   {"best tokens"}, {"runs", Align::left}};
   for (const StudyGroup& group : study.groups) {
     const StudyMean share = study_mean(group.shares);
-    std::string margin = mean_text(share, "{:.3f}");
-    if (share.count > 1) margin += fmt::format(" {} {:.3f}", plain ? "+-" : "±", share.error);
+    std::string margin = mean_text(share, "{:.4f}");
+    if (share.count > 1) margin += fmt::format(" {} {:.4f}", plain ? "+-" : "±", share.error);
     table.rows.push_back({group_name(group, lettering), fmt::format("{:g}", group.lr), margin,
                           mean_text(study_mean(group.divergences), "{:.2g}"),
                           mean_text(study_mean(group.correlations), "{:.4f}"),
@@ -175,10 +174,11 @@ Page study_page(const Study& study, const std::string& data, const std::filesyst
   TableBlock block{.id = "optimizers", .table = study_table(study, Lettering::typeset)};
   result.blocks.push_back(std::move(block));
   result.blocks.push_back(Paragraph{
-      "The margin of a run is the smallest difference of logits between a selected token and another one of its sequence, "
+      "The margin of a run, given as a share of the largest, is the smallest difference of logits between a selected token and another one of its sequence, "
       "divided by the norm of the weights, in the norm that theory predicts for the optimizer; the largest one is that of "
       "the certified max-margin solution for the same tokens. Divergence is the directional Bregman divergence from that "
-      "solution, and correlation the cosine: 0 and 1 where the directions are the same."});
+      "solution, and correlation the cosine: 0 and 1 where the directions are the same. The last numbers count the starts "
+      "that select the best token of every sequence."});
   if (Figure curves = divergence_curves(study); !curves.series.empty()) result.blocks.push_back(std::move(curves));
   page.sections.push_back(std::move(result));
 

@@ -6,7 +6,9 @@
 #include <attmirror/base/build_info.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
@@ -76,11 +78,13 @@ const char* certificate_text(MarginStatus status) {
   return "not certified";
 }
 
-std::string cell_text(const MarginRow& row, std::size_t c, bool predicted) {
+// In a terminal the stars stand in a column of their own.
+std::string cell_text(const MarginRow& row, std::size_t c, bool predicted, Lettering lettering) {
   const MarginShare& share = row.shares[c];
   if (row.state == RowState::diverged) return "-";
   if (std::isnan(share.share)) return share.status == MarginStatus::infeasible ? "infeasible" : "no proof";
-  return fmt::format("{:.3f}{}", share.share, predicted ? "*" : " ");
+  const bool plain = lettering == Lettering::plain;
+  return fmt::format("{:.3f}{}", share.share, predicted ? (plain ? "*" : " *") : plain ? " " : "");
 }
 
 TableBlock certificates(const WhichMargin& table) {
@@ -129,18 +133,26 @@ std::string which_margin_conclusion(const WhichMargin& table, Lettering letterin
                                   reached.empty() ? "maximizes " : "", column_name(*row.predicted, lettering), *share));
   }
   const std::size_t count = table.rows.size();
+  // Runs go by the names of their folders; optimizers have titles of their own.
+  const bool runs = std::ranges::all_of(table.rows, [](const MarginRow& row) { return row.name == row.title; });
+  const char* what = runs ? "runs" : "optimizers";
   std::string text;
-  if (reached.empty())
-    text = fmt::format("None of the {} rows reaches {:g} of the largest margin in the norm that theory predicts", count,
+  if (reached.empty() && count == 1)
+    text = fmt::format("The {:.{}} does not reach {:g} of the largest margin in the norm that theory predicts", what,
+                       std::strlen(what) - 1, maximizing_share);
+  else if (reached.empty())
+    text = fmt::format("None of the {} {} reaches {:g} of the largest margin in the norm that theory predicts", count, what,
                        maximizing_share);
   else if (reached.size() <= 3)
     text = and_list(reached);
   else
     text = fmt::format(
-        "{} {} rows maximize the margin in the norm that theory predicts for them: each reaches {} of the largest there{}",
-        others.empty() ? "All" : fmt::format("{} of", reached.size()), count, range_text(shares),
+        "{} {} {} maximize the margin in the norm that theory predicts for them: each reaches {} of the largest there{}",
+        others.empty() ? "All" : fmt::format("{} of", reached.size()), count, what, range_text(shares),
         largest_there && table.norms.size() > 1 ? ", and less in every other norm" : "");
   if (!others.empty()) text += fmt::format("{} {}", reached.empty() ? ":" : "; not so", and_list(others));
+  // A sentence of a page begins with a capital; a word of the command stays as it is typed.
+  if (lettering == Lettering::typeset) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   return text + ".";
 }
 
@@ -152,7 +164,7 @@ Table which_margin_table(const WhichMargin& table, Lettering lettering) {
   for (const MarginRow& row : table.rows) {
     std::vector<std::string> cells{row_name(row, lettering) + (row.state == RowState::near_limit ? "" : " !")};
     const std::optional<std::size_t> predicted = row.predicted_column(table.norms);
-    for (std::size_t c = 0; c < table.norms.size(); ++c) cells.push_back(cell_text(row, c, predicted == c));
+    for (std::size_t c = 0; c < table.norms.size(); ++c) cells.push_back(cell_text(row, c, predicted == c, lettering));
     result.rows.push_back(std::move(cells));
   }
   return result;

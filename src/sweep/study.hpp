@@ -18,7 +18,7 @@ struct StudyOptions {
   std::string file;  // the dataset, as the sweep file names it: relative to its own folder
   std::vector<NamedOptimizer> optimizers;
   std::int64_t seeds = 10;      // random starts, the same for all optimizers
-  std::int64_t steps = 10'000;  // of each run
+  std::int64_t steps = 20'000;  // of each run, as in which-margin
   std::optional<double> lr{};   // for all; else by the data's scale, for each optimizer by itself
   // As in `attmirror train`, of the fields loss and init. Without an init, starts are normal with a deviation by the
   // data's scale.

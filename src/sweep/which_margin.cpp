@@ -19,7 +19,8 @@ namespace attmirror {
 namespace {
 
 constexpr double decided = 0.99;     // the mean largest probability above which attention is decided, as in sweeps
-constexpr double rising_by = 0.01;   // of the largest margin, in the second half of the steps
+constexpr double rising_by = 0.01;      // of the largest margin, in the second half of the steps
+constexpr double close_to_one = 0.98;   // from here on there is little left to rise
 constexpr double training_share = 0.9;  // of the whole work, for progress
 
 // The weights at about half of the steps, if the run kept any.
@@ -61,7 +62,7 @@ void judge_row(MarginRow& row, const MarginRun& from, std::span<const Norm> norm
   const std::optional<std::size_t> column = watched_column(row, norms);
   if (!column || std::isnan(row.halfway)) return;
   const double end = row.shares[*column].share;
-  if (end - row.halfway > rising_by)
+  if (end < close_to_one && end - row.halfway > rising_by)
     set(RowState::rising, fmt::format("its margin still rises: from {:.3f} of the largest at half of the steps to {:.3f}",
                                       row.halfway, end));
 }

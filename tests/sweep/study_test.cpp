@@ -16,7 +16,7 @@ namespace {
 class StudyTest : public ::testing::Test {
  protected:
   const test::TemporaryFolder folder;
-  const Dataset data = generate(SphereData{.samples = 3, .tokens = 5, .dim = 6, .min_tokens = 3, .seed = 2});
+  const Dataset data = generate(SphereData{.samples = 3, .tokens = 5, .dim = 6, .seed = 2, .min_tokens = 3});
 
   StudyTest() { save_dataset(folder / "data.npz", data); }
 

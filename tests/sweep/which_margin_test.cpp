@@ -23,7 +23,7 @@ const std::vector<Norm> three_norms{Norm::l(1.75), Norm::l(2), Norm::l(infinity)
 
 // The definition, by hand.
 TEST(WhichMarginTable, SharesAreThoseOfCertifiedMargins) {
-  const Dataset data = generate(SphereData{.min_tokens = 3, .seed = 4});
+  const Dataset data = generate(SphereData{.seed = 4, .min_tokens = 3});
   const Attention model(data);
   const std::vector<MarginRun> runs = train_margin_runs(model, three_optimizers(), {.steps = 2000});
   const WhichMargin table = which_margin(runs, three_norms);

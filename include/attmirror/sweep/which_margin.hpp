@@ -87,7 +87,7 @@ struct MarginRun {
 enum class RowState {
   near_limit,   // its attention is decided, and its margin no longer rises
   unsaturated,  // the mean largest softmax probability is at most 0.99: which tokens it selects is not decided
-  rising,       // its own margin grew by more than 0.01 of the largest in the second half of the steps
+  rising,       // its own margin is below 0.98 of the largest, and grew by more than 0.01 in the second half of the steps
   diverged,     // there are no shares
   infeasible,   // no weights separate the tokens that it selects: two tokens of a sequence are equal
   uncertified,  // a max-margin problem of the row was not solved to its tolerance
