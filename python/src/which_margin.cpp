@@ -19,8 +19,8 @@ std::vector<MarginOptimizer> optimizers_of(const std::vector<std::string>& words
   return all;
 }
 
-// Trains optimizers given by words, with step sizes by the data's scale; those of the command without any word. Returns
-// (word, title, run) of each.
+// Trains optimizers given by words, with step sizes by the data's scale; those of the command without any
+// word. Returns (word, title, run) of each.
 nb::list train_margin_rows(const DataHandle& data, const std::vector<std::string>& words,
                            std::optional<std::int64_t> steps, int threads, nb::object on_pulse) {
   const std::vector<MarginOptimizer> optimizers = optimizers_of(words);
@@ -93,7 +93,8 @@ nb::dict measure_margins(const nb::list& runs, const nb::list& norms, int thread
 }
 
 std::string study_text(const DataHandle& data, const std::string& file, const std::vector<std::string>& words,
-                       const std::vector<double>& p, std::int64_t seeds, std::int64_t steps, std::optional<double> lr) {
+                       const std::vector<double>& p, std::int64_t seeds, std::int64_t steps,
+                       std::optional<double> lr) {
   StudyOptions options;
   options.file = file;
   options.optimizers = parse_optimizer_words(words, p);
@@ -114,8 +115,8 @@ std::string study_report(const std::string& folder, const std::string& data, con
 }  // namespace
 
 void bind_which_margin(nb::module_& module) {
-  module.def("train_margin_rows", &train_margin_rows, nb::arg("data"), nb::arg("words"), nb::arg("steps").none(),
-             nb::arg("threads"), nb::arg("on_pulse").none());
+  module.def("train_margin_rows", &train_margin_rows, nb::arg("data"), nb::arg("words"),
+             nb::arg("steps").none(), nb::arg("threads"), nb::arg("on_pulse").none());
   module.def("measure_margins", &measure_margins, nb::arg("runs"), nb::arg("norms"), nb::arg("threads"));
   module.def("default_margin_norms", [] {
     nb::list list;

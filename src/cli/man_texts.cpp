@@ -104,7 +104,8 @@ std::vector<ManText> all_texts() {
        "Trains optimizers on a dataset, or takes the runs that are given, and measures the margin of their weights in "
        "several norms, relative to the largest margin that any weights have. The largest margins are certified. Theory "
        "predicts in which norm each optimizer comes near the largest one.",
-       {{"report.html", "with -o: the page"}, {"figures/, tables/", "its figure (SVG) and tables (CSV, LaTeX)"}},
+       {{"report.html", "with -o: the page"},
+        {"figures/, tables/", "its figure (SVG) and tables (CSV, LaTeX)"}},
        {},
        {"attmirror-train", "attmirror-margin", "attmirror-study"}},
       {"attmirror study",

@@ -1,5 +1,7 @@
-// attmirror study: several optimizers on one dataset, from several starts, held against their max-margin solutions; one
-// command instead of a sweep file and four others.
+// attmirror study: several optimizers on one dataset, from several starts, held against their max-margin
+// solutions; one command instead of a sweep file and four others.
+#include "sweep/study.hpp"
+
 #include "base/atomic_file.hpp"
 #include "base/progress.hpp"
 #include "base/result_folder.hpp"
@@ -11,7 +13,6 @@
 #include "cli/sweep_report.hpp"
 #include "pages/study_page.hpp"
 #include "sweep/outline.hpp"
-#include "sweep/study.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -46,7 +47,8 @@ struct StudyFiles {
       : file(folder / "sweep.toml"), database(folder / "results.db"), page(folder / "report.html") {}
 };
 
-// Where the sweep file finds the data: relative to its folder where that is possible, so that both may move together.
+// Where the sweep file finds the data: relative to its folder where that is possible, so that both may move
+// together.
 std::string data_from(const fs::path& folder, const fs::path& data) {
   std::error_code error;
   const fs::path there = fs::weakly_canonical(fs::absolute(folder), error);
@@ -83,19 +85,21 @@ void check_study_options(const StudyCommand& options) {
 void check_folder(const StudyCommand& options, const StudyFiles& files) {
   for (const fs::path& path : {files.file, files.database, files.page}) refuse_link(path);
   if (is_there(files.file) && !read_text_file(files.file).starts_with(study_file_mark))
-    throw bad_input(fmt::format("{} is there already and was not written by attmirror study: give another folder",
-                                files.file.string()));
+    throw bad_input(
+        fmt::format("{} is there already and was not written by attmirror study: give another folder",
+                    files.file.string()));
   if (!options.resume && !options.overwrite)
     for (const fs::path& path : {files.file, files.database, files.page})
       if (is_there(path))
-        throw bad_input(
-            fmt::format("{} is there already: give --resume to go on with the study, --overwrite to replace it, or "
-                        "another folder",
-                        path.string()));
+        throw bad_input(fmt::format(
+            "{} is there already: give --resume to go on with the study, --overwrite to replace it, or "
+            "another folder",
+            path.string()));
   check_page_output({.path = files.page, .title = {}, .overwrite = true});
 }
 
-// A study may be resumed with more seeds or optimizers; rows that it no longer has would be averaged with the others.
+// A study may be resumed with more seeds or optimizers; rows that it no longer has would be averaged with the
+// others.
 void check_same_study(const SweepPlan& plan, const fs::path& database) {
   std::vector<std::string> keys;
   for (const RunSettings& run : plan.runs) keys.push_back(run.key);
@@ -104,9 +108,10 @@ void check_same_study(const SweepPlan& plan, const fs::path& database) {
   const auto foreign = std::ranges::count_if(
       finished, [&](const std::string& key) { return !std::ranges::binary_search(keys, key); });
   if (foreign > 0)
-    throw bad_input(fmt::format("{} has {} runs that are not those of this command: repeat the options that it was made "
-                                "with (more seeds or optimizers may join), or give --overwrite",
-                                database.string(), foreign));
+    throw bad_input(
+        fmt::format("{} has {} runs that are not those of this command: repeat the options that it was made "
+                    "with (more seeds or optimizers may join), or give --overwrite",
+                    database.string(), foreign));
 }
 
 bool has_rows(const fs::path& database) {
@@ -172,13 +177,15 @@ int report_study(const StudyCommand& options, const StudyFiles& files, const Swe
                  {"groups", std::move(groups)}});
     print_json(json);
   } else if (!options.common.quiet) {
-    print(fmt::format("{}\n{}\nmargin       in the optimizer's own norm, as a share of the largest\n"
-                      "divergence   from the max-margin solution, and correlation with it\n"
-                      "best tokens  starts that select the best token of every sequence\n\n"
-                      "runs     {} of {} computed in {:.1f} s\nsweep    {}\nresults  {}\nreport   {}\n",
-                      study_conclusion(study, Lettering::plain) + "\n",
-                      to_text(study_table(study, Lettering::plain)), outcome.computed, outcome.total, outcome.seconds,
-                      files.file.string(), files.database.string(), written_text(written)));
+    print(
+        fmt::format("{}\n{}\nmargin      in the optimizer's own norm, as a share of the largest\n"
+                    "divergence  from the max-margin solution; correlation with it\n"
+                    "best        starts that select the best token of every sequence\n"
+                    "runs        that ended as they should; the means are over these\n\n"
+                    "runs     {} of {} computed in {:.1f} s\nsweep    {}\nresults  {}\nreport   {}\n",
+                    study_conclusion(study, Lettering::plain) + "\n",
+                    to_text(study_table(study, Lettering::plain)), outcome.computed, outcome.total,
+                    outcome.seconds, files.file.string(), files.database.string(), written_text(written)));
   }
   if (errors == study.statuses.end()) return done;
   note(fmt::format("{} of the runs could not be made; the column reason of {} says why", errors->second,
@@ -196,8 +203,9 @@ int run_study(const StudyCommand& options) {
   study.file = fs::absolute(options.data).string();
   const SweepOutline outline = outline_sweep(study_file(data, study), "sweep.toml", ".");
   SweepOptions how;
-  how.threads = options.common.threads > 0 ? static_cast<int>(options.common.threads)
-                                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  how.threads = options.common.threads > 0
+                    ? static_cast<int>(options.common.threads)
+                    : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (options.dry_run) return run_dry(options, text, outline, how.threads);
   check_folder(options, files);
   make_folders(options.output);
@@ -207,7 +215,10 @@ int run_study(const StudyCommand& options) {
 
   const SignalGuard guard;  // from here on a signal is a request: what has been computed is written
   using enum SweepDatabase::Mode;
-  SweepDatabase database(files.database, options.overwrite ? overwrite : goes_on ? resume : create,
+  SweepDatabase database(files.database,
+                         options.overwrite ? overwrite
+                         : goes_on         ? resume
+                                           : create,
                          header_of(plan));
   write_file_atomically(files.file, text);
   Progress progress(stderr, {.label = "study",
@@ -215,13 +226,16 @@ int run_study(const StudyCommand& options) {
                              .first = database.count(),
                              .unit = "runs",
                              .quiet = options.common.quiet});
-  const SweepOutcome outcome = run_sweep(
-      plan, database, how,
-      {.on_pulse = [&](const SweepProgress& now) { progress.update(now.done); }, .stop = SignalGuard::stop()});
+  const SweepOutcome outcome =
+      run_sweep(plan, database, how,
+                {.on_pulse = [&](const SweepProgress& now) { progress.update(now.done); },
+                 .stop = SignalGuard::stop()});
   progress.finish();
   if (outcome.interrupted) {
     if (options.common.json)
-      print_json({{"status", "interrupted"}, {"database", files.database.string()}, {"runs", outcome.total},
+      print_json({{"status", "interrupted"},
+                  {"database", files.database.string()},
+                  {"runs", outcome.total},
                   {"computed", outcome.computed}});
     note(fmt::format("interrupted; the same command with --resume{} computes what is missing",
                      options.overwrite ? " instead of --overwrite" : ""));
@@ -236,16 +250,20 @@ Subcommand add_study(CLI::App& parent) {
   auto options = std::make_shared<StudyCommand>();
   options->common.threads = 0;  // as a sweep
   CLI::App& app = *parent.add_subcommand(
-      "study", "train optimizers on your data from several starts, compare each run with its max-margin solution, make a page");
+      "study",
+      "train optimizers on your data from several starts, compare each run with its max-margin solution, make a page");
   add_path(app, "data", options->data, "FILE", "the dataset: .npz with X, Y, Z and v")->required();
-  add_path(app, "-o,--output", options->output, "FOLDER", "for sweep.toml, results.db and report.html")->required();
+  add_path(app, "-o,--output", options->output, "FOLDER", "for sweep.toml, results.db and report.html")
+      ->required();
   add_text(app, "--optimizers", options->optimizers, "WORDS",
            "separated by commas: words of train --optimizer, and md:P, steepest:NORM, adam:BETA2");
   add_text(app, "--p", options->p, "NUMBERS", "those of md, separated by commas; by default 1.1,1.75,3");
   add_count(app, "--seeds", options->seeds, "random starts of each optimizer, the same for all");
-  add_flag(app, "--resume", options->resume, "compute the runs that the study lacks; there may be more seeds or optimizers");
+  add_flag(app, "--resume", options->resume,
+           "compute the runs that the study lacks; there may be more seeds or optimizers");
   add_flag(app, "--overwrite", options->overwrite, "replace the study in the folder");
-  add_flag(app, "--dry-run", options->dry_run, "print the sweep file and an estimate of the time, and run nothing");
+  add_flag(app, "--dry-run", options->dry_run,
+           "print the sweep file and an estimate of the time, and run nothing");
   const auto default_text = [](const FieldInfo& field) -> std::string {
     if (field.name == "steps") return fmt::format("{}", StudyOptions{}.steps);
     if (field.name == "lr") return "by the data's scale";
@@ -253,7 +271,8 @@ Subcommand add_study(CLI::App& parent) {
     return "logistic";
   };
   add_field_options(
-      app, {&training_field("steps"), &training_field("lr"), &training_field("loss"), &training_field("init")},
+      app,
+      {&training_field("steps"), &training_field("lr"), &training_field("loss"), &training_field("init")},
       options->given, "Training", default_text);
   add_common_options(app, options->common);
   app.footer(

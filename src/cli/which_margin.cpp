@@ -54,9 +54,10 @@ std::vector<MarginOptimizer> chosen_optimizers(const WhichMarginCommand& options
   if (options.optimizers.empty() && !options.runs.empty()) {
     for (const char* name : {"steps", "lr", "loss"})
       if (options.given.has(name))
-        throw bad_input(fmt::format("{} is given, but nothing is trained: runs are measured as they are; "
-                                    "--optimizers adds rows that are trained",
-                                    field_name(name)));
+        throw bad_input(
+            fmt::format("{} is given, but nothing is trained: runs are measured as they are; "
+                        "--optimizers adds rows that are trained",
+                        field_name(name)));
     if (!options.p.empty()) throw bad_input("--p is given without --optimizers, which it is for");
     return {};
   }
@@ -82,7 +83,8 @@ std::vector<Norm> chosen_norms(const WhichMarginCommand& options, const std::vec
   for (const MarginRun& run : runs)
     if (const auto own = limit_norm(run.optimizer, run.model->parameterization());
         own && std::ranges::find(norms, *own) == norms.end())
-      norms.insert(std::ranges::find_if(norms, [&](const Norm& norm) { return comes_before(*own, norm); }), *own);
+      norms.insert(std::ranges::find_if(norms, [&](const Norm& norm) { return comes_before(*own, norm); }),
+                   *own);
   return norms;
 }
 
@@ -94,9 +96,11 @@ MarginRun load_row(const fs::path& folder, const fs::path& data_path, std::deque
   models.push_back(model_of(saved, data.back()));
   const Attention& model = models.back();
   if (attention_weights(saved.parameters).isZero(0))
-    throw bad_input(fmt::format("the weights of the run in {} are 0: they have no direction", folder.string()));
+    throw bad_input(
+        fmt::format("the weights of the run in {} are 0: they have no direction", folder.string()));
   MarginRun row;
-  row.name = folder.filename().empty() ? folder.parent_path().filename().string() : folder.filename().string();
+  row.name =
+      folder.filename().empty() ? folder.parent_path().filename().string() : folder.filename().string();
   row.title = row.name;
   row.model = &model;
   row.optimizer = saved.config.optimizer;
@@ -157,8 +161,8 @@ std::string to_text(const WhichMargin& table) {
   return text + "\n" + which_margin_conclusion(table, Lettering::plain) + "\n";
 }
 
-std::vector<std::pair<std::string, std::string>> page_facts(const WhichMarginCommand& options, const Dataset& data,
-                                                            bool trained) {
+std::vector<std::pair<std::string, std::string>> page_facts(const WhichMarginCommand& options,
+                                                            const Dataset& data, bool trained) {
   std::vector<std::pair<std::string, std::string>> facts{
       {"data", fmt::format("{}: {}", options.data.string(), to_string(data))}};
   if (!options.runs.empty()) {
@@ -168,12 +172,14 @@ std::vector<std::pair<std::string, std::string>> page_facts(const WhichMarginCom
   }
   if (trained) {
     facts.emplace_back("start", "W = 0");
-    facts.emplace_back("step sizes",
-                       options.given.has("lr")
-                           ? "as given"
-                           : "by the data's scale: a step changes a logit by about 0.3 at most (0.1 for methods that "
-                             "average gradients), whatever the units of tokens and queries");
-    facts.emplace_back("decoder", "divided by the typical size of the scores vᵀx, so that its units do not matter either");
+    facts.emplace_back(
+        "step sizes",
+        options.given.has("lr")
+            ? "as given"
+            : "by the data's scale: a step changes a logit by about 0.3 at most (0.1 for methods that "
+              "average gradients), whatever the units of tokens and queries");
+    facts.emplace_back(
+        "decoder", "divided by the typical size of the scores vᵀx, so that its units do not matter either");
   }
   return facts;
 }
@@ -186,7 +192,8 @@ int run_which_margin(const WhichMarginCommand& options) {
   }
   const std::vector<MarginOptimizer> optimizers = chosen_optimizers(options);
   if (!options.norms.empty()) parse_norm_words(split_words(options.norms));  // before anything long begins
-  const ModelPlan plan = plan_model(options.given.has("loss") ? Given{{"loss", *options.given.find("loss")}} : Given{});
+  const ModelPlan plan =
+      plan_model(options.given.has("loss") ? Given{{"loss", *options.given.find("loss")}} : Given{});
   WhichMarginOptions how;
   if (const auto steps = options.given.get<std::int64_t>("steps")) how.steps = *steps;
   how.work.threads = static_cast<int>(options.common.threads);
@@ -196,11 +203,13 @@ int run_which_margin(const WhichMarginCommand& options) {
   std::deque<Dataset> run_data;
   std::deque<Attention> models;
   std::vector<MarginRun> runs;
-  for (const fs::path& folder : options.runs) runs.push_back(load_row(folder, options.data, run_data, models));
+  for (const fs::path& folder : options.runs)
+    runs.push_back(load_row(folder, options.data, run_data, models));
 
   const SignalGuard guard;
   constexpr std::int64_t units = 10'000;
-  Progress progress(stderr, {.label = "which-margin", .total = units, .unit = "", .quiet = options.common.quiet});
+  Progress progress(stderr,
+                    {.label = "which-margin", .total = units, .unit = "", .quiet = options.common.quiet});
   how.work.on_progress = [&](double share) { progress.update(std::llround(share * units)); };
   how.work.stop = SignalGuard::stop();
   if (!optimizers.empty()) {
@@ -237,7 +246,8 @@ int run_which_margin(const WhichMarginCommand& options) {
     print(text);
   }
   const bool whole = std::ranges::none_of(table.rows, [](const MarginRow& row) {
-    return row.state == RowState::diverged || row.state == RowState::infeasible || row.state == RowState::uncertified;
+    return row.state == RowState::diverged || row.state == RowState::infeasible ||
+           row.state == RowState::uncertified;
   });
   return whole ? done : negative;
 }
@@ -247,25 +257,30 @@ int run_which_margin(const WhichMarginCommand& options) {
 Subcommand add_which_margin(CLI::App& parent) {
   auto options = std::make_shared<WhichMarginCommand>();
   options->common.threads = 0;
-  CLI::App& app = *parent.add_subcommand("which-margin", "measure which margin each optimizer, or each run, maximizes");
+  CLI::App& app =
+      *parent.add_subcommand("which-margin", "measure which margin each optimizer, or each run, maximizes");
   add_path(app, "data", options->data, "FILE", "the dataset: .npz with X, Y, Z and v")->required();
-  app.add_option("runs", options->runs, "folders of attmirror train on these data, to be measured instead of optimizers")
+  app.add_option("runs", options->runs,
+                 "folders of attmirror train on these data, to be measured instead of optimizers")
       ->type_name("FOLDER");
-  add_text(app, "--optimizers", options->optimizers, "WORDS",
-           "rows to train, separated by commas: words of train --optimizer, and md:P, steepest:NORM, adam:BETA2; "
-           "without runs by default md:1.1,md:1.75,gd,md:3,coordinate,sign,adam:0.95,spectral,steepest:nuclear");
+  add_text(
+      app, "--optimizers", options->optimizers, "WORDS",
+      "rows to train, separated by commas: words of train --optimizer, and md:P, steepest:NORM, adam:BETA2; "
+      "without runs by default md:1.1, md:1.75, gd, md:3, coordinate, sign, adam:0.95, spectral and steepest:nuclear");
   add_text(app, "--p", options->p, "NUMBERS", "a row for each of these p in the place of md, as in 1.1,2,3");
-  add_text(app, "--norms", options->norms, "NORMS",
-           "columns, separated by commas, as in 1,2,inf,nuclear; by default 1,1.1,1.75,2,3,inf,nuclear,spectral, and the "
-           "norms that theory predicts for the rows");
-  add_page_options(app, options->output, "a page (.html), or a folder for report.html, with the figure and the tables beside it");
+  add_text(
+      app, "--norms", options->norms, "NORMS",
+      "columns, separated by commas, as in 1,2,inf,nuclear; by default 1, 1.1, 1.75, 2, 3, inf, nuclear, spectral, "
+      "and the norms that theory predicts for the rows");
+  add_page_options(app, options->output,
+                   "a page (.html), or a folder for report.html, with the figure and the tables beside it");
   const auto default_text = [](const FieldInfo& field) -> std::string {
     if (field.name == "steps") return fmt::format("{}", WhichMarginOptions{}.steps);
     if (field.name == "lr") return "by the data's scale";
     return "logistic";
   };
-  add_field_options(app, {&training_field("steps"), &training_field("lr"), &training_field("loss")}, options->given,
-                    "Training", default_text);
+  add_field_options(app, {&training_field("steps"), &training_field("lr"), &training_field("loss")},
+                    options->given, "Training", default_text);
   add_common_options(app, options->common);
   app.footer(
       "Examples:\n"

@@ -19,7 +19,8 @@ double factor_exponent(const Norm& dual) { return dual.is_entrywise() ? dual.p()
 double three_digits(double value) { return std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr); }
 
 // The mean square of ||A (x_t - mean x)||_q over the tokens that query j attends to.
-double token_square(const Dataset& data, std::ptrdiff_t j, const Matrix& key_weights, const Norm& vector_norm) {
+double token_square(const Dataset& data, std::ptrdiff_t j, const Matrix& key_weights,
+                    const Norm& vector_norm) {
   const ConstMatrixView tokens = data.tokens(data.sequence_of(j));
   const auto row = [&](std::ptrdiff_t t) {
     return Eigen::Map<const Vector>(tokens.data + t * tokens.stride, tokens.cols);

@@ -53,7 +53,8 @@ std::string title_of(const OptimizerMethod& method, const Optimizer& optimizer) 
 }
 
 NamedOptimizer make_named(const std::string& word, const OptimizerMethod& method, const Given& more) {
-  NamedOptimizer made{.word = word, .title = {}, .given = {{"optimizer", std::string(method.name)}}, .optimizer = {}};
+  NamedOptimizer made{
+      .word = word, .title = {}, .given = {{"optimizer", std::string(method.name)}}, .optimizer = {}};
   for (const auto& [name, value] : more) made.given.put(name, value);
   if (method.name == "md" || method.name == "gd") made.given.put("normalized", true);
   try {
@@ -65,24 +66,28 @@ NamedOptimizer make_named(const std::string& word, const OptimizerMethod& method
   return made;
 }
 
-NamedOptimizer named_with_value(const std::string& word, const OptimizerMethod& method, const std::string& value) {
+NamedOptimizer named_with_value(const std::string& word, const OptimizerMethod& method,
+                                const std::string& value) {
   const std::string_view field = field_after_colon(method.name);
   if (field.empty())
-    throw bad_input(fmt::format("optimizer {}: {} takes nothing after a colon; md:P, steepest:NORM and adam:BETA2 do",
-                                user_word(word), method.name));
+    throw bad_input(
+        fmt::format("optimizer {}: {} takes nothing after a colon; md:P, steepest:NORM and adam:BETA2 do",
+                    user_word(word), method.name));
   if (field == "norm") return make_named(word, method, {{"norm", value}});
   return make_named(word, method, {{field, number_after_colon(word, value)}});
 }
 
 }  // namespace
 
-std::vector<NamedOptimizer> parse_optimizer_words(std::span<const std::string> words, std::span<const double> p) {
+std::vector<NamedOptimizer> parse_optimizer_words(std::span<const std::string> words,
+                                                  std::span<const double> p) {
   std::vector<NamedOptimizer> all;
   bool p_used = false;
   const auto add = [&all](NamedOptimizer one) {
-    const auto same = std::ranges::find_if(all, [text = to_string(one.optimizer)](const NamedOptimizer& other) {
-      return to_string(other.optimizer) == text;
-    });
+    const auto same =
+        std::ranges::find_if(all, [text = to_string(one.optimizer)](const NamedOptimizer& other) {
+          return to_string(other.optimizer) == text;
+        });
     if (same != all.end())
       throw bad_input(fmt::format("optimizer {} is given twice{}", user_word(one.word),
                                   same->word == one.word ? "" : fmt::format(": it is {}", same->word)));

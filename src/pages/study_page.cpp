@@ -30,7 +30,9 @@ std::string mean_text(const StudyMean& mean, const char* format) {
 }
 
 // "10 starts", "1 start"
-std::string counted_starts(std::size_t count) { return fmt::format("{} start{}", count, count == 1 ? "" : "s"); }
+std::string counted_starts(std::size_t count) {
+  return fmt::format("{} start{}", count, count == 1 ? "" : "s");
+}
 
 Figure share_map(const Study& study) {
   Heatmap map;
@@ -44,14 +46,16 @@ Figure share_map(const Study& study) {
     if (mean.count > 0)
       outcome += fmt::format("{}{}: {:.3f} on average", outcome.empty() ? "" : "; ", group.title, mean.value);
   }
-  return {.id = "shares",
-          .title = "Margin of each run in its own norm, as a share of the largest",
-          .caption = "1 is the largest margin that any weights have for the tokens that the run selects. A row is an "
-                     "optimizer with its own norm, a column a random start. A run that did not end as it should is empty.",
-          .description = "A table of shares as colors. " + outcome + ".",
-          .x = {.label = "seed of the start"},
-          .y = {.label = "trained by (norm)"},
-          .heatmap = std::move(map)};
+  return {
+      .id = "shares",
+      .title = "Margin of each run in its own norm, as a share of the largest",
+      .caption =
+          "1 is the largest margin that any weights have for the tokens that the run selects. A row is an "
+          "optimizer with its own norm, a column a random start. A run that did not end as it should is empty.",
+      .description = "A table of shares as colors. " + outcome + ".",
+      .x = {.label = "seed of the start"},
+      .y = {.label = "trained by (norm)"},
+      .heatmap = std::move(map)};
 }
 
 Figure divergence_curves(const Study& study) {
@@ -75,8 +79,9 @@ Figure divergence_curves(const Study& study) {
   }
   figure.x = axis_for("steps", figure.series, &Series::x);
   figure.y = axis_for("divergence of directions", figure.series, &Series::y);
-  figure.caption = fmt::format("Mean over {}, with the range of all of them. 0 is the direction of the max-margin solution.",
-                               counted_starts(study.seeds.size()));
+  figure.caption = fmt::format(
+      "Mean over {}, with the range of all of them. 0 is the direction of the max-margin solution.",
+      counted_starts(study.seeds.size()));
   figure.description = "Divergence against steps.";
   for (const Series& one : figure.series)
     figure.description += fmt::format(" {}: {:.2g} at the end.", one.name, one.y.back());
@@ -115,17 +120,18 @@ std::string study_conclusion(const Study& study, Lettering lettering) {
   const std::string starts = counted_starts(study.seeds.size());
   std::string text;
   if (reached.empty()) {
-    text = fmt::format("No optimizer reaches {:g} of the largest margin in its own norm, on average over {}", maximizing_share,
-                       starts);
+    text = fmt::format("No optimizer reaches {:g} of the largest margin in its own norm, on average over {}",
+                       maximizing_share, starts);
   } else {
     const bool one = reached.size() == 1;
-    const std::string who = count == 1         ? group_name(*reached.front(), lettering)
+    const std::string who = count == 1        ? group_name(*reached.front(), lettering)
                             : !others.empty() ? fmt::format("{} of {} optimizers", reached.size(), count)
                             : count == 2      ? std::string("Both optimizers")
                                               : fmt::format("All {} optimizers", count);
-    text = fmt::format("{} {}: on average over {}, {} {:.3f}{} of the largest", who,
-                       one ? "maximizes the margin in its own norm" : "maximize the margin in their own norms", starts,
-                       one ? "it reaches" : "they reach", low, high - low < 5e-4 ? "" : fmt::format(" to {:.3f}", high));
+    text = fmt::format(
+        "{} {}: on average over {}, {} {:.3f}{} of the largest", who,
+        one ? "maximizes the margin in its own norm" : "maximize the margin in their own norms", starts,
+        one ? "it reaches" : "they reach", low, high - low < 5e-4 ? "" : fmt::format(" to {:.3f}", high));
   }
   std::string rest;
   for (const StudyGroup* group : others) {
@@ -137,8 +143,8 @@ std::string study_conclusion(const Study& study, Lettering lettering) {
   std::int64_t left_out = 0;
   for (const auto& [status, number] : study.statuses) left_out += status == "ok" ? 0 : number;
   if (left_out > 0)
-    text += fmt::format(". {} of {} runs did not end as they should and {} left out ({})", left_out, study.runs,
-                        left_out == 1 ? "is" : "are", statuses_text(study.statuses));
+    text += fmt::format(". {} of {} runs did not end as they should and {} left out ({})", left_out,
+                        study.runs, left_out == 1 ? "is" : "are", statuses_text(study.statuses));
   return text + ".";
 }
 
@@ -146,8 +152,13 @@ Table study_table(const Study& study, Lettering lettering) {
   const bool plain = lettering == Lettering::plain;
   Table table;
   if (!plain) table.title = "What each optimizer reached: means over its starts";
-  table.columns = {{"optimizer", Align::left}, {plain ? "lr" : "step size"}, {"margin"}, {"divergence"}, {"correlation"},
-                   {"best tokens"}, {"runs", Align::left}};
+  table.columns = {{"optimizer", Align::left},
+                   {plain ? "lr" : "step size"},
+                   {"margin"},
+                   {"divergence"},
+                   {"correlation"},
+                   {plain ? "best" : "best tokens"},
+                   {"runs", Align::left}};
   for (const StudyGroup& group : study.groups) {
     const StudyMean share = study_mean(group.shares);
     std::string margin = mean_text(share, "{:.4f}");
@@ -155,17 +166,18 @@ Table study_table(const Study& study, Lettering lettering) {
     table.rows.push_back({group_name(group, lettering), fmt::format("{:g}", group.lr), margin,
                           mean_text(study_mean(group.divergences), "{:.2g}"),
                           mean_text(study_mean(group.correlations), "{:.4f}"),
-                          fmt::format("{} of {}", group.optimal, group.runs),
-                          statuses_text(group.statuses)});
+                          fmt::format("{}{}{}", group.optimal, plain ? "/" : " of ", group.runs),
+                          plain ? fmt::format("{} ok", group.saturated) : statuses_text(group.statuses)});
   }
   return table;
 }
 
-Page study_page(const Study& study, const std::string& data, const std::filesystem::path& folder, const std::string& file) {
+Page study_page(const Study& study, const std::string& data, const std::filesystem::path& folder,
+                const std::string& file) {
   Page page;
   page.title = "Study of " + data;
-  page.subtitle = fmt::format("{} optimizers, {}, {} steps each", study.groups.size(), counted_starts(study.seeds.size()),
-                              study.steps);
+  page.subtitle = fmt::format("{} optimizers, {}, {} steps each", study.groups.size(),
+                              counted_starts(study.seeds.size()), study.steps);
   page.footer = version_line();
   Section result{.id = "result", .title = "Margins", .blocks = {}};
   result.blocks.push_back(Paragraph{study_conclusion(study, Lettering::typeset)});
@@ -179,16 +191,19 @@ Page study_page(const Study& study, const std::string& data, const std::filesyst
       "the certified max-margin solution for the same tokens. Divergence is the directional Bregman divergence from that "
       "solution, and correlation the cosine: 0 and 1 where the directions are the same. The last numbers count the starts "
       "that select the best token of every sequence."});
-  if (Figure curves = divergence_curves(study); !curves.series.empty()) result.blocks.push_back(std::move(curves));
+  if (Figure curves = divergence_curves(study); !curves.series.empty())
+    result.blocks.push_back(std::move(curves));
   page.sections.push_back(std::move(result));
 
   Section again{.id = "again", .title = "The runs", .blocks = {}};
-  again.blocks.push_back(Paragraph{"This file describes all runs; `attmirror sweep` repeats them to the bit. The database "
-                                   "has every number, and the weights of every run."});
+  again.blocks.push_back(
+      Paragraph{"This file describes all runs; `attmirror sweep` repeats them to the bit. The database "
+                "has every number, and the weights of every run."});
   again.blocks.push_back(CodeBlock{file});
-  again.blocks.push_back(CodeBlock{fmt::format("attmirror sweep {} -o again.db\nattmirror sweep {} --summary\nattmirror report {} -o runs.html",
-                                               shell_path(folder / "sweep.toml"), shell_path(folder / "results.db"),
-                                               shell_path(folder / "results.db"))});
+  again.blocks.push_back(CodeBlock{fmt::format(
+      "attmirror sweep {} -o again.db\nattmirror sweep {} --summary\nattmirror report {} -o runs.html",
+      shell_path(folder / "sweep.toml"), shell_path(folder / "results.db"),
+      shell_path(folder / "results.db"))});
   page.sections.push_back(std::move(again));
   return page;
 }

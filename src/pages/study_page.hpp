@@ -1,4 +1,5 @@
-// What came out of a study (sweep/study.hpp): in a sentence, as a table that fits a terminal, as a page. Internal.
+// What came out of a study (sweep/study.hpp): in a sentence, as a table that fits a terminal, as a page.
+// Internal.
 #pragma once
 
 #include "pages/which_margin_page.hpp"
@@ -25,6 +26,7 @@ std::string study_conclusion(const Study& study, Lettering lettering);
 Table study_table(const Study& study, Lettering lettering);
 
 // `data` and `folder` are named on the page; `file` is the text of the sweep file.
-Page study_page(const Study& study, const std::string& data, const std::filesystem::path& folder, const std::string& file);
+Page study_page(const Study& study, const std::string& data, const std::filesystem::path& folder,
+                const std::string& file);
 
 }  // namespace attmirror

@@ -51,8 +51,8 @@ std::string other_row(const MarginRow& row, const std::vector<Norm>& norms, Lett
   if (row.state == RowState::diverged) return name + " (diverged)";
   if (row.state == RowState::infeasible) return name + " (no weights separate its tokens)";
   if (const auto share = predicted_share(row, norms))
-    return fmt::format("{} ({:.3f} of the largest {} margin{})", name, *share, column_name(*row.predicted, lettering),
-                       still);
+    return fmt::format("{} ({:.3f} of the largest {} margin{})", name, *share,
+                       column_name(*row.predicted, lettering), still);
   const std::optional<std::size_t> nearest = row.largest_column();
   if (!nearest) return name + " (no certified margin)";
   return fmt::format("{} ({}; nearest to {}, {:.3f}{})", name,
@@ -95,9 +95,9 @@ TableBlock certificates(const WhichMargin& table) {
   for (const MarginRow& row : table.rows) {
     std::vector<std::string> cells{row.title};
     for (const MarginShare& share : row.shares)
-      cells.push_back(row.state == RowState::diverged            ? "-"
+      cells.push_back(row.state == RowState::diverged           ? "-"
                       : share.status == MarginStatus::certified ? fmt::format("{:.0e}", std::abs(share.gap))
-                                                                 : certificate_text(share.status));
+                                                                : certificate_text(share.status));
     block.table.rows.push_back(std::move(cells));
   }
   return block;
@@ -106,7 +106,7 @@ TableBlock certificates(const WhichMargin& table) {
 TableBlock trainings(const WhichMargin& table) {
   TableBlock block{.id = "trainings", .table = {}};
   block.table.title = "How each row was trained, and how it ended";
-  block.table.columns = {{"row", Align::left},          {"optimizer", Align::left}, {"step size"}, {"steps"},
+  block.table.columns = {{"row", Align::left},         {"optimizer", Align::left},  {"step size"}, {"steps"},
                          {"mean largest probability"}, {"best tokens", Align::left}};
   for (const MarginRow& row : table.rows)
     block.table.rows.push_back({row.name, row.title, fmt::format("{:g}", lr_of(row.optimizer)),
@@ -130,19 +130,23 @@ std::string which_margin_conclusion(const WhichMargin& table, Lettering letterin
     shares.push_back(*share);
     largest_there = largest_there && row.largest_column() == row.predicted_column(table.norms);
     reached.push_back(fmt::format("{} {}the {} margin ({:.3f} of the largest)", row_name(row, lettering),
-                                  reached.empty() ? "maximizes " : "", column_name(*row.predicted, lettering), *share));
+                                  reached.empty() ? "maximizes " : "", column_name(*row.predicted, lettering),
+                                  *share));
   }
   const std::size_t count = table.rows.size();
   // Runs go by the names of their folders; optimizers have titles of their own.
-  const bool runs = std::ranges::all_of(table.rows, [](const MarginRow& row) { return row.name == row.title; });
+  const bool runs =
+      std::ranges::all_of(table.rows, [](const MarginRow& row) { return row.name == row.title; });
   const char* what = runs ? "runs" : "optimizers";
   std::string text;
   if (reached.empty() && count == 1)
-    text = fmt::format("The {:.{}} does not reach {:g} of the largest margin in the norm that theory predicts", what,
-                       std::strlen(what) - 1, maximizing_share);
+    text =
+        fmt::format("The {:.{}} does not reach {:g} of the largest margin in the norm that theory predicts",
+                    what, std::strlen(what) - 1, maximizing_share);
   else if (reached.empty())
-    text = fmt::format("None of the {} {} reaches {:g} of the largest margin in the norm that theory predicts", count, what,
-                       maximizing_share);
+    text =
+        fmt::format("None of the {} {} reaches {:g} of the largest margin in the norm that theory predicts",
+                    count, what, maximizing_share);
   else if (reached.size() <= 3)
     text = and_list(reached);
   else
@@ -152,7 +156,8 @@ std::string which_margin_conclusion(const WhichMargin& table, Lettering letterin
         largest_there && table.norms.size() > 1 ? ", and less in every other norm" : "");
   if (!others.empty()) text += fmt::format("{} {}", reached.empty() ? ":" : "; not so", and_list(others));
   // A sentence of a page begins with a capital; a word of the command stays as it is typed.
-  if (lettering == Lettering::typeset) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  if (lettering == Lettering::typeset)
+    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   return text + ".";
 }
 
@@ -162,9 +167,11 @@ Table which_margin_table(const WhichMargin& table, Lettering lettering) {
   result.columns.push_back({"", Align::left});
   for (const Norm& norm : table.norms) result.columns.push_back({column_name(norm, lettering)});
   for (const MarginRow& row : table.rows) {
-    std::vector<std::string> cells{row_name(row, lettering) + (row.state == RowState::near_limit ? "" : " !")};
+    std::vector<std::string> cells{row_name(row, lettering) +
+                                   (row.state == RowState::near_limit ? "" : " !")};
     const std::optional<std::size_t> predicted = row.predicted_column(table.norms);
-    for (std::size_t c = 0; c < table.norms.size(); ++c) cells.push_back(cell_text(row, c, predicted == c, lettering));
+    for (std::size_t c = 0; c < table.norms.size(); ++c)
+      cells.push_back(cell_text(row, c, predicted == c, lettering));
     result.rows.push_back(std::move(cells));
   }
   return result;
@@ -172,7 +179,8 @@ Table which_margin_table(const WhichMargin& table, Lettering lettering) {
 
 std::vector<std::string> which_margin_notes(const WhichMargin& table, Lettering lettering) {
   std::vector<std::string> notes;
-  if (std::ranges::any_of(table.rows, [&](const MarginRow& row) { return row.predicted_column(table.norms).has_value(); }))
+  if (std::ranges::any_of(
+          table.rows, [&](const MarginRow& row) { return row.predicted_column(table.norms).has_value(); }))
     notes.push_back("* the norm whose margin theory predicts that the optimizer maximizes");
   for (const MarginRow& row : table.rows)
     if (row.state != RowState::near_limit)
@@ -181,12 +189,15 @@ std::vector<std::string> which_margin_notes(const WhichMargin& table, Lettering 
                                       ? "; train longer, with more steps"
                                       : ""));
   const std::int64_t certified = table.problems - table.uncertified;
-  notes.push_back(table.uncertified == 0
-                      ? fmt::format("Largest margins: {} max-margin problems, all certified, to a relative gap of at most {:.0e}",
-                                    table.problems, table.worst_gap)
-                      : fmt::format("Largest margins: {} of {} max-margin problems certified, to a relative gap of at most "
-                                    "{:.0e}; the others are not used",
-                                    certified, table.problems, table.worst_gap));
+  notes.push_back(
+      table.uncertified == 0
+          ? fmt::format(
+                "Largest margins: {} max-margin problems, all certified, to a relative gap of at most {:.0e}",
+                table.problems, table.worst_gap)
+          : fmt::format(
+                "Largest margins: {} of {} max-margin problems certified, to a relative gap of at most "
+                "{:.0e}; the others are not used",
+                certified, table.problems, table.worst_gap));
   return notes;
 }
 
@@ -211,8 +222,10 @@ Page which_margin_page(const WhichMargin& table, std::vector<std::pair<std::stri
   page.footer = version_line();
   Section result{.id = "result", .title = "Margins", .blocks = {}};
   result.blocks.push_back(Paragraph{which_margin_conclusion(table, Lettering::typeset)});
-  result.blocks.push_back(share_figure(shares, "Each optimizer's margin in each norm, as a share of the largest", caption));
-  for (const std::string& note : which_margin_notes(table, Lettering::typeset)) result.blocks.push_back(Paragraph{note + "."});
+  result.blocks.push_back(
+      share_figure(shares, "Each optimizer's margin in each norm, as a share of the largest", caption));
+  for (const std::string& note : which_margin_notes(table, Lettering::typeset))
+    result.blocks.push_back(Paragraph{note + "."});
   TableBlock block{.id = "margins", .table = which_margin_table(table, Lettering::typeset)};
   block.table.columns.front().name = "optimizer";
   result.blocks.push_back(std::move(block));

@@ -17,8 +17,8 @@ Figure share_figure(const ShareTable& table, std::string title, std::string capt
     map.values.push_back(row.shares);
     if (!row.predicted) continue;
     map.marked.emplace_back(r, *row.predicted);
-    outcome += fmt::format("{}{}: {:.3f} in {}", outcome.empty() ? "" : "; ", row.name, row.shares[*row.predicted],
-                           table.columns[*row.predicted]);
+    outcome += fmt::format("{}{}: {:.3f} in {}", outcome.empty() ? "" : "; ", row.name,
+                           row.shares[*row.predicted], table.columns[*row.predicted]);
   }
   return {.id = "which-margin",
           .title = std::move(title),

@@ -1,5 +1,5 @@
-// The figure of margins in several norms, as shares of the largest possible: one row an optimizer, one column a norm.
-// Internal.
+// The figure of margins in several norms, as shares of the largest possible: one row an optimizer, one column
+// a norm. Internal.
 #pragma once
 
 #include <attmirror/base/figure.hpp>
@@ -14,7 +14,7 @@ namespace attmirror {
 struct ShareTable {
   struct Row {
     std::string name;
-    std::vector<double> shares;             // NaN: none
+    std::vector<double> shares;              // NaN: none
     std::optional<std::size_t> predicted{};  // the column that theory predicts
   };
   std::vector<std::string> columns;

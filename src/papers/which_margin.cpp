@@ -250,7 +250,8 @@ class WhichMarginExperiment final : public Experiment {
   }
 
   static void add_findings(ExperimentResult& result, const std::vector<Row>& all,
-                           const std::vector<Measured>& measured, const MarginShares& largest, std::size_t seeds) {
+                           const std::vector<Measured>& measured, const MarginShares& largest,
+                           std::size_t seeds) {
     std::ptrdiff_t failed = 0;
     for (std::size_t r = 0; r < all.size(); ++r) {
       const Row& row = all[r];
@@ -329,12 +330,12 @@ class WhichMarginExperiment final : public Experiment {
     for (const NormColumn& column : columns()) shares.columns.push_back(column.name);
     for (std::size_t r = 0; r < all.size(); ++r)
       shares.rows.push_back({all[r].name, measured[r].means(), predicted_column(all[r])});
-    result.figures.push_back(
-        share_figure(shares,
-                     "Which margin does your optimizer maximize?",
-                     fmt::format("Margin of each optimizer's direction in each norm, as a share of the largest possible: mean "
-                                 "over {} seeds. The norm that theory predicts is outlined; for AdaGrad theory predicts none.",
-                                 seeds)));
+    result.figures.push_back(share_figure(
+        shares, "Which margin does your optimizer maximize?",
+        fmt::format(
+            "Margin of each optimizer's direction in each norm, as a share of the largest possible: mean "
+            "over {} seeds. The norm that theory predicts is outlined; for AdaGrad theory predicts none.",
+            seeds)));
   }
 };
 

@@ -1,5 +1,5 @@
-// The certified largest margins behind a table of shares. Runs of many optimizers on many data sets select the same
-// tokens again and again, so problems are gathered first and each is solved once.
+// The certified largest margins behind a table of shares. Runs of many optimizers on many data sets select
+// the same tokens again and again, so problems are gathered first and each is solved once.
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/sweep/which_margin.hpp>
 
@@ -20,8 +20,8 @@ MarginProblem problem_of(const TrainedWeights& row) {
   return AttentionSvm{row.selected};
 }
 
-// Rows with equal keys have the same problems. Models on one dataset share them unless prompts see it through key
-// weights, of which each model has its own.
+// Rows with equal keys have the same problems. Models on one dataset share them unless prompts see it through
+// key weights, of which each model has its own.
 using ProblemKey = std::tuple<const Dataset*, const Attention*, std::vector<std::int64_t>>;
 
 ProblemKey key_of(const TrainedWeights& row) {

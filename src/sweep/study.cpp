@@ -62,7 +62,8 @@ void require_own_norm(const NamedOptimizer& one) {
 // The columns of a row by name.
 class NamedCells {
  public:
-  NamedCells(const std::vector<RowColumn>& columns, const std::vector<Cell>& cells) : columns_(columns), cells_(cells) {}
+  NamedCells(const std::vector<RowColumn>& columns, const std::vector<Cell>& cells)
+      : columns_(columns), cells_(cells) {}
 
   std::optional<double> number(std::string_view name) const {
     const Cell* cell = find(name);
@@ -127,7 +128,8 @@ void StudyOptions::validate() const {
 std::string study_file(const Dataset& data, const StudyOptions& options) {
   options.validate();
   if (valid_utf8(options.file) != options.file)
-    throw bad_input(fmt::format("the path of the data is {}: a sweep file can only name it in UTF-8", options.file));
+    throw bad_input(
+        fmt::format("the path of the data is {}: a sweep file can only name it in UTF-8", options.file));
   const ModelPlan plan = plan_model(options.model);
   const Attention model = make_attention(data, plan);
   std::vector<Given> runs;
@@ -142,8 +144,8 @@ std::string study_file(const Dataset& data, const StudyOptions& options) {
   const std::string init = start.word("init");
   const bool random = init.starts_with("normal") || init == "uniform";
   if (!random && options.seeds > 1)
-    throw bad_input(fmt::format("{} is {}, but {} is {}: all starts are equal; expected 1", field_name("seeds"),
-                                options.seeds, field_name("init"), init));
+    throw bad_input(fmt::format("{} is {}, but {} is {}: all starts are equal; expected 1",
+                                field_name("seeds"), options.seeds, field_name("init"), init));
 
   std::string text = fmt::format(
       "{}: the same runs, to the bit, are those of\n#   attmirror sweep sweep.toml -o results.db\n\n[sweep]\nname = {}\n\n"
@@ -155,8 +157,10 @@ std::string study_file(const Dataset& data, const StudyOptions& options) {
   text += "\n# One optimizer after the other";
   text += options.lr ? ".\n" : "; lr by the scale of the data (docs/study.md).\n";
   text += "[[zip]]\n";
-  for (const char* name : {"optimizer", "p", "norm", "beta2", "normalized", "lr"}) text += zip_axis(runs, name);
-  text += "\n[record]\nsolutions = [\"own\"]\ncurves = [\"own.bregman\"]\nsteps = \"log\"\nkeep = [\"weights\"]\n";
+  for (const char* name : {"optimizer", "p", "norm", "beta2", "normalized", "lr"})
+    text += zip_axis(runs, name);
+  text +=
+      "\n[record]\nsolutions = [\"own\"]\ncurves = [\"own.bregman\"]\nsteps = \"log\"\nkeep = [\"weights\"]\n";
   return text;
 }
 

@@ -1,5 +1,3 @@
-#include <attmirror/sweep/which_margin.hpp>
-
 #include "base/numbers.hpp"
 #include "descent/data_scale.hpp"
 #include "descent/optimizer_words.hpp"
@@ -8,6 +6,7 @@
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/run_folder.hpp>
 #include <attmirror/sweep/many.hpp>
+#include <attmirror/sweep/which_margin.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +17,8 @@ namespace attmirror {
 
 namespace {
 
-constexpr double decided = 0.99;     // the mean largest probability above which attention is decided, as in sweeps
+constexpr double decided =
+    0.99;  // the mean largest probability above which attention is decided, as in sweeps
 constexpr double rising_by = 0.01;      // of the largest margin, in the second half of the steps
 constexpr double close_to_one = 0.98;   // from here on there is little left to rise
 constexpr double training_share = 0.9;  // of the whole work, for progress
@@ -47,24 +47,28 @@ void judge_row(MarginRow& row, const MarginRun& from, std::span<const Norm> norm
     row.remark = std::move(remark);
   };
   if (run.status == RunStatus::diverged)
-    return set(RowState::diverged, fmt::format("diverged at step {}: its weights have no direction", run.steps));
+    return set(RowState::diverged,
+               fmt::format("diverged at step {}: its weights have no direction", run.steps));
   for (const MarginShare& share : row.shares)
     if (share.status == MarginStatus::infeasible)
       return set(RowState::infeasible,
                  "no weights separate the tokens that it selects from the others, so no margin is largest: "
                  "two tokens of a sequence are equal, or nearly so");
-  if (std::ranges::any_of(row.shares, [](const MarginShare& s) { return s.status != MarginStatus::certified; }))
+  if (std::ranges::any_of(row.shares,
+                          [](const MarginShare& s) { return s.status != MarginStatus::certified; }))
     return set(RowState::uncertified, "a max-margin problem could not be certified; its cell is left empty");
   if (!(run.max_softmax > decided))
-    return set(RowState::unsaturated,
-               fmt::format("its attention is not decided: the mean largest probability is {:.3f} after {} steps",
-                           run.max_softmax, run.steps));
+    return set(
+        RowState::unsaturated,
+        fmt::format("its attention is not decided: the mean largest probability is {:.3f} after {} steps",
+                    run.max_softmax, run.steps));
   const std::optional<std::size_t> column = watched_column(row, norms);
   if (!column || std::isnan(row.halfway)) return;
   const double end = row.shares[*column].share;
   if (end < close_to_one && end - row.halfway > rising_by)
-    set(RowState::rising, fmt::format("its margin still rises: from {:.3f} of the largest at half of the steps to {:.3f}",
-                                      row.halfway, end));
+    set(RowState::rising,
+        fmt::format("its margin still rises: from {:.3f} of the largest at half of the steps to {:.3f}",
+                    row.halfway, end));
 }
 
 }  // namespace
@@ -106,8 +110,8 @@ void WhichMarginOptions::validate() const {
 }
 
 std::vector<MarginOptimizer> default_margin_optimizers() {
-  static const std::vector<std::string> words{"md:1.1",   "md:1.75",    "gd",       "md:3",            "coordinate", "sign",
-                                              "adam:0.95", "spectral", "steepest:nuclear"};
+  static const std::vector<std::string> words{
+      "md:1.1", "md:1.75", "gd", "md:3", "coordinate", "sign", "adam:0.95", "spectral", "steepest:nuclear"};
   std::vector<MarginOptimizer> all;
   for (NamedOptimizer& one : parse_optimizer_words(words, {}))
     all.push_back({std::move(one.word), std::move(one.title), std::move(one.optimizer)});
@@ -115,8 +119,8 @@ std::vector<MarginOptimizer> default_margin_optimizers() {
 }
 
 std::vector<Norm> default_margin_norms() {
-  return {Norm::l(1), Norm::l(1.1), Norm::l(1.75), Norm::l(2), Norm::l(3), Norm::l(infinity), Norm::nuclear(),
-          Norm::spectral()};
+  return {Norm::l(1), Norm::l(1.1),      Norm::l(1.75),   Norm::l(2),
+          Norm::l(3), Norm::l(infinity), Norm::nuclear(), Norm::spectral()};
 }
 
 std::vector<MarginRun> train_margin_runs(const Attention& model, std::span<const MarginOptimizer> optimizers,
@@ -125,7 +129,8 @@ std::vector<MarginRun> train_margin_runs(const Attention& model, std::span<const
   std::vector<DescentTask> tasks;
   const double score = options.scaled_scores ? score_scale(model.data()) : 0;
   for (const MarginOptimizer& entry : optimizers) {
-    DescentTask task{.model = &model, .optimizer = options.scaled_lr ? scaled_to(model, entry.optimizer) : entry.optimizer};
+    DescentTask task{.model = &model,
+                     .optimizer = options.scaled_lr ? scaled_to(model, entry.optimizer) : entry.optimizer};
     task.options = {.steps = options.steps, .record = RecordSchedule::at({options.steps / 2})};
     if (score > 0 && model.has_block(Block::v) && !model.is_trained(Block::v))
       task.options.init.given.v = model.zero_parameters().v / score;
@@ -137,11 +142,11 @@ std::vector<MarginRun> train_margin_runs(const Attention& model, std::span<const
     tasks.push_back(std::move(task));
   }
   const auto& progress = options.work.on_progress;
-  std::vector<DescentRun> runs = descend_many(
-      tasks, {.threads = options.work.threads,
-              .on_pulse = progress ? [&](double share) { progress(training_share * share); }
-                                   : std::function<void(double)>(),
-              .stop = options.work.stop});
+  std::vector<DescentRun> runs =
+      descend_many(tasks, {.threads = options.work.threads,
+                           .on_pulse = progress ? [&](double share) { progress(training_share * share); }
+                                                : std::function<void(double)>(),
+                           .stop = options.work.stop});
   std::vector<MarginRun> result;
   for (std::size_t i = 0; i < runs.size(); ++i)
     result.push_back(
@@ -149,21 +154,24 @@ std::vector<MarginRun> train_margin_runs(const Attention& model, std::span<const
   return result;
 }
 
-WhichMargin which_margin(std::span<const MarginRun> runs, std::span<const Norm> norms, const MarginWork& work) {
+WhichMargin which_margin(std::span<const MarginRun> runs, std::span<const Norm> norms,
+                         const MarginWork& work) {
   WhichMargin table;
   table.norms.assign(norms.begin(), norms.end());
   std::vector<TrainedWeights> ends;
   for (const MarginRun& run : runs) {
     if (run.run.status == RunStatus::interrupted && work.stop.requested()) table.interrupted = true;
     const bool lost = run.run.status == RunStatus::diverged;
-    ends.push_back({run.model, lost ? Parameters{} : run.run.final_parameters, lost ? Selection{} : run.run.selected});
+    ends.push_back(
+        {run.model, lost ? Parameters{} : run.run.final_parameters, lost ? Selection{} : run.run.selected});
   }
   if (table.interrupted) return table;
   // Half of the way, each run is held against the same solutions as at its end.
   const std::size_t count = ends.size();
   std::vector<std::size_t> halves;
   for (std::size_t i = 0; i < count; ++i)
-    if (const Record* half = halfway_record(runs[i].run); half != nullptr && !ends[i].selected.tokens.empty()) {
+    if (const Record* half = halfway_record(runs[i].run);
+        half != nullptr && !ends[i].selected.tokens.empty()) {
       halves.push_back(i);
       ends.push_back({runs[i].model, half->parameters, ends[i].selected});
     }
@@ -185,10 +193,12 @@ WhichMargin which_margin(std::span<const MarginRun> runs, std::span<const Norm> 
                   .predicted = limit_norm(from.optimizer, from.model->parameterization()),
                   .shares = std::move(shares.rows[i])};
     if (const auto half = std::ranges::find(halves, i); half != halves.end()) {
-      const std::vector<MarginShare>& then = shares.rows[count + static_cast<std::size_t>(half - halves.begin())];
+      const std::vector<MarginShare>& then =
+          shares.rows[count + static_cast<std::size_t>(half - halves.begin())];
       if (const auto column = watched_column(row, norms)) row.halfway = then[*column].share;
     }
-    row.globally_optimal = from.run.status != RunStatus::diverged && result_of(*from.model, from.run).globally_optimal();
+    row.globally_optimal =
+        from.run.status != RunStatus::diverged && result_of(*from.model, from.run).globally_optimal();
     judge_row(row, from, norms);
     table.rows.push_back(std::move(row));
   }

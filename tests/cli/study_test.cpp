@@ -18,8 +18,8 @@ class StudyCommandTest : public ::testing::Test {
  protected:
   const TemporaryFolder folder;
   const std::string data = (folder / "own data.npz").string(), out = (folder / "study").string();
-  const Words words{"study",  data,  "--optimizers", "md,gd,sign", "--p", "1.5,3", "--seeds", "3",
-                    "--steps", "1500", "-o",           out};
+  const Words words{"study",   data, "--optimizers", "md,gd,sign", "--p", "1.5,3",
+                    "--seeds", "3",  "--steps",      "1500",       "-o",  out};
 
   void SetUp() override {
     const Outcome made = attmirror_command(
@@ -84,7 +84,8 @@ TEST_F(StudyCommandTest, GoesOnAfterAKillAndWithMoreSeeds) {
   {
     RunningCommand running(longer + Words{"--threads", "1", "--quiet"});
     const std::filesystem::path database = std::filesystem::path(out) / "results.db";
-    ASSERT_TRUE(running.wait_until([&] { return running.catches(SIGINT) && std::filesystem::exists(database); }));
+    ASSERT_TRUE(
+        running.wait_until([&] { return running.catches(SIGINT) && std::filesystem::exists(database); }));
     running.signal(SIGINT);
     const Outcome stopped = running.wait();
     EXPECT_EQ(stopped.code, 130) << stopped.err;

@@ -30,10 +30,11 @@ class WhichMarginCommandTest : public ::testing::Test {
 };
 
 TEST_F(WhichMarginCommandTest, PrintsATableWithItsConclusion) {
-  const Outcome outcome =
-      attmirror_command({"which-margin", data, "--optimizers", "gd,sign", "--norms", "2,inf", "--steps", "5000"});
+  const Outcome outcome = attmirror_command(
+      {"which-margin", data, "--optimizers", "gd,sign", "--norms", "2,inf", "--steps", "5000"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* words : {"l2", "linf", "gd", "sign", "* the norm", "all certified", "gd maximizes the l2 margin (0.9"})
+  for (const char* words :
+       {"l2", "linf", "gd", "sign", "* the norm", "all certified", "gd maximizes the l2 margin (0.9"})
     EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
 }
 
@@ -54,7 +55,8 @@ TEST_F(WhichMarginCommandTest, JsonHasEveryCellWithItsCertificate) {
 
 TEST_F(WhichMarginCommandTest, RunsAreMeasuredAsTheyAre) {
   const std::string gd = trained("gd", {"--optimizer", "gd", "--normalized", "--steps", "5000"});
-  const std::string kq = trained("kq", {"--optimizer", "gd", "--params", "KQ", "--normalized", "--steps", "5000"});
+  const std::string kq =
+      trained("kq", {"--optimizer", "gd", "--params", "KQ", "--normalized", "--steps", "5000"});
   const Json json = answer({gd, kq + "/", "--norms", "2,nuclear"});
   ASSERT_EQ(json["rows"].size(), 2u);
   EXPECT_EQ(json["rows"][0]["name"], "gd");
@@ -98,10 +100,12 @@ TEST_F(WhichMarginCommandTest, RefusesWhatCannotBe) {
   const Words start{"which-margin", data};
   expect_refusal({"which-margin"}, 2, {"data is required"});
   expect_refusal({"which-margin", (folder / "no.npz").string()}, 2, {"no.npz", "No such file"});
-  expect_refusal(start + Words{"--optimizers", "gd,sgn"}, 2, {"unknown optimizer \"sgn\"", "did you mean \"sign\""});
+  expect_refusal(start + Words{"--optimizers", "gd,sgn"}, 2,
+                 {"unknown optimizer \"sgn\"", "did you mean \"sign\""});
   expect_refusal(start + Words{"--norms", "2,spectrl"}, 2, {"spectrl", "did you mean \"spectral\""});
   expect_refusal(start + Words{"--steps", "0"}, 2, {"steps is 0"});
-  expect_refusal(start + Words{"--optimizers", "gd", "--p", "2"}, 2, {"--p is given, but no optimizer takes it"});
+  expect_refusal(start + Words{"--optimizers", "gd", "--p", "2"}, 2,
+                 {"--p is given, but no optimizer takes it"});
   const std::string run = trained("run", {"--steps", "5"});
   expect_refusal(start + Words{run, "--steps", "7"}, 2, {"--steps is given, but nothing is trained"});
   expect_refusal(start + Words{(folder / "nowhere").string()}, 2, {"nowhere"});

@@ -20,7 +20,8 @@ namespace {
 TEST(DataScale, IsTheTypicalDualNorm) {
   const Dataset data = generate(SphereData{.samples = 3, .tokens = 4, .dim = 5, .seed = 3});
   const Attention model(data);
-  for (const Norm& norm : {Norm::l(1), Norm::l(1.5), Norm::l(2), Norm::l(infinity), Norm::nuclear(), Norm::spectral()}) {
+  for (const Norm& norm :
+       {Norm::l(1), Norm::l(1.5), Norm::l(2), Norm::l(infinity), Norm::nuclear(), Norm::spectral()}) {
     double sum = 0;
     for (std::ptrdiff_t i = 0; i < 3; ++i) {
       Matrix X(4, 5), z(1, 5);
@@ -43,7 +44,9 @@ TEST(DataScale, StepsMoveLogitsAlikeInAnyUnits) {
   const Dataset data = generate(SphereData{.seed = 1}), large = test::scaled_data(data, 1000, 0.01);
   const Attention model(data), scaled(large);
   const double factor = 1000 * 0.01;
-  const auto lr = [](const Attention& of, const Optimizer& optimizer) { return lr_of(scaled_to(of, optimizer)); };
+  const auto lr = [](const Attention& of, const Optimizer& optimizer) {
+    return lr_of(scaled_to(of, optimizer));
+  };
   const GradientDescent plain, normalized{.normalized = true};
   EXPECT_NEAR(lr(model, normalized) / lr(scaled, normalized), factor, 0.02 * factor);
   EXPECT_NEAR(lr(model, plain) / lr(scaled, plain), factor * factor, 0.02 * factor * factor);

@@ -74,7 +74,8 @@ TEST_F(StudyTest, WhatMakesNoSenseIsRefused) {
                          [&] { study_file(data, options("adagrad", {})); });
   StudyOptions zero = options("gd", {});
   zero.model.put("init", std::string("zero"));
-  test::expect_bad_input({"seeds is 3", "init is zero", "all starts are equal"}, [&] { study_file(data, zero); });
+  test::expect_bad_input({"seeds is 3", "init is zero", "all starts are equal"},
+                         [&] { study_file(data, zero); });
   zero.seeds = 1;
   EXPECT_EQ(plan_of(zero).runs.size(), 1u);
   StudyOptions none = options("gd", {});

@@ -1,4 +1,5 @@
-// which_margin(): shares are shares of certified margins, do not depend on units, and rows say what is wrong with them.
+// which_margin(): shares are shares of certified margins, do not depend on units, and rows say what is wrong
+// with them.
 #include "base/numbers.hpp"
 #include "data/dataset_arrays.hpp"
 #include "support/files.hpp"

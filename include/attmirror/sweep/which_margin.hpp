@@ -1,11 +1,12 @@
-// Which margin does an optimizer maximize? Every direction that separates the selected tokens from the others drives the
-// loss down; the optimizer decides which of them the weights take. For trained weights W and each norm
+// Which margin does an optimizer maximize? Every direction that separates the selected tokens from the others
+// drives the loss down; the optimizer decides which of them the weights take. For trained weights W and each
+// norm
 //
 //   share = (min (x_alpha - x_t)^T W z / ||W||) / (1 / ||W_mm||)
 //
-// with W_mm the certified max-margin solution in that norm for the tokens alpha that these weights select: 1 where no
-// direction has a larger margin. Theory says that 1 is approached, and in one column only: that of the optimizer's own
-// norm.
+// with W_mm the certified max-margin solution in that norm for the tokens alpha that these weights select: 1
+// where no direction has a larger margin. Theory says that 1 is approached, and in one column only: that of
+// the optimizer's own norm.
 //
 //   const Attention model{data};
 //   const WhichMargin table = which_margin(model, default_margin_optimizers(), default_margin_norms());
@@ -39,8 +40,9 @@ struct MarginShare {
   // NaN where the largest margin is not certified, or there are no weights.
   double share = std::numeric_limits<double>::quiet_NaN();
   MarginStatus status = MarginStatus::stopped;  // of the max-margin problem
-  double largest_norm = std::numeric_limits<double>::quiet_NaN();  // ||W_mm||, the reciprocal of the largest margin
-  double gap = std::numeric_limits<double>::quiet_NaN();           // of its certificate
+  double largest_norm =
+      std::numeric_limits<double>::quiet_NaN();           // ||W_mm||, the reciprocal of the largest margin
+  double gap = std::numeric_limits<double>::quiet_NaN();  // of its certificate
 };
 
 struct MarginWork {
@@ -52,8 +54,8 @@ struct MarginWork {
 
 struct MarginShares {
   std::vector<std::vector<MarginShare>> rows;  // [weights][norm]
-  // Of the max-margin problems behind them: how many, how many without a certificate, and the largest gap of a
-  // certificate.
+  // Of the max-margin problems behind them: how many, how many without a certificate, and the largest gap of
+  // a certificate.
   std::int64_t problems = 0, uncertified = 0;
   double worst_gap = 0;
 };
@@ -71,7 +73,8 @@ struct MarginOptimizer {
   Optimizer optimizer;
 };
 
-// Nine optimizers, one or more for each of the norms below, and those norms: 1, 1.1, 1.75, 2, 3, inf, nuclear, spectral.
+// Nine optimizers, one or more for each of the norms below, and those norms: 1, 1.1, 1.75, 2, 3, inf,
+// nuclear, spectral.
 std::vector<MarginOptimizer> default_margin_optimizers();
 std::vector<Norm> default_margin_norms();
 
@@ -85,9 +88,11 @@ struct MarginRun {
 
 // Why a row's shares are not those of its limit.
 enum class RowState {
-  near_limit,   // its attention is decided, and its margin no longer rises
-  unsaturated,  // the mean largest softmax probability is at most 0.99: which tokens it selects is not decided
-  rising,       // its own margin is below 0.98 of the largest, and grew by more than 0.01 in the second half of the steps
+  near_limit,  // its attention is decided, and its margin no longer rises
+  // The mean largest softmax probability is at most 0.99: which tokens it selects is not decided.
+  unsaturated,
+  // Its own margin is below 0.98 of the largest, and grew by more than 0.01 in the second half of the steps.
+  rising,
   diverged,     // there are no shares
   infeasible,   // no weights separate the tokens that it selects: two tokens of a sequence are equal
   uncertified,  // a max-margin problem of the row was not solved to its tolerance
@@ -101,8 +106,8 @@ struct MarginRow {
   double max_softmax = 0;
   std::optional<Norm> predicted;  // the norm whose margin theory says it maximizes
   std::vector<MarginShare> shares;
-  // Its share in the predicted norm (without one, in that of its largest share) at half of the steps; NaN where the run
-  // kept no weights from there.
+  // Its share in the predicted norm (without one, in that of its largest share) at half of the steps; NaN
+  // where the run kept no weights from there.
   double halfway = std::numeric_limits<double>::quiet_NaN();
   bool globally_optimal = false;
   RowState state = RowState::near_limit;
@@ -123,10 +128,11 @@ struct WhichMargin {
 
 struct WhichMarginOptions {
   std::int64_t steps = 20'000;  // with the step sizes below, near the limit on data of the papers' size
-  // Step sizes by the data's scale, as docs/study.md says: then the table does not depend on the units of tokens
-  // and queries. Otherwise those of the optimizers.
+  // Step sizes by the data's scale, as docs/study.md says: then the table does not depend on the units of
+  // tokens and queries. Otherwise those of the optimizers.
   bool scaled_lr = true;
-  // The decoder divided by the root mean square of the scores v^T x: then it does not depend on their units either.
+  // The decoder divided by the root mean square of the scores v^T x: then it does not depend on their units
+  // either.
   bool scaled_scores = true;
   MarginWork work{};
 
@@ -140,6 +146,7 @@ WhichMargin which_margin(const Attention& model, std::span<const MarginOptimizer
 // The trainings alone, to be measured together with other runs.
 std::vector<MarginRun> train_margin_runs(const Attention& model, std::span<const MarginOptimizer> optimizers,
                                          const WhichMarginOptions& options = {});
-WhichMargin which_margin(std::span<const MarginRun> runs, std::span<const Norm> norms, const MarginWork& work = {});
+WhichMargin which_margin(std::span<const MarginRun> runs, std::span<const Norm> norms,
+                         const MarginWork& work = {});
 
 }  // namespace attmirror
