@@ -17,3 +17,4 @@
 #include <attmirror/sweep/plan.hpp>
 #include <attmirror/sweep/row.hpp>
 #include <attmirror/sweep/sweep.hpp>
+#include <attmirror/sweep/which_margin.hpp>

@@ -47,6 +47,7 @@ if TYPE_CHECKING or _HAS_CORE:
     from ._paths import Flow, Path, log_times, mirror_flow, path
     from ._reproduce import Experiment, Finding, Report, Reproduction, experiments, report, reproduce
     from ._settings import Record
+    from ._study import Study, study
     from ._sweep import SweepResults, load_sweep, sweep
     from ._which_margin import WhichMargin, which_margin, which_margin_experiment
     from .optimizers import (
@@ -110,10 +111,10 @@ __all__ = [
     "CoordinateDescent", "Dataset", "EnvironmentFailure", "Experiment", "Finding", "Flow", "GradientDescent",
     "InputError", "Lion", "MarginSolution", "MarginSolutions", "MirrorDescent", "Muon", "NextTokenRun", "Objective",
     "ObjectiveRun", "Optimizer", "Path", "Record", "Report", "Reproduction", "Run", "Sentences", "SignDescent",
-    "Signum", "SpectralDescent", "SteepestDescent", "SweepResults", "Trace", "WhichMargin", "attention", "compare",
-    "compare_trace", "correlation", "descend", "descend_many", "directional_bregman", "experiments", "generate",
+    "Signum", "SpectralDescent", "SteepestDescent", "Study", "SweepResults", "Trace", "WhichMargin", "attention",
+    "compare", "compare_trace", "correlation", "descend", "descend_many", "directional_bregman", "experiments", "generate",
     "generators", "isa", "load_dataset", "load_run", "load_solution", "load_sweep", "log_times", "max_margin",
     "max_margin_many", "mirror_flow", "next_token", "norm", "optimizer", "optimizers", "path", "report", "reproduce",
-    "score_blind_key_weights", "selection_margin", "set_isa", "sweep", "verify", "version_report", "which_margin",
+    "score_blind_key_weights", "selection_margin", "set_isa", "study", "sweep", "verify", "version_report", "which_margin",
     "which_margin_experiment",
 ]

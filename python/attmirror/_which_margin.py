@@ -8,41 +8,22 @@ from typing import Any, Union
 
 import numpy as np
 
-from . import _html
+from . import _core, _html
 from ._arrays import Floats, Norm
-from ._compare import norm as norm_of
-from ._compare import selection_margin
 from ._data import Dataset
 from ._descent import Run, descend_many
-from ._margin import max_margin_many
+from ._progress import Progress
 from ._reproduce import Report, reproduce
-from .optimizers import Optimizer, optimizer
+from .optimizers import Optimizer
 
-DEFAULT_NORMS: tuple[Norm, ...] = (1.0, 1.1, 1.75, 2.0, 3.0, float("inf"), "nuclear", "spectral")
+DEFAULT_NORMS: tuple[Norm, ...] = tuple(_core.default_margin_norms())
 
-Trained = Union[Optimizer, Run]
+Trained = Union[str, Optimizer, Run]
 
 
 def norm_label(norm: Norm) -> str:
     """ℓ1.75, ℓ∞, nuclear."""
-    if isinstance(norm, str):
-        return norm
-    return "ℓ∞" if norm == float("inf") else f"ℓ{norm:g}"
-
-
-def default_optimizers() -> dict[str, tuple[Optimizer, int]]:
-    """Optimizers with the steps after which each is near its limit on data of the papers' size."""
-    return {
-        "gradient descent": (optimizer("gd", lr=0.1, normalized=True), 20_000),
-        "ℓ1.1 mirror descent": (optimizer("md", p=1.1, lr=0.1, normalized=True), 10_000),
-        "ℓ1.75 mirror descent": (optimizer("md", p=1.75, lr=0.1, normalized=True), 10_000),
-        "ℓ3 mirror descent": (optimizer("md", p=3, lr=1, normalized=True), 20_000),
-        "coordinate descent": (optimizer("coordinate", lr=0.3), 20_000),
-        "sign descent": (optimizer("sign", lr=0.1), 10_000),
-        "Adam, β₂ = 0.95": (optimizer("adam", lr=0.01, beta2=0.95), 20_000),
-        "spectral descent": (optimizer("spectral", lr=0.1), 10_000),
-        "nuclear steepest descent": (optimizer("steepest", norm="nuclear", lr=0.1), 10_000),
-    }
+    return str(_core.norm_symbol(norm))
 
 
 @dataclass(frozen=True)
@@ -50,8 +31,10 @@ class WhichMargin:
     """A table of shares: the margin that each row's direction has in each norm, over the largest that any direction has.
 
     `ratios` is (rows, norms): the mean over datasets where there are several, with `errors` their standard errors.
-    `predicted` is the column that theory names for each row, or None. NaN where a run did not end as it should or a
-    problem was not certified.
+    `predicted` is the column that theory predicts for each row, or None. NaN where a run did not end as it should or a
+    problem was not certified. `states` says for each row of `runs` whether it is "near_limit" or why not ("rising",
+    "unsaturated", "diverged", "infeasible", "uncertified"), and `remarks` says the same in a sentence. `conclusion` is
+    the table in one sentence, where there is one dataset.
     """
 
     rows: list[str]
@@ -62,6 +45,10 @@ class WhichMargin:
     samples: int
     uncertified: int
     runs: list[list[Run]] = field(repr=False)
+    states: list[list[str]] = field(repr=False)
+    remarks: list[list[str]] = field(repr=False)
+    worst_gap: float
+    conclusion: str | None
 
     @property
     def columns(self) -> list[str]:
@@ -74,7 +61,7 @@ class WhichMargin:
 
     @property
     def agrees(self) -> list[bool | None]:
-        """For each row whether that is the norm that theory names; None where it names none of these."""
+        """For each row whether that is the norm that theory predicts; None where it predicts none of these."""
         return [None if column is None else name == self.columns[column]
                 for name, column in zip(self.largest, self.predicted)]
 
@@ -96,26 +83,57 @@ class WhichMargin:
         for row, values, predicted in zip(self.rows, self.ratios, self.predicted):
             cells = "".join(f"{value:.3f}{'*' if c == predicted else ' '}".rjust(10) for c, value in enumerate(values))
             lines.append(row.ljust(width) + cells)
-        return "\n".join([*lines, "share of the largest margin; * the norm that theory names"])
+        notes = [f"! {row}: {next(filter(None, remarks))}" for row, remarks in zip(self.rows, self.remarks) if any(remarks)]
+        return "\n".join([*lines, "share of the largest margin; * the norm that theory predicts", *notes])
 
     def _repr_html_(self) -> str:
         rows = [[name, *(f"{value:.3f}{' *' if c == predicted else ''}" for c, value in enumerate(values))]
                 for name, values, predicted in zip(self.rows, self.ratios, self.predicted)]
-        return _html.table("Share of the largest margin (* the norm that theory names)", ["", *self.columns], rows)
+        return _html.table("Share of the largest margin (* the norm that theory predicts)", ["", *self.columns], rows)
 
 
-def _named(trained: Mapping[str, Any] | Sequence[Any] | None, steps: int) -> dict[str, tuple[Any, int]]:
+Row = tuple[str, list[Run]]
+
+
+def _trained_rows(
+    sets: list[Dataset], trained: Mapping[str, Any] | Sequence[Any] | None, steps: int | None, threads: int,
+    progress: bool, settings: Mapping[str, Any],
+) -> list[Row]:
+    """Each row with its runs: given ones as they are, words and optimizers after training on all of `sets`."""
+    if isinstance(trained, Mapping):
+        entries = list(trained.items())
+    else:
+        entries = [(entry if isinstance(entry, str) else repr(entry), entry) for entry in trained or ()]
+    if trained is not None and not entries:
+        raise ValueError("trained is empty: expected optimizers or runs")
+    if not sets and any(not isinstance(entry, Run) for _, entry in entries or [("", None)]):
+        raise TypeError("which_margin() needs data to train optimizers on: expected a Dataset, or runs")
+    bar = Progress("which_margin") if progress else None
+    words = [entry for _, entry in entries if isinstance(entry, str)]
+    by_word: dict[str, list[Run]] = {}
+    titles: dict[str, str] = {}
+    try:
+        if words or trained is None:
+            if settings:
+                raise TypeError(f"{', '.join(settings)}: optimizers that are given by words take steps alone")
+            for one in sets:
+                for word, title, run in _core.train_margin_rows(one._handle, words, steps, threads,
+                                                                bar.update if bar else None):
+                    by_word.setdefault(word, []).append(Run(run))
+                    titles[word] = title
+        tasks = []
+        for _, entry in entries:
+            rule, length = entry if isinstance(entry, tuple) else (entry, steps or 10_000)
+            if isinstance(rule, Optimizer):
+                tasks += [(one, rule, {"steps": length, "record": [length // 2]}) for one in sets]
+        fresh = iter(descend_many(tasks, threads=threads, **settings))
+    finally:
+        if bar is not None:
+            bar.close()
     if trained is None:
-        return dict(default_optimizers())
-    entries = trained if isinstance(trained, Mapping) else {repr(entry): entry for entry in trained}
-    return {name: entry if isinstance(entry, tuple) else (entry, steps) for name, entry in entries.items()}
-
-
-def _ratios(run: Run, norms: Sequence[Norm], smallest: Sequence[float]) -> list[float]:
-    if run.status not in ("completed", "saturated") or not run.selected_tokens.size:
-        return [float("nan")] * len(norms)
-    margin = selection_margin(run.data, run.selected_tokens, run.W)
-    return [margin / norm_of(run.W, norm) * least for norm, least in zip(norms, smallest)]
+        return [(titles[word], runs) for word, runs in by_word.items()]
+    return [(name, [entry] if isinstance(entry, Run) else by_word[entry] if isinstance(entry, str)
+             else [next(fresh) for _ in sets]) for name, entry in entries]
 
 
 def which_margin(
@@ -123,69 +141,51 @@ def which_margin(
     trained: Mapping[str, Any] | Sequence[Any] | None = None,
     norms: Sequence[Norm] = DEFAULT_NORMS,
     *,
-    steps: int = 10_000,
+    steps: int | None = None,
     threads: int = 0,
     progress: bool = False,
     **settings: Any,
 ) -> WhichMargin:
     """Measures which margin each optimizer maximizes, against certified max-margin solutions.
 
+    >>> am.which_margin(data, ["md:1.1", "gd", "sign"])
     >>> am.which_margin(data, [am.SignDescent(lr=0.1), am.MirrorDescent(p=1.1, normalized=True)])
 
     Parameters
     ----------
     data : Dataset or several
         Ratios are means over them.
-    trained : list or dict of optimizers, of (optimizer, steps), or of runs
-        Nine optimizers without it. Runs bring their own data.
+    trained : list or dict of words, of optimizers, of (optimizer, steps), or of runs
+        Words are those of `attmirror which-margin --optimizers`: their step sizes follow the scale of the data, and
+        without `trained` there are nine of them. Optimizers keep the step sizes that they have. Runs bring their own
+        data.
     norms : list
         Columns of the table.
     steps : int
-        For optimizers that come without.
+        20,000 for words, 10,000 for optimizers that come without.
 
-    The other arguments are those of descend(). which_margin_experiment() is the published table, on 100 datasets.
+    The other arguments are those of descend(), for optimizers. which_margin_experiment() is the published table, on 100
+    datasets.
     """
-    rows = _named(trained, steps)
     sets = [] if data is None else [data] if isinstance(data, Dataset) else list(data)
-    runs: list[list[Run]] = []
-    tasks: list[tuple[Dataset, Optimizer, Mapping[str, Any]]] = []
-    for entry, length in rows.values():
-        if isinstance(entry, Run):
-            continue
-        if not sets:
-            raise TypeError("which_margin() needs data to train optimizers on: expected a Dataset, or runs")
-        tasks += [(one, entry, {"steps": length}) for one in sets]
-    fresh = iter(descend_many(tasks, threads=threads, progress=progress, record="none", **settings))
-    for entry, _ in rows.values():
-        runs.append([entry] if isinstance(entry, Run) else [next(fresh) for _ in sets])
-
-    # Each (data, tokens, norm) is solved once, whoever selected the tokens.
-    problems: dict[tuple[int, bytes], Run] = {}
-    for run in (one for row in runs for one in row):
-        if run.selected_tokens.size:
-            problems.setdefault((run.data.fingerprint, run.selected_tokens.tobytes()), run)
-    solutions = max_margin_many(
-        [run.data for run in problems.values() for _ in norms],
-        [run.selected_tokens for run in problems.values() for _ in norms],
-        [norm for _ in problems for norm in norms], threads=threads) if problems else []
-    certified = [one.norm if one.status == "certified" else float("nan") for one in solutions]
-    least = {key: certified[i * len(norms) : (i + 1) * len(norms)] for i, key in enumerate(problems)}
-
-    means, errors = [], []
-    for row in runs:
-        values = np.array([
-            _ratios(run, norms, least[run.data.fingerprint, run.selected_tokens.tobytes()])
-            if run.selected_tokens.size else [float("nan")] * len(norms) for run in row])
+    rows = _trained_rows(sets, trained, steps, threads, progress, settings)
+    flat = [(name, run._handle) for name, runs in rows for run in runs]
+    measured = _core.measure_margins(flat, list(norms), threads)
+    results = iter(measured["rows"])
+    means, errors, predicted, states, remarks = [], [], [], [], []
+    for _, runs in rows:
+        own = [next(results) for _ in runs]
+        values = np.array([one["shares"] for one in own])
         means.append(values.mean(axis=0))
-        errors.append(values.std(axis=0, ddof=1) / np.sqrt(len(row)) if len(row) > 1 else np.zeros(len(norms)))
-    predicted = []
-    for row in runs:
-        limit = row[0].optimizer.geometry_norm
-        if row[0].params == "KQ" and row[0].optimizer.method == "gd":
-            limit = "nuclear"
+        errors.append(values.std(axis=0, ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.zeros(len(norms)))
+        limit = own[0]["predicted"]
         predicted.append(list(norms).index(limit) if limit is not None and limit in norms else None)
-    return WhichMargin(list(rows), list(norms), np.array(means), np.array(errors), predicted, max(len(sets), 1),
-                       int(np.isnan(certified).sum()), runs)
+        states.append([one["state"] for one in own])
+        remarks.append([one["remark"] for one in own])
+    single = all(len(runs) == 1 for _, runs in rows)
+    return WhichMargin([name for name, _ in rows], list(norms), np.array(means), np.array(errors), predicted,
+                       max(len(sets), 1), measured["uncertified"], [runs for _, runs in rows], states, remarks,
+                       measured["worst_gap"], measured["conclusion"] if single else None)
 
 
 def which_margin_experiment(*, quick: bool = False, threads: int = 0, progress: bool = False) -> Report:

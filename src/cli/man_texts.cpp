@@ -100,6 +100,23 @@ std::vector<ManText> all_texts() {
         {"results.db", "the results, an SQLite database"}},
        mpi_environment,
        {"attmirror-train", "attmirror-report"}},
+      {"attmirror which-margin",
+       "Trains optimizers on a dataset, or takes the runs that are given, and measures the margin of their weights in "
+       "several norms, relative to the largest margin that any weights have. The largest margins are certified. Theory "
+       "predicts in which norm each optimizer comes near the largest one.",
+       {{"report.html", "with -o: the page"},
+        {"figures/, tables/", "its figure (SVG) and tables (CSV, LaTeX)"}},
+       {},
+       {"attmirror-train", "attmirror-margin", "attmirror-study"}},
+      {"attmirror study",
+       "Trains several optimizers on a dataset from several random starts, solves the max-margin problem of each run, "
+       "compares the two and writes a page. It is a sweep whose file is written for you; a study that was interrupted "
+       "continues with --resume.",
+       {{"sweep.toml", "the sweep file: attmirror sweep repeats the runs to the bit"},
+        {"results.db", "the results, an SQLite database"},
+        {"report.html, figures/, tables/", "the page, with its figures (SVG) and tables (CSV, LaTeX)"}},
+       {},
+       {"attmirror-sweep", "attmirror-which-margin", "attmirror-report"}},
       {"attmirror reproduce",
        "Reruns the experiments of the papers, compares each published number with ours, and writes one page "
        "with all figures and tables. --list names the experiments.",

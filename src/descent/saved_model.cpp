@@ -32,8 +32,12 @@ Attention model_of(const SavedRun& run, const Dataset& data) {
 }
 
 std::optional<Norm> limit_norm(const RunConfig& config) {
-  const std::optional<Norm> geometry = geometry_norm(config.optimizer);
-  if (config.params != "KQ") return geometry;
+  return limit_norm(config.optimizer, config.params == "KQ" ? Parameterization(KQ{config.rank}) : W{});
+}
+
+std::optional<Norm> limit_norm(const Optimizer& optimizer, const Parameterization& parameterization) {
+  const std::optional<Norm> geometry = geometry_norm(optimizer);
+  if (!std::holds_alternative<KQ>(parameterization)) return geometry;
   if (geometry == Norm::frobenius()) return Norm::nuclear();
   return std::nullopt;
 }

@@ -23,5 +23,6 @@ Attention model_of(const SavedRun& run, const Dataset& data);
 // descent end at the smallest nuclear norm, because it is the smallest (|K|^2 + |Q|^2) / 2 of all K Q^T = W. For their
 // other geometries there is no such theorem, nor for an optimizer without a geometry_norm(): nothing is returned.
 std::optional<Norm> limit_norm(const RunConfig& config);
+std::optional<Norm> limit_norm(const Optimizer& optimizer, const Parameterization& parameterization);
 
 }  // namespace attmirror

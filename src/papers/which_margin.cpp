@@ -16,19 +16,18 @@
 // run itself makes, from the gradients that it has seen). Of it the table says which of these norms it comes
 // nearest to.
 #include "base/numbers.hpp"
+#include "descent/optimizer_words.hpp"
 #include "papers/experiments.hpp"
+#include "papers/share_figure.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/data/generators.hpp>
+#include <attmirror/sweep/which_margin.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <limits>
-#include <map>
 #include <optional>
-#include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -47,10 +46,11 @@ struct NormColumn {
 };
 
 const std::vector<NormColumn>& columns() {
-  static const std::vector<NormColumn> all{{"ℓ1", Norm::l(1)},           {"ℓ1.1", Norm::l(1.1)},
-                                           {"ℓ1.75", Norm::l(1.75)},     {"ℓ2", Norm::l(2)},
-                                           {"ℓ3", Norm::l(3)},           {"ℓ∞", Norm::l(infinity)},
-                                           {"nuclear", Norm::nuclear()}, {"spectral", Norm::spectral()}};
+  static const std::vector<NormColumn> all = [] {
+    std::vector<NormColumn> list;
+    for (const Norm& norm : default_margin_norms()) list.push_back({norm_symbol(norm), norm});
+    return list;
+  }();
   return all;
 }
 
@@ -132,7 +132,7 @@ std::optional<std::size_t> predicted_column(const Row& row) {
                                   columns().begin());
 }
 
-class WhichMargin final : public Experiment {
+class WhichMarginExperiment final : public Experiment {
  public:
   ExperimentInfo info() const override {
     return {
@@ -167,11 +167,14 @@ class WhichMargin final : public Experiment {
         tasks.push_back(std::move(task));
       }
     const std::vector<DescentRun> runs = train_all(context.part(0, 0.9), tasks);
-    const Largest largest(context.part(0.9, 1), data, runs);
+    const MarginShares largest = shares_of(context.part(0.9, 1), tasks, runs);
 
     std::vector<Measured> measured(all.size());
     for (std::size_t r = 0; r < all.size(); ++r)
-      for (std::size_t s = 0; s < seeds; ++s) measure(data[s], runs[r * seeds + s], s, largest, measured[r]);
+      for (std::size_t s = 0; s < seeds; ++s) {
+        const std::size_t i = r * seeds + s;
+        measure(data[s], runs[i], largest.rows[i], measured[r]);
+      }
 
     ExperimentResult result;
     add_findings(result, all, measured, largest, seeds);
@@ -183,7 +186,7 @@ class WhichMargin final : public Experiment {
     result.configuration.emplace_back("margins",
                                       fmt::format("{} max-margin problems, certified to a relative gap of "
                                                   "1e-10 (1e-8 for ℓ1, ℓ∞, nuclear, spectral)",
-                                                  largest.count()));
+                                                  largest.problems));
     for (const Row& row : all)
       result.configuration.emplace_back(row.name,
                                         fmt::format("{}, {} steps", to_string(row.optimizer), row.steps));
@@ -221,65 +224,34 @@ class WhichMargin final : public Experiment {
   }
 
  private:
-  // The certified norms ||W_mm||: each (seed, tokens, norm) is solved once, whoever selected the tokens.
-  class Largest {
-   public:
-    Largest(const ExperimentContext& context, const std::deque<Dataset>& data,
-            const std::vector<DescentRun>& runs) {
-      std::set<std::pair<std::size_t, std::vector<std::int64_t>>> problems;
-      for (std::size_t i = 0; i < runs.size(); ++i)
-        if (!runs[i].selected.tokens.empty()) problems.emplace(i % data.size(), runs[i].selected.tokens);
-      std::vector<MarginTask> tasks;
-      for (const auto& [s, tokens] : problems)
-        for (const NormColumn& column : columns())
-          tasks.push_back(
-              {.data = &data[s], .problem = AttentionSvm{.tokens = {tokens}}, .norm = column.norm});
-      const std::vector<MarginSolution> solutions = solve_all(context, tasks);
-      std::size_t i = 0;
-      for (const auto& problem : problems) {
-        std::vector<double>& norms = norms_[problem];
-        for (std::size_t c = 0; c < columns().size(); ++c, ++i) {
-          const bool certified = solutions[i].status == MarginStatus::certified;
-          norms.push_back(certified ? solutions[i].norm : std::numeric_limits<double>::quiet_NaN());
-          uncertified_ += certified ? 0 : 1;
-          worst_gap_ = std::max(worst_gap_, certified ? std::abs(solutions[i].gap) : 0.0);
-        }
-      }
-      count_ = static_cast<std::ptrdiff_t>(solutions.size());
-    }
+  static MarginShares shares_of(const ExperimentContext& context, const std::vector<DescentTask>& tasks,
+                                const std::vector<DescentRun>& runs) {
+    std::vector<TrainedWeights> ends;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      ends.push_back({tasks[i].model, runs[i].last(), runs[i].selected});
+    MarginShares shares =
+        margin_shares(ends, default_margin_norms(),
+                      {.threads = context.threads, .on_progress = context.on_progress, .stop = context.stop});
+    if (context.stop.requested()) throw Interrupted{};
+    return shares;
+  }
 
-    const std::vector<double>& norms(std::size_t seed, const Selection& tokens) const {
-      return norms_.at({seed, tokens.tokens});
-    }
-    std::ptrdiff_t count() const { return count_; }
-    std::ptrdiff_t uncertified() const { return uncertified_; }
-    double worst_gap() const { return worst_gap_; }
-
-   private:
-    std::map<std::pair<std::size_t, std::vector<std::int64_t>>, std::vector<double>> norms_;
-    std::ptrdiff_t count_ = 0, uncertified_ = 0;
-    double worst_gap_ = 0;
-  };
-
-  static void measure(const Dataset& data, const DescentRun& run, std::size_t seed, const Largest& largest,
+  static void measure(const Dataset& data, const DescentRun& run, const std::vector<MarginShare>& shares,
                       Measured& into) {
     if (run.status != RunStatus::completed) {
       ++into.failed;
       return;
     }
-    const Matrix W = combined_weights(run.last());
-    const double margin = selection_margin(data, run.selected, W);
-    const std::vector<double>& norms = largest.norms(seed, run.selected);
     std::vector<double> ratios;
-    for (std::size_t c = 0; c < columns().size(); ++c)
-      ratios.push_back(margin / norm(W, columns()[c].norm) * norms[c]);
+    for (const MarginShare& share : shares) ratios.push_back(share.share);
     for (std::size_t c = 0; c < ratios.size(); ++c) into.ratios[c].push_back(ratios[c]);
     ++into.largest[static_cast<std::size_t>(std::ranges::max_element(ratios) - ratios.begin())];
     into.optimal += run.selected == optimal_tokens(data) ? 1 : 0;
   }
 
   static void add_findings(ExperimentResult& result, const std::vector<Row>& all,
-                           const std::vector<Measured>& measured, const Largest& largest, std::size_t seeds) {
+                           const std::vector<Measured>& measured, const MarginShares& largest,
+                           std::size_t seeds) {
     std::ptrdiff_t failed = 0;
     for (std::size_t r = 0; r < all.size(); ++r) {
       const Row& row = all[r];
@@ -311,10 +283,10 @@ class WhichMargin final : public Experiment {
     result.findings.push_back({.quantity = "max-margin problems without a certificate",
                                .published = 0,
                                .source = ReferenceSource::theory,
-                               .ours = static_cast<double>(largest.uncertified()),
+                               .ours = static_cast<double>(largest.uncertified),
                                .tolerance = Tolerance::absolute(0),
                                .note = fmt::format("of {}; the largest relative gap is {:.0e}",
-                                                   largest.count(), largest.worst_gap())});
+                                                   largest.problems, largest.worst_gap)});
     result.findings.push_back({.quantity = "runs that did not end as they should",
                                .published = 0,
                                .source = ReferenceSource::theory,
@@ -354,38 +326,21 @@ class WhichMargin final : public Experiment {
 
   static void add_heatmap(ExperimentResult& result, const std::vector<Row>& all,
                           const std::vector<Measured>& measured, std::size_t seeds) {
-    Heatmap map;
-    map.digits = 2;
-    for (const NormColumn& column : columns()) map.columns.push_back(column.name);
-    std::string outcome;
-    for (std::size_t r = 0; r < all.size(); ++r) {
-      map.rows.push_back(all[r].name);
-      map.values.push_back(measured[r].means());
-      const std::optional<std::size_t> predicted = predicted_column(all[r]);
-      if (!predicted) continue;
-      map.marked.emplace_back(r, *predicted);
-      outcome += fmt::format("{}{}: {:.3f} in {}", outcome.empty() ? "" : "; ", all[r].name,
-                             map.values[r][*predicted], columns()[*predicted].name);
-    }
-    result.figures.push_back(
-        {.id = "which-margin",
-         .title = "Which margin does your optimizer maximise?",
-         .caption = fmt::format("Margin of each optimizer's direction in each norm, as a share of the "
-                                "largest possible: mean over {} "
-                                "seeds. Framed: the norm that theory names for the optimizer; for AdaGrad it "
-                                "names none.",
-                                seeds),
-         .description =
-             "A table of shares as colours, one row an optimizer, one column a norm. In the framed cells: " +
-             outcome + ".",
-         .x = {.label = "margin measured in"},
-         .y = {.label = "trained by"},
-         .heatmap = std::move(map)});
+    ShareTable shares;
+    for (const NormColumn& column : columns()) shares.columns.push_back(column.name);
+    for (std::size_t r = 0; r < all.size(); ++r)
+      shares.rows.push_back({all[r].name, measured[r].means(), predicted_column(all[r])});
+    result.figures.push_back(share_figure(
+        shares, "Which margin does your optimizer maximize?",
+        fmt::format(
+            "Margin of each optimizer's direction in each norm, as a share of the largest possible: mean "
+            "over {} seeds. The norm that theory predicts is outlined; for AdaGrad theory predicts none.",
+            seeds)));
   }
 };
 
 }  // namespace
 
-ExperimentPointer make_which_margin() { return std::make_unique<WhichMargin>(); }
+ExperimentPointer make_which_margin() { return std::make_unique<WhichMarginExperiment>(); }
 
 }  // namespace attmirror

@@ -148,6 +148,39 @@ def test_which_margin(data):
         am.which_margin(trained=[am.Adam()])
 
 
+def test_which_margin_by_words_is_the_command(data, tmp_path):
+    table = am.which_margin(data, ["gd", "sign"], norms=[2.0, float("inf")], steps=3000)
+    assert table.agrees == [True, True] and table.states == [["near_limit"]] * 2 and table.worst_gap < 1e-8
+    assert "maximizes the ℓ2 margin" in table.conclusion
+    data.save(tmp_path / "data.npz")
+    done = command("which-margin", tmp_path / "data.npz", "--optimizers", "gd,sign", "--norms", "2,inf", "--steps", 3000,
+                   "--json")
+    assert done.returncode == 0, done.stderr
+    assert bits(np.array([row["shares"] for row in json.loads(done.stdout)["rows"]]), table.ratios)
+    early = am.which_margin(data, ["gd"], steps=10)
+    assert early.states == [["unsaturated"]] and "not decided" in repr(early)
+    with pytest.raises(ValueError, match='unknown optimizer "sgn".*did you mean "sign"'):
+        am.which_margin(data, ["sgn"])
+    with pytest.raises(TypeError, match="params"):
+        am.which_margin(data, ["gd"], params="KQ")
+
+
+def test_study_is_the_command(data, tmp_path):
+    data.save(tmp_path / "data.npz")
+    done = am.study(tmp_path / "data.npz", tmp_path / "study", optimizers=["md", "gd"], p=[1.5, 3], seeds=2, steps=500)
+    assert len(done.results) == 6 and "own norm" in done.conclusion and "<html" in open(done.report).read()
+    shown = command("study", tmp_path / "data.npz", "--optimizers", "md,gd", "--p", "1.5,3", "--seeds", 2, "--steps", 500,
+                    "-o", tmp_path / "again", "--quiet")
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "again" / "sweep.toml").read_text() == (tmp_path / "study" / "sweep.toml").read_text()
+    again = am.load_sweep(tmp_path / "again" / "results.db")
+    assert bits(again.column("own.margin_ratio"), done.results.column("own.margin_ratio"))
+    with pytest.raises(ValueError, match="is there already"):
+        am.study(data, tmp_path / "study")
+    assert am.study(tmp_path / "data.npz", tmp_path / "study", optimizers=["md", "gd"], p=[1.5, 3], seeds=3, steps=500,
+                    resume=True).results.computed == 3
+
+
 def test_which_margin_experiment():
     report = am.which_margin_experiment(quick=True)
     assert report.id == "which-margin" and report.count("reproduced") > 10
