@@ -5,6 +5,7 @@
 // care of these.
 #include "base/atomic_file.hpp"
 #include "base/result_folder.hpp"
+#include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/man_texts.hpp"
 #include "cli/option_tree.hpp"
@@ -213,7 +214,7 @@ std::string option_item(const OptionInfo& option, bool argument) {
   if (!option.type.empty())
     heading += argument ? fmt::format(" ({})", roff_type(option.type)) : " " + roff_type(option.type);
   std::string text =
-      option.description == "this text" ? "print a summary of the options" : option.description;
+      option.description == "print this help" ? "print a summary of the options" : option.description;
   if (option.required && !argument) text += " (required)";
   if (!option.default_text.empty()) text += fmt::format(" (default: {})", option.default_text);
   return fmt::format(".TP\n{}\n{}", heading, roff_prose(text));
@@ -351,10 +352,10 @@ std::vector<NamedPage> chosen_pages(const CommandInfo& root, const ManOptions& o
     if (options.all || command.name == options.subcommand)
       pages.push_back({page_name(root.name + " " + command.name) + ".1", man_page(root, command)});
   if (!pages.empty()) return pages;
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   for (const CommandInfo& command : root.subcommands) names.push_back(command.name);
-  throw bad_input(
-      fmt::format("there is no man page of \"{}\": expected {}", options.subcommand, fmt::join(names, ", ")));
+  throw bad_input(fmt::format("there is no man page of \"{}\": expected {}{}", options.subcommand,
+                              fmt::join(names, ", "), did_you_mean(options.subcommand, names)));
 }
 
 int run_man(const CLI::App& root, const ManOptions& options) {
