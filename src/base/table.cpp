@@ -1,3 +1,4 @@
+#include "base/table_fold.hpp"
 #include "base/utf8.hpp"
 #include "base/words.hpp"
 #include <attmirror/base/error.hpp>

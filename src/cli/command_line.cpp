@@ -122,8 +122,7 @@ int run(const CommandLine& line, int argc, char** argv, bool json) {
   app.add_flag("--json", json_flag, "print one JSON object to standard output");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 1 ran but the answer is negative, 2 bad input, 3 the environment failed,\n"
-      "130 Ctrl-C, 143 SIGTERM and 129 SIGHUP (checkpoint kept).\n\n" +
+      "Exit codes: 0 done, 1 done with a negative answer (diverged, infeasible, differs), 2 bad input,\n3 the environment failed, 130 Ctrl-C, 143 SIGTERM and 129 SIGHUP (the checkpoint is kept).\n\n" +
       fmt::format("{0} help SUBCOMMAND lists the options of a subcommand,\n"
                   "{0} help environment the environment variables.\n\n",
                   line.name) +

@@ -10,6 +10,7 @@
 #include "cli/man_texts.hpp"
 #include "cli/option_tree.hpp"
 #include "cli/options.hpp"
+#include "cli/papers_cited.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 
@@ -277,16 +278,7 @@ std::string see_also_section(const CommandInfo& root, const std::string& command
 
 // A page that mentions P1 says which paper that is.
 std::string papers_section(const std::string& page) {
-  NamedTexts papers;
-  for (const auto& [name, title] : papers_by_number())
-    for (std::size_t at = page.find(name); at != std::string::npos; at = page.find(name, at + 1)) {
-      const auto is_letter = [&](std::size_t i) {
-        return i < page.size() && std::isalnum(static_cast<unsigned char>(page[i]));
-      };
-      if (is_letter(at - 1) || is_letter(at + name.size())) continue;
-      papers.emplace_back(name, title);
-      break;
-    }
+  const NamedTexts papers = papers_cited(page);
   return papers.empty() ? std::string() : ".SH REFERENCES\n" + roff_items(papers);
 }
 

@@ -169,21 +169,4 @@ ManText man_text(const std::string& command) {
   return found == texts.end() ? ManText{.command = command, .description = {}} : *found;
 }
 
-NamedTexts papers_by_number() {
-  return {
-      {"P1",
-       "A. K. Julistiono, D. Ataee Tarzanagh, N. Azizan: Optimizing Attention with Mirror Descent: "
-       "Generalized Max-Margin Token Selection (2024). https://arxiv.org/abs/2410.14581"},
-      {"P2",
-       "D. Ataee Tarzanagh, Y. Li, X. Zhang, S. Oymak: Max-Margin Token Selection in Attention Mechanism "
-       "(2023). https://arxiv.org/abs/2306.13596"},
-      {"P3",
-       "D. Ataee Tarzanagh, Y. Li, C. Thrampoulidis, S. Oymak: Transformers as Support Vector Machines "
-       "(2023). https://arxiv.org/abs/2308.16898"},
-      {"P4",
-       "R. Huang, Y. Liang, J. Yang: Non-asymptotic Convergence of Training Transformers for Next-token "
-       "Prediction (2024). https://arxiv.org/abs/2409.17335"},
-  };
-}
-
 }  // namespace attmirror::cli

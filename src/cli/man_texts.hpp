@@ -21,7 +21,4 @@ struct ManText {
 // --help has.
 ManText man_text(const std::string& command);
 
-// "P1", and the paper that it stands for: pages that mention one must say which it is.
-NamedTexts papers_by_number();
-
 }  // namespace attmirror::cli

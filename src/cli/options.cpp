@@ -1,5 +1,7 @@
 #include "cli/options.hpp"
 
+#include "cli/papers_cited.hpp"
+#include "cli/screen.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
@@ -188,6 +190,9 @@ std::string help_text(const CLI::App& app) {
   std::string text = app.help();
   for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
   if (!text.ends_with('\n')) text += '\n';
+  const NamedTexts papers = papers_cited(text);
+  if (!papers.empty()) text += "\nPapers:\n";
+  for (const auto& [name, title] : papers) text += wrapped(fmt::format("{}: {}", name, title), "  ", 100);
   return text;
 }
 

@@ -257,8 +257,7 @@ std::string summary(const Attention& model, const RegularizationPath& path,
   }
   text += to_text(table);
   text +=
-      "\nThe last three: against the max-margin solution of the selected tokens in the same norm; - where it "
-      "has none.\n";
+      "\nThe last three columns compare with the max-margin solution of the selected tokens in the same norm (-: none).\n";
   if (!options.output.empty())
     text += fmt::format("files  {} (config.json, metrics.jsonl, path.npz)\n", options.output.string());
   return text;

@@ -2,6 +2,7 @@
 #include "base/atomic_file.hpp"
 #include "base/progress.hpp"
 #include "base/signals.hpp"
+#include "base/table_fold.hpp"
 #include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"

@@ -1,3 +1,4 @@
+#include "base/table_fold.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 

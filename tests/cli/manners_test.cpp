@@ -81,6 +81,12 @@ TEST(Help, OfDeepNeedsNoLibTorch) {
   EXPECT_EQ(attmirror_command({"man", "deep"}).out.find("Not available"), std::string::npos);
 }
 
+TEST(Help, SaysWhichPapersItMeans) {
+  EXPECT_NE(attmirror_command({"generate", "--help"}).out.find("\n  P1: A. K. Julistiono"),
+            std::string::npos);
+  EXPECT_EQ(attmirror_command({"info", "--help"}).out.find("arxiv"), std::string::npos);
+}
+
 TEST(Version, HasAShortOption) {
   EXPECT_EQ(attmirror_command({"-V"}).out, attmirror_command({"--version"}).out);
 }

@@ -30,15 +30,6 @@ struct Table {
 // line ended by a line feed. Line feeds and tabs within a cell become spaces.
 std::string to_text(const Table& table);
 
-// The same for a screen of so many columns: a table that is wider is folded, that is, its columns are shown
-// in parts one below the other, each of which begins with the first `kept` columns. A part that has one
-// column more than those may still be wider.
-struct Fold {
-  std::size_t width = 80;
-  std::size_t kept = 1;
-};
-std::string to_text(const Table& table, const Fold& fold);
-
 // GitHub's flavour; the title, if any, in bold above it. Bars within a cell are escaped.
 std::string to_markdown(const Table& table);
 

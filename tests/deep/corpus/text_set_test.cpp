@@ -95,7 +95,7 @@ TEST(TextSet, ReadsFilesPackedAndNot) {
   EXPECT_EQ(packed.rows(), 40);
   EXPECT_EQ(packed.texts[39], "review 39 was fun");
   write_file_atomically(folder / "c.tsv.xz", "1\tgood\n");
-  expect_bad_input({"c.tsv.xz is no .xz file"}, [&] { read_text_set(folder / "c.tsv.xz"); });
+  expect_bad_input({"c.tsv.xz is not an .xz file"}, [&] { read_text_set(folder / "c.tsv.xz"); });
 }
 
 TEST(TextSet, ReadsAclImdbFoldersByNumber) {
