@@ -73,7 +73,8 @@ std::string_view nearest_word(std::string_view name, const std::vector<std::stri
     const std::string other = folded(candidate);
     // Somebody who types the beginning of a long word has it in mind.
     const bool begun = word.size() >= 3 && other.starts_with(word);
-    const std::size_t distance = std::min<std::size_t>(edit_distance(word, other), begun ? 1 : other.size());
+    const std::size_t edits = edit_distance(word, other),
+                      distance = begun ? std::min<std::size_t>(edits, 1) : edits;
     if (distance >= smallest || distance >= std::max(word.size(), other.size())) continue;
     smallest = distance;
     best = candidate;

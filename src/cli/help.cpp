@@ -46,8 +46,11 @@ Subcommand add_help(CLI::App& parent) {
   app.footer(
       fmt::format("Examples:\n  {0} help {1}\n  {0} help environment", parent.get_name(), topics.front()));
   // Everything but this one has become an option by now.
-  return {&app, &options->common, [] {
-            print(environment_help());
+  return {&app, &options->common, [options] {
+            if (options->common.json)
+              print_json({{"status", "done"}, {"text", environment_help()}});
+            else
+              print(environment_help());
             return static_cast<int>(done);
           }};
 }

@@ -1,8 +1,10 @@
 #include "sweep/pivot.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <functional>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -37,6 +39,17 @@ bool have_equal_runs(const SummaryGroups& summary) {
   });
 }
 
+// In ascending order, if all are numbers; the lines of a pivot need not have them all.
+void sort_numbers(std::vector<std::string>& values) {
+  const auto number = [](const std::string& text) -> std::optional<double> {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  };
+  if (std::ranges::all_of(values, [&](const std::string& text) { return number(text).has_value(); }))
+    std::ranges::sort(values, {}, number);
+}
+
 // A line for each value of the columns but the last, a column for each value of the last.
 Table crossed_table(const SummaryGroups& summary, std::string title, Align align, const CellText& cell) {
   const std::size_t across = summary.by.size() - 1;
@@ -46,6 +59,7 @@ Table crossed_table(const SummaryGroups& summary, std::string title, Align align
   std::vector<std::string> values;
   for (const SummaryGroup& group : summary.groups)
     if (std::ranges::find(values, group.key[across]) == values.end()) values.push_back(group.key[across]);
+  sort_numbers(values);
   for (const std::string& value : values)
     table.columns.push_back({fmt::format("{} {}", summary.by[across].name, value), align});
   for (const SummaryGroup& group : summary.groups) {

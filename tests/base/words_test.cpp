@@ -50,6 +50,8 @@ TEST(NearestWord, ForgivesLettersAndSpellings) {
   EXPECT_EQ(nearest_word("--check", options), "--checkpoint-every") << "the beginning of a word";
   EXPECT_EQ(nearest_word("checkpoint_every", options), "--checkpoint-every");
   EXPECT_EQ(nearest_word("--x", options), "");
+  EXPECT_EQ(nearest_word("--generat", {"-o", "-h", "--seed"}), "")
+      << "a short word is not near to everything";
   EXPECT_EQ(nearest_word("--wings", options), "");
   EXPECT_EQ(nearest_word("", options), "");
   EXPECT_EQ(nearest_word(std::string(100'000, 'x'), options), "");

@@ -205,11 +205,9 @@ TEST_F(PathResumed, AfterAKill) {
   }
 }
 
-TEST_F(PathResumed, AfterCtrlCOrWithMoreRadii) {
+TEST_F(PathResumed, WhenFinishedOrWithMoreRadii) {
   path(words + Words{"-o", whole});
-  const std::vector<PathPoint> points = load_path(whole);
-  // As Ctrl-C leaves it, which stops between two radii.
-  path({"--norm", "1.3", "--radii", "1:1e3:24", "--starts", "2", "-o", out});
+  path(words + Words{"-o", out});
   const std::string before = file_text(folder / "path" / "path.npz");
   const Outcome again = attmirror_command(Words{"path", data, "-o", out, "--resume"} + words);
   EXPECT_EQ(again.code, 0) << again.err;

@@ -198,11 +198,11 @@ TEST(Pivot, PutsTheLastColumnAcross) {
   EXPECT_EQ(pivot.kept, 1u);
   ASSERT_EQ(pivot.tables.size(), 2u);
   EXPECT_EQ(pivot.tables[0].title, "runs");
-  EXPECT_EQ(pivot.tables[0].rows, (Lines{{"gd", "4", "-", "-"}, {"md", "-", "ok 3, diverged 1", "4"}}));
+  EXPECT_EQ(pivot.tables[0].rows, (Lines{{"gd", "-", "4", "-"}, {"md", "ok 3, diverged 1", "-", "4"}}));
   EXPECT_EQ(pivot.tables[1].title, "loss");
-  EXPECT_EQ(names_of(pivot.tables[1]), (std::vector<std::string>{"optimizer", "p 2", "p 1.5", "p 3"}));
+  EXPECT_EQ(names_of(pivot.tables[1]), (std::vector<std::string>{"optimizer", "p 1.5", "p 2", "p 3"}));
   EXPECT_EQ(pivot.tables[1].rows,
-            (Lines{{"gd", "1.00 ± 0.10", "-", "-"}, {"md", "-", "2.00 ± 0.10 (3 of 4)", "3.00 ± 0.10"}}));
+            (Lines{{"gd", "-", "1.00 ± 0.10", "-"}, {"md", "2.00 ± 0.10 (3 of 4)", "-", "3.00 ± 0.10"}}));
 }
 
 TEST(Pivot, OfOneColumnHasTheMetricsAcross) {
