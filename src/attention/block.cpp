@@ -1,3 +1,4 @@
+#include "base/words.hpp"
 #include <attmirror/attention/block.hpp>
 #include <attmirror/base/error.hpp>
 
@@ -6,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace attmirror {
 
@@ -22,7 +22,7 @@ Block parse_block(std::string_view name) {
   if (found != attention_blocks.end()) return *found;
   std::vector<std::string_view> names;
   for (const Block& block : attention_blocks) names.push_back(block.name());
-  throw bad_input(fmt::format("block is \"{}\": expected one of {}", name, fmt::join(names, ", ")));
+  throw bad_input(fmt::format("block is \"{}\": expected {}", name, expected_choice(name, names)));
 }
 
 }  // namespace attmirror

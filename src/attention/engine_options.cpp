@@ -1,4 +1,5 @@
 // The words for the choices of a gradient engine.
+#include "base/words.hpp"
 #include <attmirror/attention/gradient.hpp>
 #include <attmirror/base/error.hpp>
 
@@ -6,7 +7,6 @@
 #include <span>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace attmirror {
 
@@ -20,7 +20,7 @@ template <class Enum>
 Enum parse(std::string_view what, std::string_view name, std::span<const std::string_view> names) {
   for (std::size_t k = 0; k < names.size(); ++k)
     if (names[k] == name) return static_cast<Enum>(k);
-  throw bad_value(what, name, fmt::format("{}", fmt::join(names, " or ")));
+  throw bad_value(what, name, expected_choice(name, {names.begin(), names.end()}));
 }
 
 void check(std::string_view what, int value, std::size_t count) {

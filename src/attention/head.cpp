@@ -1,4 +1,5 @@
 #include "attention/kinds.hpp"
+#include "base/words.hpp"
 #include <attmirror/attention/head.hpp>
 #include <attmirror/base/error.hpp>
 
@@ -96,7 +97,7 @@ Head parse_head(std::string_view text) {
     if (!head) head = ReadHead{text}(kind);
   });
   if (head) return *std::move(head);
-  throw bad_value("head", text, fmt::format("{}", fmt::join(head_names(), ", ")));
+  throw bad_value("head", text, expected_choice(text, head_names()));
 }
 
 bool uses_decoder(const Head& head) { return std::visit(UsesDecoder{}, head); }

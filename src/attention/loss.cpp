@@ -1,4 +1,5 @@
 #include "attention/kinds.hpp"
+#include "base/words.hpp"
 #include <attmirror/attention/loss.hpp>
 #include <attmirror/base/error.hpp>
 
@@ -85,7 +86,7 @@ Loss parse_loss(std::string_view name) {
       if (name == T::word) loss = T{};
   });
   if (loss) return *loss;
-  throw bad_value("loss", name, fmt::format("{}", fmt::join(loss_names(), ", ")));
+  throw bad_value("loss", name, expected_choice(name, loss_names()));
 }
 
 double loss_value(const Loss& loss, double margin) { return std::visit(LossValue{margin}, loss); }

@@ -291,8 +291,8 @@ constexpr std::size_t most_of_device = std::size_t{64} << 20;
 constexpr std::chrono::seconds writer_patience{2};
 
 Error endless(const fs::path& path, std::size_t most) {
-  return bad_input(
-      fmt::format("cannot read {}: it is not a file and goes on after {} MiB", path.string(), most >> 20));
+  return bad_input(fmt::format("cannot read {}: it is not a regular file and has not ended after {} MiB",
+                               path.string(), most >> 20));
 }
 
 // A file that is open for reading. Opening a named pipe waits until somebody writes to it, possibly for ever: it is

@@ -61,7 +61,15 @@ bool is_allowed(const FieldInfo& info, const FieldValue& value) {
 
 void check_value(const FieldInfo& info, const FieldValue& value, const std::string& as) {
   if (is_allowed(info, value)) return;
-  if (const auto* text = std::get_if<std::string>(&value)) throw bad_value(as, *text, expected(info));
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    std::vector<std::string_view> choices;
+    for (std::string_view left = info.choices; !left.empty();) {
+      const std::size_t bar = std::min(left.find('|'), left.size());
+      choices.push_back(left.substr(0, bar));
+      left.remove_prefix(std::min(bar + 1, left.size()));
+    }
+    throw bad_value(as, *text, expected(info) + did_you_mean(*text, choices));
+  }
   throw Error(ErrorKind::bad_input,
               fmt::format("{} is {}: expected {}", field_name(as), to_text(value), expected(info)),
               {.field = as, .index = std::nullopt, .value = to_text(value)});

@@ -1,4 +1,5 @@
 #include "base/dispatch.hpp"
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
 
@@ -25,7 +26,8 @@ std::string_view to_string(Isa isa) {
 Isa parse_isa(std::string_view name) {
   for (Isa isa : {Isa::sse2, Isa::avx2, Isa::avx512})
     if (name == to_string(isa)) return isa;
-  throw bad_input(fmt::format("isa is \"{}\": expected sse2, avx2 or avx512", name));
+  throw bad_input(
+      fmt::format("isa is \"{}\": expected {}", name, expected_choice(name, {"sse2", "avx2", "avx512"})));
 }
 
 namespace {

@@ -244,7 +244,7 @@ ResultFolder::~ResultFolder() = default;
 
 void ResultFolder::refuse_foreign_config() const {
   if (is_there(path_ / "config.json") && config_kind(path_) != kind_)
-    throw bad_input(fmt::format("{} holds something else: its config.json is no configuration of {}",
+    throw bad_input(fmt::format("{} holds something else: its config.json is not a configuration of {}",
                                 path_.string(), writer_of(kind_)));
 }
 
@@ -298,7 +298,7 @@ std::vector<fs::path> make_folders(const fs::path& path) {
   fs::create_directories(path, error);
   if (!error && !fs::is_directory(path)) error = std::make_error_code(std::errc::not_a_directory);
   if (error)
-    throw environment_error(fmt::format("cannot make the folder {}: {}", path.string(), error.message()));
+    throw environment_error(fmt::format("cannot create the folder {}: {}", path.string(), error.message()));
   return made;
 }
 

@@ -1,3 +1,4 @@
+#include "base/table_fold.hpp"
 #include "base/utf8.hpp"
 #include "base/words.hpp"
 #include <attmirror/base/error.hpp>
@@ -112,6 +113,39 @@ std::string to_text(const Table& table) {
     if (i > 0) continue;
     for (std::size_t c = 0; c < widths.size(); ++c) text += (c > 0 ? "  " : "") + std::string(widths[c], '-');
     text += "\n";
+  }
+  return text;
+}
+
+std::string to_text(const Table& table, const Fold& fold) {
+  table.validate();
+  const std::size_t kept = std::min(fold.kept, table.columns.size());
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    widths.push_back(display_width(on_one_line(table.columns[c].name)));
+    for (const auto& row : table.rows) widths[c] = std::max(widths[c], display_width(on_one_line(row[c])));
+  }
+  std::size_t kept_width = 0;
+  for (std::size_t c = 0; c < kept; ++c) kept_width += widths[c] + 2;
+  std::string text;
+  for (std::size_t begin = kept; begin < table.columns.size() || text.empty();) {
+    std::size_t end = begin, line = kept_width;
+    while (end < table.columns.size() && (end == begin || line + widths[end] <= fold.width))
+      line += widths[end++] + 2;
+    const auto part_of = [&](const auto& all) {
+      auto part = all;
+      part.erase(part.begin() + static_cast<std::ptrdiff_t>(end), part.end());
+      part.erase(part.begin() + static_cast<std::ptrdiff_t>(kept),
+                 part.begin() + static_cast<std::ptrdiff_t>(begin));
+      return part;
+    };
+    Table part;
+    if (text.empty()) part.title = table.title;
+    part.columns = part_of(table.columns);
+    for (const auto& row : table.rows) part.rows.push_back(part_of(row));
+    if (!text.empty()) text += '\n';
+    text += to_text(part);
+    begin = end;
   }
   return text;
 }

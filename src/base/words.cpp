@@ -3,8 +3,10 @@
 #include "base/utf8.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,20 +14,44 @@ namespace attmirror {
 
 namespace {
 
-// How many letters must be changed, added or dropped to make one word of the other (Levenshtein), one row of the
-// table at a time.
+// How many letters must be changed, added, dropped or exchanged with their neighbor to make one word of the
+// other (optimal string alignment), three rows of the table at a time.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (const char letter : a) {
-    std::size_t diagonal = row[0]++;
+  std::vector<std::size_t> above(b.size() + 1), row(b.size() + 1), two_above(b.size() + 1);
+  std::iota(above.begin(), above.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    row[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (letter == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+      const std::size_t changed = above[j] + (a[i] == b[j] ? 0 : 1);
+      row[j + 1] = std::min({changed, row[j] + 1, above[j + 1] + 1});
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+        row[j + 1] = std::min(row[j + 1], two_above[j - 1] + 1);
     }
+    std::swap(two_above, above);
+    std::swap(above, row);
   }
-  return row.back();
+  return above[b.size()];
+}
+
+// A word as British and American writers, and those of entropy-beta and entropy_beta, spell it alike. It need
+// not be English: both words that are compared are folded.
+std::string folded(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  std::string text;
+  for (const char c : word)
+    text += c == '-' ? '_' : static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> spellings{{{"is", "iz"},
+                                                                                    {"ys", "yz"},
+                                                                                    {"our", "or"},
+                                                                                    {"tre", "ter"},
+                                                                                    {"ogue", "og"},
+                                                                                    {"ll", "l"},
+                                                                                    {"grey", "gray"},
+                                                                                    {"artef", "artif"}}};
+  for (const auto& [british, american] : spellings)
+    for (std::size_t at = 0; (at = text.find(british, at)) != std::string::npos; at += american.size())
+      text.replace(at, british.size(), american);
+  return text;
 }
 
 // Whether a terminal does something else with a letter than to show it: the controls C0 and C1 (ESC and CSI begin
@@ -38,16 +64,42 @@ bool commands_terminal(char32_t code) {
 
 }  // namespace
 
-std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names) {
+std::string_view nearest_word(std::string_view name, const std::vector<std::string_view>& names) {
+  if (name.size() > 64) return {};
+  const std::string word = folded(name);
   std::string_view best;
-  std::size_t smallest = name.size() > 64 ? 0 : name.size() / 3 + 2;  // more is another word
+  std::size_t smallest = word.size() / 3 + 2;  // more is another word
   for (const std::string_view candidate : names) {
-    const std::size_t distance = edit_distance(name.substr(0, 64), candidate);
-    if (distance >= smallest) continue;
+    const std::string other = folded(candidate);
+    // Somebody who types the beginning of a long word has it in mind.
+    const bool begun = word.size() >= 3 && other.starts_with(word);
+    const std::size_t edits = edit_distance(word, other),
+                      distance = begun ? std::min<std::size_t>(edits, 1) : edits;
+    if (distance >= smallest || distance >= std::max(word.size(), other.size())) continue;
     smallest = distance;
     best = candidate;
   }
-  return best.empty() ? "" : fmt::format(", did you mean \"{}\"?", best);
+  return best;
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names) {
+  const std::string_view best = nearest_word(name, names);
+  if (best.empty()) return "";
+  return best.starts_with('-') ? fmt::format("; did you mean {}?", best)
+                               : fmt::format("; did you mean \"{}\"?", best);
+}
+
+std::string expected_choice(std::string_view word, const std::vector<std::string_view>& choices) {
+  std::string text;
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ";
+    text += choices[i];
+    const std::size_t colon = choices[i].find(':');
+    names.push_back(choices[i].substr(0, colon));
+  }
+  // "schaten:1.5" is near "schatten:P".
+  return text + did_you_mean(word.substr(0, word.find(':')), names);
 }
 
 std::string one_line(std::string_view text) { return printable(text, Breaks::escape); }

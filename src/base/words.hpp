@@ -7,9 +7,17 @@
 
 namespace attmirror {
 
-// For a name that is none of `names`: `, did you mean "steps"?` with the one that takes the fewest letters to change,
-// or nothing if none is near.
+// The one of `names` that a mistyped name is nearest to, or nothing where none is near. Letters that are
+// wrong, missing, doubled or exchanged count; British and American spellings, capitals, and dashes for
+// underscores do not; the beginning of a word is near to it.
+std::string_view nearest_word(std::string_view name, const std::vector<std::string_view>& names);
+
+// The same as the end of a sentence: `; did you mean "steps"?`, or nothing. Options are not quoted.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& names);
+
+// What is expected instead of a word from a closed list: `auto, on or off; did you mean "auto"?`. Of a choice
+// that goes on in the user's words, "normal:STD", the first counts.
+std::string expected_choice(std::string_view word, const std::vector<std::string_view>& choices);
 
 // What a file holds (a name, a status, a path), made fit for a line on the screen: line feeds, orders to the terminal,
 // marks that turn the direction of writing and bytes that are no UTF-8 become \x0a, \x1b, \u202e, \xff.

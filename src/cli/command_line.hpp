@@ -30,6 +30,6 @@ struct CommandLine {
 [[noreturn]] void end_without_memory();
 
 // The whole of main(): nothing is thrown out of it.
-int run_command_line(const CommandLine& line, int argc, char** argv);
+int run_command_line(CommandLine line, int argc, char** argv);
 
 }  // namespace attmirror::cli

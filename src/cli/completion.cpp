@@ -3,6 +3,7 @@
 //
 // A choice that ends in a colon ("normal:") is completed without a space after it; after "file:" and "run:" the scripts
 // offer files. tests/house/completions.sh asks each shell itself what it makes of its script.
+#include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/option_tree.hpp"
 #include "cli/options.hpp"
@@ -290,7 +291,8 @@ int run_completion(const CLI::App& root, const std::string& shell, const CommonO
   else if (shell == "fish")
     script = fish_script(tree);
   else
-    throw bad_input(fmt::format("shell is \"{}\": expected bash, zsh or fish", shell));
+    throw bad_input(
+        fmt::format("shell is \"{}\": expected {}", shell, expected_choice(shell, {"bash", "zsh", "fish"})));
   if (common.json)
     print_json(Json{{"status", "done"}, {"shell", shell}, {"script", script}});
   else

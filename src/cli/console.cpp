@@ -1,6 +1,7 @@
 #include "cli/console.hpp"
 
 #include "base/words.hpp"
+#include "cli/screen.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace attmirror::cli {
 
@@ -22,16 +24,25 @@ void write_out(std::string_view text) {
         fmt::format("cannot write to standard output: {}", errno == 0 ? "it failed" : std::strerror(errno)));
 }
 
+void write_error(std::string_view who, std::string_view text) {
+  const std::string line = fmt::format("{} {}\n", who, one_line(text));
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 }  // namespace
 
-void print(std::string_view text) { write_out(printable(text, Breaks::keep)); }
+void print(std::string_view text) {
+  const std::string shown = printable(text, Breaks::keep);
+  write_out(takes_color(STDOUT_FILENO) ? colored(shown) : shown);
+}
 
 void print_json(const Json& object) { print_json_text(dump(object) + "\n"); }
 void print_json_text(std::string_view text) { write_out(printable(text, Breaks::keep, Escapes::json)); }
 
-void note(std::string_view text) {
-  const std::string line = fmt::format("attmirror: {}\n", one_line(text));
-  std::fwrite(line.data(), 1, line.size(), stderr);
+void note(std::string_view text) { write_error("attmirror:", text); }
+
+void note_error(std::string_view text) {
+  write_error(takes_color(STDERR_FILENO) ? as_error("attmirror:") : "attmirror:", text);
 }
 
 std::string short_list(const std::vector<std::int64_t>& values) {

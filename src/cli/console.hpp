@@ -24,13 +24,15 @@ enum ExitCode : int {
 // Writes to stdout and makes sure that it got there. Throws Error (environment): "cannot write to standard
 // output: No space left on device". Names and texts may come from files of strangers: what would command the terminal
 // is shown as \x1b (base/words.hpp), but line feeds stay; a name that belongs into one line is given through
-// one_line(). In JSON it is \u001b, so that programs read what the file held.
+// one_line(). In JSON it is \u001b, so that programs read what the file held. Terminals get color
+// (screen.hpp), JSON never does.
 void print(std::string_view text);
 void print_json(const Json& object);
 void print_json_text(std::string_view text);  // of an object that is written already
 
-// "attmirror: TEXT" on stderr, in one line.
+// "attmirror: TEXT" on stderr, in one line; the second where it is why nothing came of it.
 void note(std::string_view text);
+void note_error(std::string_view text);
 
 // "(3, 0, 7)", and "(3, 0, 7, ... 397 more)" for a long one.
 std::string short_list(const std::vector<std::int64_t>& values);

@@ -1,5 +1,9 @@
 #include "cli/deep_command.hpp"
 
+#include "cli/console.hpp"
+#include "cli/deep/deep_subcommands.hpp"
+#include "cli/help.hpp"
+#include "cli/screen.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -33,18 +37,45 @@ fs::path deep_program() {
   return own.parent_path() / program;
 }
 
+bool is_built() {
+  std::error_code error;
+  return fs::exists(deep_program(), error);
+}
+
+std::string missing_text() {
+  return fmt::format(
+      "attmirror deep is the program {}, which is not in {}: install LibTorch (libtorch-dev) and, for texts, ICU "
+      "(libicu-dev), then configure and build attmirror again",
+      program, deep_program().parent_path().string());
+}
+
+// Where the program is missing and its help is asked for: said in --help, and not in man pages, which may be
+// read on another machine.
+bool tells_what_is_missing = false;
+
+auto find_deep(std::span<char* const> words) {
+  return std::ranges::find(words, std::string_view("deep"),
+                           [](const char* word) { return std::string_view(word); });
+}
+
+// `deep --help`, `deep train -h`, `deep help train`.
+bool asks_for_help(std::span<char* const> words) {
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  return std::ranges::any_of(words, is_help) ||
+         first_word(std::span(find_deep(words) + 1, words.end())) == "help";
+}
+
 }  // namespace
 
 void hand_over_to_deep(std::span<char* const> words) {
-  const auto word = std::ranges::find_if(words, [](std::string_view text) { return !text.starts_with('-'); });
-  if (word == words.end() || std::string_view(*word) != "deep") return;
+  if (first_word(words) != "deep") return;
+  const auto word = find_deep(words);
+  if (!is_built()) {
+    if (!asks_for_help(words)) throw bad_input(missing_text());
+    tells_what_is_missing = true;
+    return;
+  }
   const fs::path path = deep_program();
-  std::error_code error;
-  if (!fs::exists(path, error))
-    throw bad_input(
-        fmt::format("attmirror deep is the program {}, which is not in {}: it is built where LibTorch "
-                    "(libtorch-dev) is found, and reads texts where ICU (libicu-dev) is, too",
-                    program, path.parent_path().string()));
   std::string name = path.string();
   std::vector<char*> arguments{name.data()};
   for (auto other = words.begin(); other != words.end(); ++other)
@@ -66,15 +97,25 @@ Subcommand add_deep(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App& app =
       *parent.add_subcommand("deep", "train transformers on LibTorch and show what they attend to");
-  app.add_option("subcommand", options->subcommand, "what to do; attmirror deep --help says more")
-      ->type_name("attention-map|histogram|report|score|tokenize|train");
+  std::string names, list;
+  for (const DeepSubcommand& one : deep_subcommands) {
+    names += fmt::format("{}{}", names.empty() ? "" : "|", one.name);
+    list += fmt::format("  {:<15} {}\n", one.name, one.description);
+  }
+  app.add_option("subcommand", options->subcommand, "one of the subcommands below")->type_name(names);
   app.add_option("arguments", options->arguments, "the options and files of the subcommand")
       ->type_name("FILE");
   add_common_options(app, options->common);
-  app.footer("Example:\n  attmirror deep train sst2.toml -o run/");
-  // Only words that hand_over_to_deep() did not see come here, and there are none.
-  return {&app, &options->common,
-          []() -> int { throw bad_input("deep is the first word of its command line"); }};
+  app.footer(fmt::format(
+      "Subcommands of attmirror deep:\n{}\n{}Example:\n  attmirror deep train sst2.toml -o run/", list,
+      tells_what_is_missing
+          ? fmt::format("Not available here:\n{}\n", wrapped(missing_text() + ".", "  ", 80))
+          : "attmirror deep SUBCOMMAND --help lists the options of a subcommand.\n\n"));
+  // With the program nothing comes here, and without it `deep help train` alone.
+  return {&app, &options->common, [&app] {
+            print(help_text(app));
+            return static_cast<int>(done);
+          }};
 }
 
 }  // namespace attmirror::cli

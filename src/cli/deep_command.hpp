@@ -12,7 +12,8 @@
 
 namespace attmirror::cli {
 
-// Where the words call for `deep`, does not come back. Throws Error (bad input) where attmirror-deep was not built.
+// Where the words call for `deep`, does not come back. Where attmirror-deep was not built it comes back for
+// --help, which says what is missing, and throws Error (bad input) for anything else.
 void hand_over_to_deep(std::span<char* const> words);
 
 // For --help and the completion of shells; the work is done by the above.

@@ -107,11 +107,11 @@ Subcommand add_generate(CLI::App& parent) {
     if (const auto taken = options_of(kind); !taken.empty())
       footer += fmt::format("  {:<16} {}\n", "", fmt::join(taken, " "));
   }
-  add_text(app, "--kind", options->kind, names, "what to make; see below");
+  add_text(app, "--kind", options->kind, names, "which data to make; the kinds are listed below");
   add_field_options(app, infos(generator_fields()), options->given, "", generator_default);
   add_path(
       app, "--key-weights-output", options->key_weights_output, "FILE",
-      "write the key weights diag(1, 1, 0) of these data to this .npy file too, for train --key-weights");
+      "also write the key weights diag(1, 1, 0) of these data to this .npy file, for train --key-weights");
   add_path(app, "-o,--output", options->output, "FILE", "the .npz file to write")->required();
   add_common_options(app, options->common);
   app.footer(footer +

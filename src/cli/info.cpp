@@ -132,7 +132,7 @@ InfoAnswer describe_safetensors(const fs::path& path) {
     what = fmt::format("token file: {} texts of at most {} ids, {} ids in all, vocabulary of {} pieces\n",
                        *size_of("labels"), metadata("length"), *size_of("ids"), metadata("vocabulary"));
   } else if (metadata("format") == "attmirror deep checkpoint") {
-    what = "checkpoint of a training of attmirror deep train, with which it goes on\n";
+    what = "checkpoint of attmirror deep train, from which --resume continues\n";
   }
   InfoAnswer answer = describe_arrays(path, kind, file.tensors);
   answer.json["metadata"] = file.metadata;
@@ -172,7 +172,7 @@ std::optional<ArchiveContent> content_of(const NpzReader& file, const std::vecto
     return ArchiveContent{"checkpoint", fmt::format("checkpoint of a run at step {}", step())};
   if (has({"radius", "gap", "evaluations", "selected"}))
     return ArchiveContent{"path",
-                          fmt::format("points of a regularisation path, {} radii", size_of("radius"))};
+                          fmt::format("points of a regularization path, {} radii", size_of("radius"))};
   if (has({"step", "loss", "max_softmax", "norm"}) && size_of("step") > 0)
     return ArchiveContent{"trace",
                           fmt::format("records of a run, {} up to step {}", size_of("step"), step())};

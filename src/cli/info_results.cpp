@@ -65,10 +65,10 @@ InfoAnswer describe_run_folder(const fs::path& path) {
   if (run.result && !run.result->selected.tokens.empty())
     answer.text += fmt::format("selected    {}\n", short_list(run.result->selected.tokens));
   if (!run.result && is_own_run(config))
-    answer.text += "\nIt was stopped before its end: the program that trains it can go on.\n";
+    answer.text += "\nThe run was stopped before it finished: the program that trains it can continue it.\n";
   else if (!run.result)
     answer.text +=
-        "\nIt was stopped before its end: attmirror train with the same options and --resume goes on.\n";
+        "\nThe run was stopped before it finished: attmirror train with the same options and --resume continues it.\n";
   if (run.records.empty()) return answer;
 
   Table table;
@@ -95,7 +95,7 @@ InfoAnswer describe_path_folder(const fs::path& path) {
   answer.json = {{"kind", "path"},       {"path", path.string()},  {"path_kind", saved.kind},
                  {"norm", saved.norm},   {"params", saved.params}, {"data", saved.data_path.string()},
                  {"radii", saved.radii}, {"points", Json::array()}};
-  answer.text = fmt::format("{}: regularisation path, {} of {} radii\n\n", one_line(path.string()),
+  answer.text = fmt::format("{}: regularization path, {} of {} radii\n\n", one_line(path.string()),
                             saved.points.size(), saved.radii.size());
   answer.text += fmt::format("data        {}\n", one_line(saved.data_path.string()));
   answer.text +=

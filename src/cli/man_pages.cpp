@@ -5,10 +5,12 @@
 // care of these.
 #include "base/atomic_file.hpp"
 #include "base/result_folder.hpp"
+#include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/man_texts.hpp"
 #include "cli/option_tree.hpp"
 #include "cli/options.hpp"
+#include "cli/papers_cited.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 
@@ -213,7 +215,7 @@ std::string option_item(const OptionInfo& option, bool argument) {
   if (!option.type.empty())
     heading += argument ? fmt::format(" ({})", roff_type(option.type)) : " " + roff_type(option.type);
   std::string text =
-      option.description == "this text" ? "print a summary of the options" : option.description;
+      option.description == "print this help" ? "print a summary of the options" : option.description;
   if (option.required && !argument) text += " (required)";
   if (!option.default_text.empty()) text += fmt::format(" (default: {})", option.default_text);
   return fmt::format(".TP\n{}\n{}", heading, roff_prose(text));
@@ -276,16 +278,7 @@ std::string see_also_section(const CommandInfo& root, const std::string& command
 
 // A page that mentions P1 says which paper that is.
 std::string papers_section(const std::string& page) {
-  NamedTexts papers;
-  for (const auto& [name, title] : papers_by_number())
-    for (std::size_t at = page.find(name); at != std::string::npos; at = page.find(name, at + 1)) {
-      const auto is_letter = [&](std::size_t i) {
-        return i < page.size() && std::isalnum(static_cast<unsigned char>(page[i]));
-      };
-      if (is_letter(at - 1) || is_letter(at + name.size())) continue;
-      papers.emplace_back(name, title);
-      break;
-    }
+  const NamedTexts papers = papers_cited(page);
   return papers.empty() ? std::string() : ".SH REFERENCES\n" + roff_items(papers);
 }
 
@@ -351,10 +344,10 @@ std::vector<NamedPage> chosen_pages(const CommandInfo& root, const ManOptions& o
     if (options.all || command.name == options.subcommand)
       pages.push_back({page_name(root.name + " " + command.name) + ".1", man_page(root, command)});
   if (!pages.empty()) return pages;
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   for (const CommandInfo& command : root.subcommands) names.push_back(command.name);
-  throw bad_input(
-      fmt::format("there is no man page of \"{}\": expected {}", options.subcommand, fmt::join(names, ", ")));
+  throw bad_input(fmt::format("there is no man page of \"{}\": expected {}{}", options.subcommand,
+                              fmt::join(names, ", "), did_you_mean(options.subcommand, names)));
 }
 
 int run_man(const CLI::App& root, const ManOptions& options) {

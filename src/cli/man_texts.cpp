@@ -15,20 +15,6 @@ const NamedTexts run_folder_files = {
     {"result.json", "how the run ended; written last"},
 };
 
-const NamedTexts mpi_environment = {
-    {"OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE",
-     "set by Open MPI's mpirun: how many processes take part, and how many of them run on this machine"},
-    {"PMI_SIZE, MPI_LOCALNRANKS", "the same, set by MPICH and by srun"},
-};
-
-const NamedTexts process_environment = {
-    {"WORLD_SIZE, RANK, LOCAL_RANK",
-     "set by torchrun: how many processes train together, and which of them this one is; without them, "
-     "what mpirun sets (OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_LOCAL_RANK)"},
-    {"MASTER_ADDR, MASTER_PORT", "where the processes meet; without them they meet in the run folder"},
-    {"OMP_WAIT_POLICY", "how idle threads of LibTorch wait; set to passive unless you have set it"},
-};
-
 std::vector<ManText> all_texts() {
   return {
       {"attmirror",
@@ -89,7 +75,7 @@ std::vector<ManText> all_texts() {
        "attmirror needs LibTorch and is a program of its own, attmirror-deep, which lies beside attmirror "
        "where it was built. attmirror deep SUBCOMMAND --help lists the options of a subcommand.",
        {},
-       process_environment,
+       deep_environment(),
        {"attmirror-report"},
        "train transformers by mirror descent and show what they attend to"},
       {"attmirror sweep",
@@ -98,7 +84,7 @@ std::vector<ManText> all_texts() {
        "the same database. A sweep that was killed continues with --resume.",
        {{"sweep.toml", "the sweep: data, model and optimizer, with lists of values to combine"},
         {"results.db", "the results, an SQLite database"}},
-       mpi_environment,
+       sweep_environment(),
        {"attmirror-train", "attmirror-report"}},
       {"attmirror which-margin",
        "Trains optimizers on a dataset, or takes the runs that are given, and measures the margin of their weights in "
@@ -140,6 +126,12 @@ std::vector<ManText> all_texts() {
         {"~/.config/fish/completions/attmirror.fish", "where the script goes for fish"}},
        {},
        {}},
+      {"attmirror help",
+       "Prints what --help of a subcommand prints, or the list of subcommands, or the list of the environment "
+       "variables that attmirror reads.",
+       {},
+       {},
+       {"attmirror-man"}},
       {"attmirror man",
        "Prints the man page of attmirror or of a subcommand, or writes all of them into a folder. The pages "
        "are made from the options that the program itself reads. An installed attmirror brings them along: "
@@ -152,7 +144,7 @@ std::vector<ManText> all_texts() {
        "was interrupted or killed continues with --resume. Under mpirun or torchrun several processes train "
        "together.",
        {},
-       process_environment,
+       deep_environment(),
        {"attmirror-deep-report", "attmirror-deep-attention-map"}},
       {"attmirror deep tokenize",
        "Splits texts into WordPiece tokens and writes their ids, with a checksum by which they can be "
@@ -192,29 +184,6 @@ ManText man_text(const std::string& command) {
   const std::vector<ManText> texts = all_texts();
   const auto found = std::ranges::find(texts, command, &ManText::command);
   return found == texts.end() ? ManText{.command = command, .description = {}} : *found;
-}
-
-NamedTexts common_environment() {
-  return {{"ATTMIRROR_ISA",
-           "the instruction set to compute with, sse2, avx2 or avx512, instead of the best one that the "
-           "machine has; the option --isa takes precedence"}};
-}
-
-NamedTexts papers_by_number() {
-  return {
-      {"P1",
-       "A. K. Julistiono, D. Ataee Tarzanagh, N. Azizan: Optimizing Attention with Mirror Descent: "
-       "Generalized Max-Margin Token Selection (2024). https://arxiv.org/abs/2410.14581"},
-      {"P2",
-       "D. Ataee Tarzanagh, Y. Li, X. Zhang, S. Oymak: Max-Margin Token Selection in Attention Mechanism "
-       "(2023). https://arxiv.org/abs/2306.13596"},
-      {"P3",
-       "D. Ataee Tarzanagh, Y. Li, C. Thrampoulidis, S. Oymak: Transformers as Support Vector Machines "
-       "(2023). https://arxiv.org/abs/2308.16898"},
-      {"P4",
-       "R. Huang, Y. Liang, J. Yang: Non-asymptotic Convergence of Training Transformers for Next-token "
-       "Prediction (2024). https://arxiv.org/abs/2409.17335"},
-  };
 }
 
 }  // namespace attmirror::cli

@@ -1,14 +1,12 @@
 // What a man page says beyond --help: what a subcommand is for, which files and variables of the environment it uses.
 #pragma once
 
+#include "cli/environment.hpp"
+
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace attmirror::cli {
-
-using NamedTexts =
-    std::vector<std::pair<std::string, std::string>>;  // a name, and what there is to say about it
 
 struct ManText {
   std::string command;      // as users type it: "attmirror train"
@@ -22,11 +20,5 @@ struct ManText {
 // The text of a command; one with nothing but its name where nobody has written more, and then the page has what
 // --help has.
 ManText man_text(const std::string& command);
-
-// For every subcommand.
-NamedTexts common_environment();
-
-// "P1", and the paper that it stands for: pages that mention one must say which it is.
-NamedTexts papers_by_number();
 
 }  // namespace attmirror::cli

@@ -1,5 +1,6 @@
 #include "cli/margin_plan.hpp"
 
+#include "base/words.hpp"
 #include "cli/masked_data.hpp"
 #include "data/npy.hpp"
 #include "descent/model_fields.hpp"
@@ -26,8 +27,8 @@ constexpr std::array problem_words{"attention", "prompt", "decoder", "relaxed", 
 ProblemWord parse_problem(std::string_view word) {
   for (std::size_t i = 0; i < problem_words.size(); ++i)
     if (word == problem_words[i]) return static_cast<ProblemWord>(i);
-  throw bad_input(
-      fmt::format("problem is \"{}\": expected attention, prompt, decoder, relaxed or general", word));
+  throw bad_input(fmt::format("problem is \"{}\": expected {}", word,
+                              expected_choice(word, {problem_words.begin(), problem_words.end()})));
 }
 
 MarginOptions::Generation parse_generation(std::string_view word) {
@@ -35,7 +36,8 @@ MarginOptions::Generation parse_generation(std::string_view word) {
   if (word == "auto") return automatic;
   if (word == "on") return on;
   if (word == "off") return off;
-  throw bad_input(fmt::format("generation is \"{}\": expected auto, on or off", word));
+  throw bad_input(
+      fmt::format("generation is \"{}\": expected {}", word, expected_choice(word, {"auto", "on", "off"})));
 }
 
 // ---- tokens
@@ -81,8 +83,7 @@ Selection load_selection(const std::filesystem::path& path, const Dataset& data)
 Selection global_tokens(const Dataset& data, const std::filesystem::path& path) {
   if (!data.has_decoder())
     throw bad_input(fmt::format(
-        "{} has no decoder v, which says the globally optimal tokens: give --select run:RUN, file:ALPHA.npy "
-        "or tokens such as 0,3,2",
+        "{} has no decoder v, which decides the globally optimal tokens: give --select run:RUN, file:ALPHA.npy or tokens such as 0,3,2",
         path.string()));
   return optimal_tokens(data);
 }
@@ -114,7 +115,7 @@ Norm norm_of(const RunConfig& config) {
         fmt::format("norm is not given, and theory names no norm whose margin {} maximizes: give --norm",
                     method_name(config.optimizer)));
   throw bad_input(fmt::format(
-      "norm is not given, and no theorem says which one K, Q of a run in the geometry {} end at: give --norm",
+      "norm is not given, and no theorem says to which norm's solution K, Q of a run in the geometry {} converge: give --norm",
       to_string(*geometry)));
 }
 
@@ -232,15 +233,15 @@ void check_output(const MarginCommand& options) {
   for (const std::filesystem::path& input : {options.data, options.key_weights}) {
     std::error_code none;  // one of them is not there, hence they are not the same
     if (!options.output.empty() && std::filesystem::equivalent(options.output, input, none))
-      throw bad_input(
-          fmt::format("output is {}, the input itself: expected another file", options.output.string()));
+      throw bad_input(fmt::format("output is {}, which is the input itself: expected another file",
+                                  options.output.string()));
   }
 }
 
 void check_combination(const CLI::App& app, const MarginCommand& options) {
   check_output(options);
   if (app.count("--select") > 0 && options.select.starts_with("run:") && app.count("--mask") > 0)
-    throw bad_input("mask is given with a run: the run's own mask is in force");
+    throw bad_input("mask is given with a run, whose own mask applies");
   if (app.count("--keep-threshold") > 0 && options.problem != "general" && options.check.empty())
     throw bad_input("keep-threshold is given, but problem is not general");
   if (app.count("--repeat") > 0 && options.problem == "general")
@@ -270,60 +271,67 @@ std::string_view to_string(ProblemWord word) { return problem_words[static_cast<
 void add_margin_options(CLI::App& app, MarginCommand& o) {
   add_path(app, "data", o.data, "FILE", "the dataset: .npz with X, Y, Z and v (see attmirror info)")
       ->required();
-  add_path(app, "-o,--output", o.output, "FILE",
-           "the svm.npz to write, with W, lambda, alpha and support; without it the answer is only printed");
+  add_path(
+      app, "-o,--output", o.output, "FILE",
+      "write the solution (W, lambda, alpha and support) to this .npz file; without it the answer is only printed");
 
   const char* group = "Problem";
-  add_text(app, "--norm", o.norm, "2|1|inf|NUMBER|nuclear|spectral|frobenius|schatten:P",
-           "what to minimise; a NUMBER is p >= 1; by default 2, and with a run the norm of its geometry")
+  add_text(
+      app, "--norm", o.norm, "2|1|inf|NUMBER|nuclear|spectral|frobenius|schatten:P",
+      "the norm to minimize; a NUMBER is p >= 1; by default 2, or the norm of the run's geometry with --select run:RUN")
       ->group(group);
-  add_text(app, "--problem", o.problem, "attention|prompt|decoder|relaxed|general",
-           "by default attention, and prompt with the run of a prompt")
+  add_text(
+      app, "--problem", o.problem, "attention|prompt|decoder|relaxed|general",
+      "the max-margin problem; by default attention, or prompt with --select run:RUN where the run trained a prompt")
       ->group(group);
   add_text(
       app, "--select", o.select, "global|run:RUN|file:PATH|TOKENS",
-      "the tokens alpha: the best ones for the data's v, those of a run, an .npy or the alpha of an .npz, or "
-      "a list 0,3,2; by default global")
+      "the tokens alpha to select: global for those with the best scores under the data's v, those of a run, an .npy file or the alpha of an .npz file, or a list such as 0,3,2; by default global")
       ->group(group);
   add_text(app, "--mask", o.mask, "none|causal", training_field("mask").help)->group(group);
-  add_path(app, "--key-weights", o.key_weights, "FILE",
-           "of prompt and relaxed: A of the keys A x, .npy (d, d); by default the run's, or the identity")
+  add_path(
+      app, "--key-weights", o.key_weights, "FILE",
+      "for prompt and relaxed: A of the keys A x, a .npy file of shape (d, d); by default the run's, or the identity")
       ->group(group);
   add_number(app, "--keep-threshold", o.keep_threshold,
-             "of general: the softmax probability from which a token counts as kept")
+             "for general: the softmax probability from which a token counts as kept")
       ->group(group);
   add_count(app, "--rank", o.rank,
-            "of norm nuclear: certified only if the optimum has at most this rank; 0: any")
+            "for norm nuclear: certify only if the optimum has at most this rank; 0: any rank")
       ->group(group);
 
   group = "Solver";
   add_number(
       app, "--tol", o.tol,
-      "relative gap to certify; by default 1e-10 for 1 < p < infinity, 1e-8 for 1, inf and the norms of "
-      "singular values")
+      "the relative gap to certify; by default 1e-10 for 1 < p < infinity, and 1e-8 for 1, inf and the norms of singular values")
       ->default_str("")
       ->group(group);
-  add_number(app, "--max-norm", o.max_norm,
-             "infeasible: every solution has a norm above this, in units of the data")
+  add_number(
+      app, "--max-norm", o.max_norm,
+      "call the problem infeasible once every solution is known to have a norm above this, in units of the data")
       ->group(group);
   add_count(app, "--max-iterations", o.max_iterations, "stop after this many Newton steps")->group(group);
-  add_number(app, "--max-seconds", o.max_seconds, "stop after this time")->group(group);
-  add_count(app, "--repeat", o.repeat, "for timing: solve this often and report the median of the times")
+  add_number(app, "--max-seconds", o.max_seconds, "stop after so many seconds")->group(group);
+  add_count(app, "--repeat", o.repeat, "for timing: solve so many times and report the median time")
       ->group(group);
-  add_text(app, "--method", o.method, "auto|active-set|interior-point", "by norm and size if auto")
+  add_text(app, "--method", o.method, "auto|active-set|interior-point",
+           "the solver; auto chooses by norm and size")
       ->group(group);
   add_text(app, "--generation", o.generation, "auto|on|off",
-           "start with few constraints and add those that are violated; by size if auto")
+           "start with few constraints and add those that are violated; auto decides by size")
       ->group(group);
-  add_path(app, "--start", o.start, "FILE",
-           "an svm.npz to start from: of a near p or a near selection; the answer does not depend on it")
+  add_path(
+      app, "--start", o.start, "FILE",
+      "a solution to start from, such as one for a similar p or selection; the answer does not depend on it")
       ->group(group);
 
   group = "Check";
   add_path(app, "--check", o.check, "FILE",
-           "solve nothing: certify the W and lambda of this file, whoever made it, against the data")
+           "solve nothing; certify the W and lambda of this file, whoever made it, against the data")
       ->group(group);
-  add_flag(app, "--as-is", o.as_is, "check W as it is, not divided by its worst margin")->group(group);
+  add_flag(app, "--as-is", o.as_is,
+           "with --check: take W as it is instead of dividing it by its worst margin")
+      ->group(group);
 }
 
 MarginPlan make_margin_plan(const CLI::App& app, const MarginCommand& options) {

@@ -212,7 +212,7 @@ std::string negative_text(const MarginPlan& plan, ProblemWord word, const Margin
                           const MarginSolution& solution) {
   if (solution.status == MarginStatus::certified) return "";
   if (solution.status == MarginStatus::stopped)
-    return fmt::format("stopped with a gap of {:.2g}, {:g} was asked for{}", solution.gap,
+    return fmt::format("stopped with a gap of {:.2g}; {:g} was requested{}", solution.gap,
                        plan.options.tolerance(plan.norm),
                        solution.reason.empty() ? "" : ": " + solution.reason);
   std::vector<std::string> lines = demands(plan, word, constraints, solution.conflict);

@@ -55,10 +55,11 @@ int exit_code(const NextTokenReport& report, const NextTokenOptions& options, in
       if (last.status != RunStatus::interrupted) return negative;
     }
   if (last.status != RunStatus::interrupted) return done;
-  note(options.output.empty()
-           ? fmt::format("interrupted in {} at step {}; nothing is kept without -o FOLDER", stage, last.steps)
-           : fmt::format("interrupted in {} at step {}; the same command with --resume{} goes on from there",
-                         stage, last.steps, options.overwrite ? " instead of --overwrite" : ""));
+  note(
+      options.output.empty()
+          ? fmt::format("interrupted in {} at step {}; without -o FOLDER nothing is kept", stage, last.steps)
+          : fmt::format("interrupted in {} at step {}; the same command with --resume{} continues from there",
+                        stage, last.steps, options.overwrite ? " instead of --overwrite" : ""));
   return signalled + signal;
 }
 
@@ -128,11 +129,7 @@ Subcommand add_next_token(CLI::App& parent) {
   add_next_token_options(app, *options);
   add_common_options(app, options->common);
   app.footer(
-      "A FILE has a sentence a line: words, the last of them the one to predict; the one before it is the "
-      "query. Lines of\n"
-      "two words \"x y\" say that y is the successor of x. Sentences that contradict each other exit with 1 "
-      "and the cycle.\n"
-      "md and gd take normalized steps here unless --unnormalized is given.\n\n"
+      "A FILE has one sentence per line: its last word is the one to predict, and the word before that is the query. Lines\nof two words \"x y\" say that y is the successor of x. Sentences that contradict each other end with exit code 1 and\nthe cycle.\nmd and gd take normalized steps here unless --unnormalized is given.\n\n"
       "Examples:\n"
       "  attmirror next-token --vocab 20 --sentences 100 --seed 1 -o run/\n"
       "  attmirror next-token --embedding gaussian --order linear --steps 10000 --ov-steps 3000\n"

@@ -1,5 +1,6 @@
 #include "cli/next_token_options.hpp"
 
+#include "base/words.hpp"
 #include "cli/train_plan.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/run_config.hpp>
@@ -37,12 +38,12 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> parse_lengths(const std::string& text)
 template <class Value>
 Value one_of(const char* name, const std::string& word,
              std::initializer_list<std::pair<std::string_view, Value>> choices) {
-  std::string expected;
+  std::vector<std::string_view> words;
   for (const auto& choice : choices) {
     if (word == choice.first) return choice.second;
-    expected += fmt::format("{}{}", expected.empty() ? "" : " or ", choice.first);
+    words.push_back(choice.first);
   }
-  throw bad_input(fmt::format("{} is \"{}\": expected {}", name, word, expected));
+  throw bad_input(fmt::format("{} is \"{}\": expected {}", name, word, expected_choice(word, words)));
 }
 
 // P4 normalises; who wants plain steps says so.
@@ -99,52 +100,59 @@ std::vector<Stage> plan_stages(const CLI::App& app, const NextTokenOptions& opti
 }  // namespace
 
 void add_next_token_options(CLI::App& app, NextTokenOptions& o) {
-  add_path(app, "sentences", o.file, "FILE",
-           "a sentence a line, its last word the one to predict; lines of two words are collocations");
+  add_path(
+      app, "sentences", o.file, "FILE",
+      "one sentence per line, whose last word is the one to predict; lines of two words are collocations");
   add_run_output(app, o.output);
 
   const char* group = "Generated sentences (without FILE)";
-  add_count(app, "--vocab", o.vocab, "words")->group(group);
+  add_count(app, "--vocab", o.vocab, "number of words")->group(group);
   add_count(app, "--sentences", o.sentences, "sentences, dealt to the queries in turn")->group(group);
-  add_text(app, "--lengths", o.lengths, "MIN:MAX", "words of a sentence, the query included")->group(group);
-  add_text(app, "--order", o.order, "three-class|linear", "how a query ranks the words")->group(group);
-  add_count(app, "--optimal", o.optimal, "three-class: optimal words of a query; 0: a quarter of all")
+  add_text(app, "--lengths", o.lengths, "MIN:MAX", "length of a sentence in words, including the query")
       ->group(group);
-  add_count(app, "--non-optimal", o.non_optimal, "three-class: non-optimal ones; 0: half of all")
+  add_text(app, "--order", o.order, "three-class|linear", "how a query ranks the words")->group(group);
+  add_count(app, "--optimal", o.optimal,
+            "three-class: number of optimal words of a query; 0: a quarter of all")
+      ->group(group);
+  add_count(app, "--non-optimal", o.non_optimal, "three-class: number of non-optimal words; 0: half of all")
       ->group(group);
   add_text(app, "--successor", o.successor, "permutation|map", "whether words share successors")
       ->group(group);
-  add_text(app, "--repetition", o.repetition, "allowed|avoided", "of words within a sentence")->group(group);
-  add_seed(app, "--seed", o.seed, "of the sentences")->group(group);
-  add_count(app, "--unseen", o.unseen, "sentences of each kind of shift to test on; 0: none")->group(group);
+  add_text(app, "--repetition", o.repetition, "allowed|avoided", "whether words may repeat within a sentence")
+      ->group(group);
+  add_seed(app, "--seed", o.seed, "seed of the sentences")->group(group);
+  add_count(app, "--unseen", o.unseen, "number of unseen sentences of each kind to test on; 0: none")
+      ->group(group);
 
   group = "Sentences from FILE";
   add_text(app, "--collocations", o.collocations, "auto|lines|copy|bigrams",
            "each word's successor: two-word lines, the word itself, or what follows it most often")
       ->group(group);
   add_path(app, "--vocabulary", o.vocabulary, "FILE",
-           "a word a line, in the order of an embedding's rows; other words are then unknown")
+           "one word per line, in the order of an embedding's rows; other words are then unknown")
       ->group(group);
-  add_path(app, "--test", o.test, "FILE", "more sentences to test on, with words of the first")->group(group);
+  add_path(app, "--test", o.test, "FILE", "more sentences to test on, made of the same words")->group(group);
 
   group = "Model";
   add_text(app, "--embedding", o.embedding, "one-hot|orthonormal|gaussian|file:PATH",
            "the words' vectors; file:E.npy of shape (words, dimension)")
       ->group(group);
-  add_count(app, "--dim", o.dim, "of gaussian and orthonormal; 0: as many as words")->group(group);
-  add_seed(app, "--embedding-seed", o.embedding_seed, "of gaussian and orthonormal")->group(group);
+  add_count(app, "--dim", o.dim, "dimension of gaussian and orthonormal vectors; 0: as many as words")
+      ->group(group);
+  add_seed(app, "--embedding-seed", o.embedding_seed, "seed of gaussian and orthonormal vectors")
+      ->group(group);
   add_text(app, "--stages", o.stages, "two|joint", "W_ov on collocations, then W_kq; or both at once")
       ->group(group);
   add_text(app, "--readout", o.readout, "softmax|attention",
            "softmax(W_ov X s), or the attention on words that the label follows (no W_ov)")
       ->group(group);
   add_flag(app, "--cyclic", o.cyclic,
-           "train on contradictory sentences too; Graph-SVM takes the place of W_kq*")
+           "also train on sentences that contradict each other; Graph-SVM then replaces W_kq*")
       ->group(group);
   add_text(app, "--targets", o.targets, "auto|on|off",
-           "solve the max-margin problems that training goes to; auto: where they are not too large")
+           "solve the max-margin problems that training converges to; auto: where they are not too large")
       ->group(group);
-  add_text(app, "--init", o.init, "zero|uniform|normal:STD", "the start of trained weights")->group(group);
+  add_text(app, "--init", o.init, "zero|uniform|normal:STD", "the initial weights")->group(group);
   add_seed(app, "--init-seed", o.init_seed, training_field("init_seed").help)->group(group);
 
   add_optimizer_options(app, o.optimizer);
@@ -154,9 +162,10 @@ void add_next_token_options(CLI::App& app, NextTokenOptions& o) {
   add_number(app, "--ov-lr", o.ov_lr, "step size of W_ov in two stages")
       ->default_str("0.2/sqrt(dim), or --lr where given")
       ->group(group);
-  add_count(app, "--steps", o.steps, "of each stage")->group(group);
+  add_count(app, "--steps", o.steps, "steps of each stage")->group(group);
   add_count(app, "--ov-steps", o.ov_steps, "of W_ov in two stages")->default_str("as --steps")->group(group);
-  add_number(app, "--max-seconds", o.max_seconds, "stop a stage after this time; 0: never")->group(group);
+  add_number(app, "--max-seconds", o.max_seconds, "stop a stage after so many seconds; 0: never")
+      ->group(group);
 
   group = "Run folder";
   add_text(app, "--record", o.record, "log|log:PER_DECADE|every:K|none|STEPS", "the steps to record")
@@ -217,7 +226,8 @@ NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& 
   descent.record = RecordSchedule::parse(options.record);
   plan.keep_is_given = options.keep != "auto";
   if (plan.keep_is_given && options.keep != "parameters" && options.keep != "metrics")
-    throw bad_input(fmt::format("keep is \"{}\": expected auto, parameters or metrics", options.keep));
+    throw bad_input(fmt::format("keep is \"{}\": expected {}", options.keep,
+                                expected_choice(options.keep, {"auto", "parameters", "metrics"})));
   if (plan.keep_is_given) descent.keep = parse_keep(options.keep);
   descent.threads = static_cast<int>(options.common.threads);
   descent.init = parse_initialization(

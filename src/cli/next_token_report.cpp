@@ -151,7 +151,7 @@ std::string to_text(const NextTokenReport& report) {
   if (report.order) text += fmt::format("extended order    {}\n", order_text(*report.order));
   if (!report.options->output.empty() && report.status() != RunStatus::interrupted)
     text += fmt::format(
-        "files             {} (sentences.txt, targets.npz, final.npz, result.json, a folder a stage)\n",
+        "files             {} (sentences.txt, targets.npz, final.npz, result.json, a folder per stage)\n",
         report.options->output.string());
   return text;
 }

@@ -1,5 +1,7 @@
 #include "cli/options.hpp"
 
+#include "cli/papers_cited.hpp"
+#include "cli/screen.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/thread_pool.hpp>
 
@@ -144,17 +146,19 @@ CLI::Option* add_flag(CLI::App& app, const std::string& name, bool& value, const
 }
 
 void add_run_output(CLI::App& app, std::filesystem::path& folder) {
-  add_path(app, "-o,--output", folder, "FOLDER", "where the run is kept; without it the run is only printed");
+  add_path(app, "-o,--output", folder, "FOLDER",
+           "folder to keep the run in; without it the result is only printed");
 }
 
 void add_checkpoint_interval(CLI::App& app, double& seconds, const std::string& group) {
   add_number(app, "--checkpoint-every", seconds,
-             "seconds between checkpoints (longer where writing one takes more than a tenth of that)")
+             "seconds between checkpoints; more where writing one takes over a tenth of that")
       ->group(group);
 }
 
 void add_existing_run_flags(CLI::App& app, bool& resume, bool& overwrite, const std::string& group) {
-  add_flag(app, "--resume", resume, "go on with the run in the folder, as if it had never been stopped")
+  add_flag(app, "--resume", resume,
+           "continue the run in the folder, with the same bits as if it had never been stopped")
       ->group(group);
   add_flag(app, "--overwrite", overwrite, "replace the run in the folder")->group(group);
 }
@@ -162,16 +166,17 @@ void add_existing_run_flags(CLI::App& app, bool& resume, bool& overwrite, const 
 void add_common_options(CLI::App& app, CommonOptions& options) {
   const std::string group = "Common options";
   app.formatter(help_formatter());
-  app.set_help_flag("-h,--help", "this text")->group(group);
-  add_flag(app, "--json", options.json, "one JSON object on stdout, also after an error")->group(group);
+  app.set_help_flag("-h,--help", "print this help")->group(group);
+  add_flag(app, "--json", options.json, "print one JSON object to standard output, also after an error")
+      ->group(group);
   add_flag(app, "--quiet", options.quiet,
-           "no progress, notes and summaries; errors and what was asked for remain")
+           "print no progress, notes or summaries; errors and the answers you asked for remain")
       ->group(group);
   add_count(app, "--threads", options.threads,
-            "threads; 0: as many as the machine has; results do not depend on it")
+            "number of threads, 0 for one per core; results do not depend on it")
       ->group(group);
   add_text(app, "--isa", options.isa, "sse2|avx2|avx512",
-           "instruction set, instead of the best one of this machine")
+           "instruction set to use instead of the best one of this machine")
       ->group(group);
 }
 
@@ -185,6 +190,9 @@ std::string help_text(const CLI::App& app) {
   std::string text = app.help();
   for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
   if (!text.ends_with('\n')) text += '\n';
+  const NamedTexts papers = papers_cited(text);
+  if (!papers.empty()) text += "\nPapers:\n";
+  for (const auto& [name, title] : papers) text += wrapped(fmt::format("{}: {}", name, title), "  ", 100);
   return text;
 }
 

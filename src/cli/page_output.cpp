@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 void refuse_existing(const fs::path& file) {
   if (std::error_code error; fs::exists(file, error))
     throw bad_input(
-        fmt::format("{} is there already: give --overwrite to replace it, or another file", file.string()));
+        fmt::format("{} already exists: give --overwrite to replace it, or another file", file.string()));
 }
 
 std::ptrdiff_t count(const std::vector<fs::path>& files, const char* ending) {
@@ -29,7 +29,7 @@ std::ptrdiff_t count(const std::vector<fs::path>& files, const char* ending) {
 
 CLI::Option* add_page_options(CLI::App& app, PageOutput& output, const std::string& description) {
   CLI::Option* option = add_path(app, "-o,--output", output.path, "FILE", description);
-  add_text(app, "--title", output.title, "TEXT", "of the page; by default it says what the sources are");
+  add_text(app, "--title", output.title, "TEXT", "title of the page; by default made from the sources");
   add_flag(app, "--overwrite", output.overwrite, "replace the page and the files beside it");
   return option;
 }
@@ -40,7 +40,7 @@ void check_page_output(const PageOutput& output) {
         fmt::format("output is {}, a folder: expected a file such as report.html", output.path.string()));
   // A slip of the hand must not put a page in the place of a database or of weights.
   if (std::error_code error; fs::exists(output.path, error) && !page_title(output.path))
-    throw bad_input(fmt::format("{} is there already and is no page of attmirror: give another file",
+    throw bad_input(fmt::format("{} already exists and is not a page of attmirror: give another file",
                                 output.path.string()));
   if (!output.overwrite) refuse_existing(output.path);
 }

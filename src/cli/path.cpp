@@ -6,6 +6,7 @@
 #include "cli/margin_plan.hpp"
 #include "cli/masked_data.hpp"
 #include "cli/options.hpp"
+#include "cli/training.hpp"
 #include "descent/path_json.hpp"
 #include "descent/saved_model.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -35,25 +36,29 @@ struct PathCommand {
   std::int64_t starts = PathOptions{}.starts, max_iterations = PathOptions{}.max_evaluations;
   std::uint64_t seed = 0;
   double tol = PathOptions{}.tol, decoder_scale = 1, decoder_power = 1;
-  bool overwrite = false;
+  bool resume = false, overwrite = false;
 };
 
 void add_path_options(CLI::App& app, PathCommand& o) {
   add_path(app, "data", o.data, "FILE", "the dataset: .npz with X, Y, Z and v (see attmirror info)")
       ->required();
-  add_path(app, "-o,--output", o.output, "FOLDER", "where the path is kept; without it it is only printed");
+  add_path(app, "-o,--output", o.output, "FOLDER",
+           "folder to keep the path in; without it the result is only printed");
 
   const char* group = "Path";
   add_text(
       app, "--norm", o.norm, "2|NUMBER|frobenius|schatten:P|nuclear",
-      "of the balls; a NUMBER is p, 1 < p < infinity; by default 2, and nuclear for KQ, which has no other")
+      "the norm of the balls; a NUMBER is p, 1 < p < infinity; by default 2, and nuclear for KQ, which has no other")
       ->group(group);
-  add_text(app, "--radii", o.radii, "FROM:TO:COUNT|LIST", "geometric from FROM to TO, or a list 1,10,100")
+  add_text(
+      app, "--radii", o.radii, "FROM:TO:COUNT|LIST",
+      "COUNT radii from FROM to TO, each the same multiple of the one before, or a list such as 1,10,100")
       ->group(group);
-  add_count(app, "--starts", o.starts,
-            "random directions tried at each radius, besides the radius before and the gradient at 0")
+  add_count(
+      app, "--starts", o.starts,
+      "random directions tried at each radius, besides the solution of the radius before and the gradient at 0")
       ->group(group);
-  add_seed(app, "--init-seed", o.seed, "of the random directions")->group(group);
+  add_seed(app, "--init-seed", o.seed, "seed of the random directions")->group(group);
   add_text(app, "--start", o.start, "file:PATH|run:RUN",
            "a local path: follow this direction from the largest radius down; file:W0.npy, file:BLOCKS.npz "
            "or the weights of a run")
@@ -61,12 +66,18 @@ void add_path_options(CLI::App& app, PathCommand& o) {
   add_text(app, "--select", o.select, "global|run:RUN|file:PATH|TOKENS",
            "a local path: follow the max-margin solution of these tokens")
       ->group(group);
-  add_number(app, "--tol", o.tol, "stationarity to reach: 1 - <-grad, W> / (R ||grad||_*)")->group(group);
-  add_count(app, "--max-iterations", o.max_iterations, "gradients for one start at one radius")->group(group);
+  add_number(app, "--tol", o.tol, "the stationarity to reach, 1 - <-grad, W> / (R ||grad||_*)")->group(group);
+  add_count(app, "--max-iterations", o.max_iterations, "the most gradients for one start at one radius")
+      ->group(group);
   add_number(app, "--decoder-scale", o.decoder_scale,
-             "where v is trained: its radius is this times R^decoder-power")
+             "where v is trained, its radius is this times R^decoder-power")
       ->group(group);
   add_number(app, "--decoder-power", o.decoder_power, "see --decoder-scale")->group(group);
+  add_flag(
+      app, "--resume", o.resume,
+      "continue the path in the folder: radii that are finished are not computed again, and the result has the "
+      "same bits as without the interruption")
+      ->group(group);
   add_flag(app, "--overwrite", o.overwrite, "replace the path in the folder")->group(group);
 
   add_field_options(app, model_fields(), o.model, "Model",
@@ -124,8 +135,11 @@ void check_combination(const CLI::App& app, const PathCommand& options) {
     for (const char* name : {"--starts", "--init-seed"})
       if (app.count(name) > 0)
         throw bad_input(fmt::format("{} is given with a local path, which has one start", name));
-  if (options.overwrite && options.output.empty())
-    throw bad_input("--overwrite is given without a folder: give -o FOLDER");
+  if (options.resume && options.overwrite)
+    throw bad_input("both --resume and --overwrite are given: expected one of them");
+  if ((options.resume || options.overwrite) && options.output.empty())
+    throw bad_input(fmt::format("{} is given without a folder: give -o FOLDER",
+                                options.resume ? "--resume" : "--overwrite"));
 }
 
 // The run's weights or tokens, on the data of this command.
@@ -243,8 +257,7 @@ std::string summary(const Attention& model, const RegularizationPath& path,
   }
   text += to_text(table);
   text +=
-      "\nThe last three: against the max-margin solution of the selected tokens in the same norm; - where it "
-      "has none.\n";
+      "\nThe last three columns compare with the max-margin solution of the selected tokens in the same norm (-: none).\n";
   if (!options.output.empty())
     text += fmt::format("files  {} (config.json, metrics.jsonl, path.npz)\n", options.output.string());
   return text;
@@ -283,10 +296,47 @@ std::unique_ptr<PathFolder> open_folder(const PathCommand& options) {
   if (std::filesystem::exists(options.output, none) && !std::filesystem::is_directory(options.output, none))
     throw bad_input(fmt::format("{} is a file: expected a folder", options.output.string()));
   auto folder = std::make_unique<PathFolder>(options.output);
-  if (folder->holds_path() && !options.overwrite)
-    throw bad_input(fmt::format("{} holds a path already: give --overwrite to replace it, or another folder",
-                                options.output.string()));
+  if (folder->holds_path() && !options.overwrite && !options.resume)
+    throw bad_input(fmt::format(
+        "{} already holds a path: give --resume to continue it, --overwrite to replace it, or another folder",
+        options.output.string()));
   return folder;
+}
+
+// Each radius is kept as soon as it is finished, unless radii go by faster than files are written.
+RegularizationPath follow_path(const Attention& model, const PathOptions& settings,
+                               const PathSources& sources, std::vector<PathPoint> points, PathFolder* folder,
+                               bool quiet) {
+  if (!points.empty() && !quiet)
+    note(fmt::format("resuming after {} of {} radii", points.size(), settings.radii.size()));
+  ProgressOptions progress_options;
+  progress_options.label = "path";
+  progress_options.total = 1000;
+  progress_options.unit = "";
+  progress_options.quiet = quiet;
+  Progress progress(stderr, progress_options);
+  CheckpointClock clock(0);
+  const std::size_t before = points.size();
+  std::vector<PathPoint> finished = points;
+  bool begun = false;
+  // What is wrong with the points that are there is told before a file is touched.
+  const auto keep = [&] {
+    if (!begun && before > 0) folder->resume(model, settings, sources);
+    if (!begun && before == 0) folder->begin(model, settings, sources);
+    begun = true;
+    folder->save_points(model, points);
+  };
+  PathCallbacks callbacks;
+  callbacks.on_point = [&](const PathPoint& point) {
+    points.push_back(point);
+    if (folder && (!begun || clock.due())) clock.time(keep);
+  };
+  callbacks.on_progress = [&](double share) { progress.update(static_cast<std::int64_t>(1000 * share)); };
+  callbacks.stop = SignalGuard::stop();
+  RegularizationPath path = regularization_path(model, settings, callbacks, std::move(finished));
+  progress.finish();
+  if (folder && (points.size() > before || before == 0)) keep();
+  return path;
 }
 
 int run_path(const CLI::App& app, const PathCommand& options) {
@@ -298,33 +348,27 @@ int run_path(const CLI::App& app, const PathCommand& options) {
   choose_start(options, model, plan, path_settings);
   path_settings.validate(model);
   const std::unique_ptr<PathFolder> folder = open_folder(options);
+  const PathSources sources{.data = options.data,
+                            .key_weights = plan.key_weights_path,
+                            .start = !options.start.empty()   ? options.start
+                                     : options.select.empty() ? ""
+                                                              : "select " + options.select};
+  std::vector<PathPoint> points;
+  if (options.resume) points = folder->finished(model, path_settings, sources);
 
   const SignalGuard guard;  // from here on a signal is a request: what is done is written
-  ProgressOptions progress_options;
-  progress_options.label = "path";
-  progress_options.total = 1000;
-  progress_options.unit = "";
-  progress_options.quiet = options.common.quiet;
-  Progress progress(stderr, progress_options);
-  const RegularizationPath path = regularization_path(
-      model, path_settings,
-      {.on_progress = [&](double share) { progress.update(static_cast<std::int64_t>(1000 * share)); },
-       .stop = SignalGuard::stop()});
-  progress.finish();
-  if (folder)
-    folder->save(model, path,
-                 {.data = options.data,
-                  .key_weights = plan.key_weights_path,
-                  .start = !options.start.empty()   ? options.start
-                           : options.select.empty() ? ""
-                                                    : "select " + options.select});
+  const RegularizationPath path =
+      follow_path(model, path_settings, sources, std::move(points), folder.get(), options.common.quiet);
   const std::vector<Compared> compared = compare_points(model, path, options);
   if (options.common.json)
     print_json(answer(model, path, compared, options));
   else if (!options.common.quiet)
     print(summary(model, path, compared, options));
   if (path.interrupted) {
-    note(fmt::format("interrupted after {} of {} radii", path.points.size(), path.options.radii.size()));
+    note(fmt::format("interrupted after {} of {} radii{}", path.points.size(), path.options.radii.size(),
+                     options.output.empty() ? ""
+                     : options.overwrite ? "; the same command with --resume instead of --overwrite continues"
+                                         : "; the same command with --resume continues"));
     return signalled + SignalGuard::interrupted();
   }
   if (path.converged()) return done;
@@ -346,6 +390,7 @@ Subcommand add_path_command(CLI::App& parent) {
       "Exit code 0: every radius reached the stationarity. 1: one did not.\n\n"
       "Examples:\n"
       "  attmirror path data.npz --norm 2 --radii 1:1e3:16 -o path/\n"
+      "  attmirror path data.npz --norm 2 --radii 1:1e3:16 -o path/ --resume\n"
       "  attmirror path data.npz --params KQ --norm nuclear --radii 1,10,100\n"
       "  attmirror path data.npz --norm 3 --select run:run/ --radii 10:1e6:11\n"
       "  attmirror path joint.npz --params prompt --train p,v --json");

@@ -1,8 +1,10 @@
-// attmirror reproduce: does the papers' experiments again, published beside ours, and writes the page.
+// attmirror reproduce: reruns the papers' experiments, sets published numbers beside ours, and writes the
+// page.
 #include "base/progress.hpp"
 #include "base/signals.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "cli/screen.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/isa.hpp>
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -32,20 +35,9 @@ struct ReproduceCommand {
 
 std::string estimate_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 1 ? 1 : 0); }
 
-// Lines of at most 98 columns, each after `indent`.
-std::string wrapped(const std::string& text, const std::string& indent) {
-  std::string result, line = indent;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t space = std::min(text.find(' ', from), text.size());
-    const std::string word = text.substr(from, space - from);
-    if (line.size() > indent.size() && display_width(line) + 1 + display_width(word) > 98) {
-      result += line + "\n";
-      line = indent;
-    }
-    line += (line.size() > indent.size() ? " " : "") + word;
-    from = space + 1;
-  }
-  return result + line + "\n";
+// A paragraph on the screen, which need not be wider than a page.
+std::string paragraph(std::string_view text, std::string_view indent) {
+  return wrapped(text, indent, std::min<std::size_t>(screen_width(), 98));
 }
 
 int run_list(const ReproduceCommand& options) {
@@ -76,16 +68,15 @@ int run_list(const ReproduceCommand& options) {
         "{:<18} {:<11} {}{}\n", info.id, info.paper, info.item,
         runs ? fmt::format("  ({}, quick {})", estimate_text(info.seconds), estimate_text(info.quick_seconds))
              : std::string());
-    text += wrapped(runs ? info.summary : "Out of scope: " + info.out_of_scope, "    ");
+    text += paragraph(runs ? info.summary : "Out of scope: " + info.out_of_scope, "    ");
   }
-  print(text + "\nTimes are for two cores. attmirror reproduce all -o out/ does them all.\n");
+  print(text + "\nTimes are for two cores. attmirror reproduce all -o out/ runs them all.\n");
   return done;
 }
 
 std::vector<const Experiment*> choose(const std::vector<std::string>& ids) {
   if (ids.empty())
-    throw bad_input(
-        "no experiment is given: expected all, or ids of attmirror reproduce --list (or all with --quick)");
+    throw bad_input("no experiment is given: expected all, or ids from attmirror reproduce --list");
   if (std::ranges::find(ids, "all") != ids.end()) {
     if (ids.size() > 1) throw bad_input("all is given together with other ids: expected one or the other");
     return experiments();
@@ -160,21 +151,56 @@ Table screen_table(const ExperimentReport& report) {
   return table;
 }
 
+// What a quick version drew, so that nobody takes it for the experiment: "quick: sphere, n = 6, ..., seeds 1
+// to 12". The settings say it: their data, and whatever else has seeds of its own.
+std::string sample_text(const ExperimentReport& report) {
+  if (report.extent != Extent::quick || report.outcome != ExperimentOutcome::done) return "";
+  std::string text;
+  for (const auto& [name, value] : report.result.configuration) {
+    const bool is_sample =
+        name == "data" || name.find("start") != std::string::npos || value.find("seeds") != std::string::npos;
+    if (is_sample) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, value);
+  }
+  return text.empty() ? text : "quick version; " + text;
+}
+
 std::string screen_text(const std::vector<ExperimentReport>& reports) {
   std::string text;
   for (const ExperimentReport& report : reports) {
-    if (report.outcome == ExperimentOutcome::done) text += to_text(screen_table(report)) + "\n";
+    if (report.outcome == ExperimentOutcome::done) {
+      text += to_text(screen_table(report));
+      if (const std::string sample = sample_text(report); !sample.empty()) text += paragraph(sample, "  ");
+      text += "\n";
+    }
     if (report.outcome == ExperimentOutcome::failed)
       text += fmt::format("{}  failed: {}\n\n", report.info.id, report.error);
     if (report.outcome == ExperimentOutcome::out_of_scope)
       text +=
-          fmt::format("{}  out of scope:\n{}\n", report.info.id, wrapped(report.info.out_of_scope, "    "));
+          fmt::format("{}  out of scope:\n{}\n", report.info.id, paragraph(report.info.out_of_scope, "    "));
   }
   return text;
 }
 
+// How many data sets were drawn, as the settings tell it ("seeds 1 to 12"); "-" where nothing is random.
+std::string data_set_count(const ExperimentReport& report) {
+  for (const auto& [name, value] : report.result.configuration) {
+    if (name != "data") continue;
+    long first = 0, last = 0;
+    if (const std::size_t at = value.find("seeds "); at != std::string::npos) {
+      if (std::sscanf(value.c_str() + at, "seeds %ld to %ld", &first, &last) == 2)
+        return fmt::format("{}", last - first + 1);
+      if (const std::size_t until = value.find("until ", at);
+          until != std::string::npos && std::sscanf(value.c_str() + until, "until %ld", &last) == 1)
+        return fmt::format("{}", last);
+    }
+  }
+  return "-";
+}
+
 // One line per experiment, for a terminal of 80 columns.
 Table summary_table(const std::vector<ExperimentReport>& reports) {
+  const bool quick = std::ranges::any_of(
+      reports, [](const ExperimentReport& report) { return report.extent == Extent::quick; });
   Table table;
   table.columns = {{"experiment", Align::left},
                    {"paper", Align::left},
@@ -183,6 +209,7 @@ Table summary_table(const std::vector<ExperimentReport>& reports) {
                    {"differ"},
                    {"new"},
                    {"seconds"}};
+  if (quick) table.columns.push_back({"data sets"});
   for (const ExperimentReport& report : reports) {
     const auto count = [&](Verdict verdict) { return fmt::format("{}", report.count(verdict)); };
     if (report.outcome == ExperimentOutcome::done)
@@ -192,6 +219,8 @@ Table summary_table(const std::vector<ExperimentReport>& reports) {
     else
       table.rows.push_back(
           {report.info.id, report.info.paper, std::string(to_string(report.outcome)), "", "", "", ""});
+    if (quick)
+      table.rows.back().push_back(report.outcome == ExperimentOutcome::done ? data_set_count(report) : "");
   }
   return table;
 }
@@ -203,7 +232,7 @@ std::string differing_text(const std::vector<ExperimentReport>& reports) {
     for (const Finding& finding : report.result.findings)
       if (judge(finding) == Verdict::differs) {
         const std::vector<std::string> cells = finding_cells(finding);
-        text += wrapped(
+        text += paragraph(
             fmt::format("{}: {}: published {}, ours {}", report.info.id, cells[0], cells[1], cells[3]), "  ");
       }
   return text.empty() ? text : "These differ (the page says more):\n" + text + "\n";
@@ -213,7 +242,7 @@ int run_experiments(const ReproduceCommand& options) {
   if (options.resume && options.overwrite)
     throw bad_input("both --resume and --overwrite are given: expected one of them");
   if ((options.resume || options.overwrite) && options.output.empty())
-    throw bad_input(fmt::format("{} is given without -o, the folder it is about",
+    throw bad_input(fmt::format("{} is given without -o FOLDER, which it applies to",
                                 options.resume ? "--resume" : "--overwrite"));
   const std::vector<const Experiment*> chosen = choose(options.ids);
   ReproduceOptions how;
@@ -263,7 +292,8 @@ int run_experiments(const ReproduceCommand& options) {
     std::string text = options.summary ? to_text(summary_table(reports)) + "\n" + differing_text(reports)
                                        : screen_text(reports) + to_text(overview_table(reports)) + "\n";
     text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
-    if (options.quick) text += "These are the quick versions: few seeds, small sizes.\n";
+    if (options.quick)
+      text += "These are quick versions, smoke tests: few data sets (the numbers above) and small sizes.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }
@@ -272,7 +302,7 @@ int run_experiments(const ReproduceCommand& options) {
       note(fmt::format("{} failed: {}", report.info.id, report.error));
   if (interrupted) {
     note(options.output.empty() ? std::string("interrupted")
-                                : std::string("interrupted; the same command goes on where it was"));
+                                : std::string("interrupted; the same command continues where it stopped"));
     return signalled + SignalGuard::interrupted();
   }
   return negative_answer ? negative : done;
@@ -285,15 +315,16 @@ Subcommand add_reproduce(CLI::App& parent) {
   options->common.threads = 0;  // experiments are for all cores
   CLI::App& app =
       *parent.add_subcommand("reproduce", "rerun the papers' experiments and compare the numbers");
-  app.add_option("ids", options->ids, "experiments by their ids, or all")->type_name("EXPERIMENT|all");
-  add_path(app, "-o,--output", options->output, "FOLDER",
-           "for the page report.html, its figures and tables, and the results; what is there already is not "
-           "done again");
-  add_flag(app, "--list", options->list, "print all experiments and do none");
-  add_flag(app, "--quick", options->quick, "fewer seeds and sizes: all of them within seconds");
+  app.add_option("ids", options->ids, "ids of experiments, or all")->type_name("EXPERIMENT|all");
+  add_path(
+      app, "-o,--output", options->output, "FOLDER",
+      "folder for the page report.html, its figures and tables, and the results; results that are there already are reused");
+  add_flag(app, "--list", options->list, "list the experiments and run none");
+  add_flag(app, "--quick", options->quick,
+           "run reduced versions, with fewer seeds and sizes, which take seconds");
   add_flag(app, "--summary", options->summary, "print one line per experiment instead of each number");
-  add_flag(app, "--resume", options->resume, "go on with what the folder has; that is what happens anyway");
-  add_flag(app, "--overwrite", options->overwrite, "do again what the folder has");
+  add_flag(app, "--resume", options->resume, "reuse the results in the folder, which is the default");
+  add_flag(app, "--overwrite", options->overwrite, "rerun experiments whose results are in the folder");
   add_common_options(app, options->common);
   app.footer(
       "Examples:\n"

@@ -2,12 +2,15 @@
 #include "base/atomic_file.hpp"
 #include "base/progress.hpp"
 #include "base/signals.hpp"
+#include "base/table_fold.hpp"
 #include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "cli/screen.hpp"
 #include "cli/sweep_ranks.hpp"
 #include "cli/sweep_report.hpp"
 #include "sweep/outline.hpp"
+#include "sweep/pivot.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/sweep/database.hpp>
@@ -31,7 +34,7 @@ namespace {
 struct SweepCommand {
   CommonOptions common;
   std::filesystem::path file, output;
-  bool resume = false, overwrite = false, dry_run = false, summary = false;
+  bool resume = false, overwrite = false, dry_run = false, summary = false, full = false;
   std::string engine = "auto", export_as, by, metrics;
 };
 
@@ -53,23 +56,35 @@ std::vector<std::string> split(const std::string& text) {
 SweepOptions::Engine parse_engine(const std::string& name) {
   if (name == "auto") return SweepOptions::Engine::automatic;
   if (name == "single") return SweepOptions::Engine::single;
-  throw bad_input(fmt::format("engine is \"{}\": expected auto or single", name));
+  throw bad_input(
+      fmt::format("engine is \"{}\": expected {}", name, expected_choice(name, {"auto", "single"})));
 }
 
 void check_options(const SweepCommand& options) {
   if (options.resume && options.overwrite)
     throw bad_input("both --resume and --overwrite are given: expected one of them");
   if (!options.export_as.empty() && options.export_as != "csv" && options.export_as != "npz")
-    throw bad_input(fmt::format("export is \"{}\": expected csv or npz", options.export_as));
-  if (!options.summary && !(options.by.empty() && options.metrics.empty()))
-    throw bad_input("--by and --metrics are given without --summary, which they are for");
+    throw bad_input(fmt::format("export is \"{}\": expected {}", options.export_as,
+                                expected_choice(options.export_as, {"csv", "npz"})));
+  if (!options.summary && (options.full || !options.by.empty() || !options.metrics.empty()))
+    throw bad_input("--by, --metrics or --full is given without --summary, which it is for");
 }
 
 // What is asked of a database that is there: a summary, an export, or both.
 struct Looks {
-  std::optional<Table> summary;
+  std::optional<Table> summary;  // for programs
+  std::string summary_text;      // for people
   std::filesystem::path exported;
 };
+
+std::string to_text(const Pivot& pivot, const SummaryGroups& groups) {
+  if (groups.groups.empty()) return "no runs\n";
+  std::string text;
+  for (const std::string& fact : pivot.facts) text += fact + "\n";
+  for (const Table& table : pivot.tables)
+    text.append(text.empty() ? "" : "\n").append(to_text(table, {screen_width(), pivot.kept}));
+  return text + "\nmean ± standard error; --full adds deviations and quantiles\n";
+}
 
 Looks look(const SweepDatabase& database, const SweepCommand& options,
            const std::filesystem::path& export_path) {
@@ -79,7 +94,10 @@ Looks look(const SweepDatabase& database, const SweepCommand& options,
     wanted.group_by = split(options.by);
     wanted.metrics = split(options.metrics);
     if (options.common.json) wanted.digits = SummaryOptions::Digits::all;
-    looks.summary = summarize(database, wanted);
+    const SummaryGroups groups = summary_groups(database, wanted);
+    looks.summary = summary_table(groups, wanted);
+    looks.summary_text = options.full ? to_text(*looks.summary, {screen_width(), groups.by.size() + 1})
+                                      : to_text(make_pivot(groups), groups);
   }
   if (options.export_as == "csv") export_csv(database, export_path);
   if (options.export_as == "npz") export_npz(database, export_path);
@@ -94,7 +112,7 @@ void add(const Looks& looks, Json& json) {
 
 std::string text_of(const Looks& looks) {
   std::string text;
-  if (looks.summary) text += "\n" + to_text(*looks.summary);
+  if (looks.summary) text += "\n" + looks.summary_text;
   if (!looks.exported.empty()) text += fmt::format("exported   {}\n", looks.exported.string());
   return text;
 }
@@ -166,8 +184,7 @@ SweepDatabase open_database(const SweepCommand& options, const SweepPlan& plan) 
   const bool there = has_content(options.output);
   if (there && !options.resume && !options.overwrite)
     throw bad_input(fmt::format(
-        "{} is there already: give --resume to go on with it, --overwrite to replace it, or another "
-        "file",
+        "{} already exists: give --resume to continue it, --overwrite to replace it, or another file",
         options.output.string()));
   // A sweep that was killed before its first batch, or never started, is resumed from nothing.
   return SweepDatabase(options.output,
@@ -184,7 +201,8 @@ int run_file(const SweepCommand& options, Ranks& ranks) {
   how.validate();
   if (options.dry_run) return run_dry(options, how.threads, ranks.size());
   const SweepPlan plan = load_sweep(options.file);
-  if (options.output.empty()) throw bad_input("no database is given: where shall the results go? (-o FILE)");
+  if (options.output.empty())
+    throw bad_input("no database is given: name the file for the results with -o FILE");
 
   const SignalGuard guard;  // from here on a signal is a request: what has been computed is written
   SweepDatabase database = open_database(options, plan);
@@ -213,17 +231,17 @@ int run_file(const SweepCommand& options, Ranks& ranks) {
     print(to_text(plan, answer) + text_of(looks));
   }
   if (answer.outcome.interrupted) {
-    note(fmt::format("interrupted; the same command with --resume{} computes what is missing",
+    note(fmt::format("interrupted; the same command with --resume{} computes the missing runs",
                      options.overwrite ? " instead of --overwrite" : ""));
     return signalled + SignalGuard::interrupted();
   }
   if (answer.rows > answer.outcome.total && !options.common.quiet)
     note(fmt::format(
-        "{} of the rows in {} are of runs that {} no longer has: summaries and exports hold them, too",
+        "{} of the rows in {} belong to runs that {} no longer has; summaries and exports still include them",
         answer.rows - answer.outcome.total, options.output.string(), options.file.string()));
   const auto errors = answer.outcome.by_status.find("error");
   if (errors == answer.outcome.by_status.end()) return done;
-  note(fmt::format("{} of the runs could not be made; the column reason says why", errors->second));
+  note(fmt::format("{} of the runs could not be started; the column \"reason\" says why", errors->second));
   return negative;
 }
 
@@ -249,25 +267,31 @@ Subcommand add_sweep(CLI::App& parent) {
            "a sweep file (.toml, see docs/sweep.md), or a database to look at")
       ->required();
   add_path(app, "-o,--output", options->output, "FILE",
-           "the database; with a database and --export, the exported file");
+           "the database to write; for --export of a database, the exported file");
   add_flag(app, "--resume", options->resume, "compute the runs that the database lacks");
   add_flag(app, "--overwrite", options->overwrite, "replace the database");
   add_flag(app, "--dry-run", options->dry_run,
-           "print the number of runs and an estimate of the time, and run nothing");
+           "print the number of runs and the estimated time, and run nothing");
   add_text(
       app, "--engine", options->engine, "auto|single",
-      "single: one run at a time in each thread, to compare with the lanes; the same results to the bit");
+      "single computes one run at a time in each thread, to check the vectorized engine; the results are the same to the bit");
   const char* group = "Looking at results";
-  add_flag(app, "--summary", options->summary, "print counts, means, deviations and quantiles by group")
+  add_flag(app, "--summary", options->summary,
+           "print the mean of each metric with its standard error, by group")
       ->group(group);
-  add_text(app, "--by", options->by, "COLUMNS",
-           "what to group by, as in p,lr; by default what differs between rows, but the seeds")
+  add_text(
+      app, "--by", options->by, "COLUMNS",
+      "what to group by, as in p,lr: the values of the last one go across; by default every setting that "
+      "differs between rows, except seeds")
       ->group(group);
   add_text(app, "--metrics", options->metrics, "COLUMNS",
-           "what to summarize, as in final_loss,own.bregman; by default all")
+           "the metrics to summarize, as in final_loss,own.bregman; by default all of them")
+      ->group(group);
+  add_flag(app, "--full", options->full,
+           "with --summary: a line per group and metric, with counts, deviations and quantiles")
       ->group(group);
   add_text(app, "--export", options->export_as, "csv|npz",
-           "write the rows in another form, beside the database")
+           "write the rows to a .csv or .npz file beside the database")
       ->group(group);
   add_common_options(app, options->common);
   app.footer(

@@ -84,9 +84,9 @@ int exit_code(const RunResult& result, const TrainOptions& options, std::int64_t
   if (result.status != RunStatus::interrupted) return done;
   const std::string where = fmt::format("interrupted at step {} of {}", result.steps, steps);
   if (options.output.empty())
-    note(where + "; nothing is kept without -o FOLDER");
+    note(where + "; without -o FOLDER nothing is kept");
   else
-    note(fmt::format("{}; the same command with --resume{} goes on from there", where,
+    note(fmt::format("{}; the same command with --resume{} continues from there", where,
                      options.overwrite ? " instead of --overwrite" : ""));
   return signalled + signal;
 }
@@ -117,16 +117,15 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
     if (options.resume) {
       if (const auto result = folder->finished(config)) {
         if (!options.common.quiet)
-          note(fmt::format("the run in {} has ended already", options.output.string()));
+          note(fmt::format("the run in {} is already finished", options.output.string()));
         report(*result, config, options, data);
         return exit_code(*result, options, plan.descent.steps, 0);
       }
       checkpoint = folder->checkpoint(config);
     } else if (folder->holds_run() && !options.overwrite) {
-      throw bad_input(
-          fmt::format("{} holds a run already: give --resume to go on with it, --overwrite to replace it, "
-                      "or another folder",
-                      options.output.string()));
+      throw bad_input(fmt::format(
+          "{} already holds a run: give --resume to continue it, --overwrite to replace it, or another folder",
+          options.output.string()));
     }
   }
   // All that can be wrong is told before a file is touched: the start and the checkpoint are checked here.

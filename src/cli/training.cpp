@@ -2,36 +2,11 @@
 
 #include "base/progress.hpp"
 #include "base/signals.hpp"
-#include "base/stopwatch.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 namespace attmirror::cli {
-
-namespace {
-
-// Decides when a checkpoint is due: every so many seconds, but never so often that writing them takes more
-// than a tenth of the time.
-class CheckpointClock {
- public:
-  explicit CheckpointClock(double interval) : interval_(interval) {}
-  bool due() const { return seconds_since(last_) >= std::max(interval_, 9 * cost_); }
-  template <class Save>
-  void time(Save save) {
-    const Clock::time_point start = Clock::now();
-    save();
-    cost_ = seconds_since(start);
-    last_ = Clock::now();
-  }
-
- private:
-  double interval_, cost_ = 0;
-  Clock::time_point last_ = Clock::now();
-};
-
-}  // namespace
 
 Training run_descent(Descent& descent, const TrainingOptions& options, RunFolder* folder) {
   ProgressOptions progress_options;

@@ -1,12 +1,33 @@
 // A descent at work in the terminal: progress, checkpoints into its folder, and an ear for Ctrl-C.
 #pragma once
 
+#include "base/stopwatch.hpp"
 #include <attmirror/descent/run_folder.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 namespace attmirror::cli {
+
+// Decides when a checkpoint is due: every so many seconds, but never so often that writing them takes more
+// than a tenth of the time.
+class CheckpointClock {
+ public:
+  explicit CheckpointClock(double interval) : interval_(interval) {}
+  bool due() const { return seconds_since(last_) >= std::max(interval_, 9 * cost_); }
+  template <class Save>
+  void time(Save save) {
+    const Clock::time_point start = Clock::now();
+    save();
+    cost_ = seconds_since(start);
+    last_ = Clock::now();
+  }
+
+ private:
+  double interval_, cost_ = 0;
+  Clock::time_point last_ = Clock::now();
+};
 
 struct TrainingOptions {
   std::string label;             // of the progress

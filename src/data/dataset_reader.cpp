@@ -101,7 +101,7 @@ NamedArray find(const ArraySource& source, const std::string& name) {
 NamedArray find_either_case(const ArraySource& file, const std::string& upper, const std::string& lower) {
   const NamedArray first = find(file, upper), second = find(file, lower);
   if (first && second)
-    throw bad_input(fmt::format("both {} and {} are there: expected one of them", upper, lower));
+    throw bad_input(fmt::format("both {} and {} are given: expected one of them", upper, lower));
   return second ? second : first;
 }
 
@@ -409,7 +409,7 @@ void check_names(const ArraySource& file) {
   for (const std::string& name : file.names())
     for (const char* ours : known)
       if (name != ours && plain(name) == plain(ours))
-        throw bad_input(fmt::format("there is an array {}: expected its name to be {}", name, ours));
+        throw bad_input(fmt::format("there is an array {}: expected the name {}", name, ours));
 }
 
 // What the data have no use for must be whole arrays all the same.
@@ -462,7 +462,7 @@ void DatasetReader::read_frame() {
   const NamedArray Z = find_either_case(file, "Z", "z");
   const NamedArray query_index = find(file, "query_index");
   if (Z && query_index)
-    throw bad_input(fmt::format("both {} and query_index are there: expected one of them", Z.name));
+    throw bad_input(fmt::format("both {} and query_index are given: expected one of them", Z.name));
 
   DatasetArrays data;
   data.lengths = read_lengths(file, X);

@@ -1,3 +1,4 @@
+#include "base/words.hpp"
 #include "data/generator_fields.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/generators.hpp>
@@ -49,7 +50,7 @@ void take_choice(T& field, const char* name, const std::optional<std::string>& g
     }
     words.push_back(word);
   }
-  throw bad_value(name, *given, fmt::format("{}", fmt::join(words, ", ")));
+  throw bad_value(name, *given, expected_choice(*given, words));
 }
 
 template <class T, std::size_t n>
@@ -164,25 +165,28 @@ const Fields<GeneratorSettings>& generator_fields() {
       field<&G::samples>({.name = "samples", .help = "sequences n", .range = Range::from(1)}),
       field<&G::tokens>({.name = "tokens", .help = "tokens T of each sequence", .range = Range::from(1)}),
       field<&G::dim>({.name = "dim", .help = "dimension d of a token", .range = Range::from(1)}),
-      field<&G::seed>({.name = "seed", .help = "of torch's generator, of which the lower 32 bits count"}),
-      field<&G::min_tokens>({.name = "min_tokens",
-                             .help = "lengths random from this to the number of tokens; 0: all equal",
-                             .range = Range::from(0)}),
+      field<&G::seed>(
+          {.name = "seed", .help = "seed of torch's random generator; only its lower 32 bits count"}),
+      field<&G::min_tokens>(
+          {.name = "min_tokens",
+           .help = "draw the lengths of sequences from this to the number of tokens; 0: all equal",
+           .range = Range::from(0)}),
       field<&G::queries>(
           {.name = "queries", .help = "queries drawn for each sequence", .range = Range::from(1)}),
       field<&G::query_from>(
           {.name = "query_from",
-           .help = "where queries are from: drawn, or (self-attention) tokens of the sequence",
+           .help =
+               "where the queries come from: drawn at random, or (self-attention) the first, the last or all tokens of the sequence",
            .choices = "draw|first|last|all"}),
       field<&G::scores>({.name = "scores",
-                         .help = "of single-input: of the tokens that are not optimal",
+                         .help = "single-input: whether the tokens that are not optimal have equal scores",
                          .choices = "equal|unequal"}),
       field<&G::label_margin>(
           {.name = "label_margin",
-           .help = "of joint-prompt, tight: all inputs are support vectors of the labels' max-margin problem",
+           .help = "joint-prompt: tight makes all inputs support vectors of the labels' max-margin problem",
            .choices = "tight|slack"}),
       field<&G::score>({.name = "score",
-                        .help = "of loss-comparison: score of the first sequence's best token",
+                        .help = "loss-comparison: score of the first sequence's best token",
                         .range = Range::above(0)}),
   };
   return fields;
@@ -202,7 +206,7 @@ const GeneratorKind& find_generator(std::string_view name) {
     if (kind.name == name) return kind;
     names.push_back(kind.name);
   }
-  throw bad_value("kind", name, fmt::format("{}", fmt::join(names, ", ")));
+  throw bad_value("kind", name, expected_choice(name, names));
 }
 
 bool GeneratorKind::takes(std::string_view setting) const {

@@ -28,8 +28,8 @@ bool lacks_memory(zip_error_t* error) {
 
 Error write_failure(zip_error_t* error) {
   // Nothing of the disk is touched here, so all but a lack of memory is due to a name.
-  if (lacks_memory(error)) return out_of_memory("cannot make the .npz archive");
-  return bad_input(fmt::format("cannot make the .npz archive: {}", zip_error_strerror(error)));
+  if (lacks_memory(error)) return out_of_memory("cannot create the .npz archive");
+  return bad_input(fmt::format("cannot create the .npz archive: {}", zip_error_strerror(error)));
 }
 
 void add_entry(zip_t* archive, const std::string& key, const std::string& header, const Array& array,
@@ -44,9 +44,10 @@ void add_entry(zip_t* archive, const std::string& key, const std::string& header
   if (!source) throw write_failure(zip_get_error(archive));
   const std::string name = key + std::string(npy_suffix);
   const zip_int64_t index = zip_file_add(archive, name.c_str(), source.get(), ZIP_FL_ENC_UTF_8);
-  if (index < 0 && lacks_memory(zip_get_error(archive))) throw out_of_memory("cannot make the .npz archive");
+  if (index < 0 && lacks_memory(zip_get_error(archive)))
+    throw out_of_memory("cannot create the .npz archive");
   if (index < 0)
-    throw bad_input(fmt::format("cannot make the .npz archive: entry {}: {}", in_quotes(key),
+    throw bad_input(fmt::format("cannot create the .npz archive: entry {}: {}", in_quotes(key),
                                 zip_error_strerror(zip_get_error(archive))));
   static_cast<void>(source.release());  // the archive owns it now
   const auto at = static_cast<zip_uint64_t>(index);
@@ -118,7 +119,7 @@ std::vector<std::byte> format_npz(const NamedArrays& arrays, const NpzOptions& o
   static_cast<void>(archive.release());
   return read_whole(buffer.get());
 } catch (const std::bad_alloc&) {
-  throw out_of_memory("cannot make the .npz archive");
+  throw out_of_memory("cannot create the .npz archive");
 }
 
 void save_npz(const std::filesystem::path& path, const NamedArrays& arrays, const NpzOptions& options) {

@@ -66,7 +66,7 @@ std::vector<NpzReader::Entry> list_entries(zip_t* archive, std::uint64_t file_si
     if (key.ends_with(npy_suffix)) key.resize(key.size() - npy_suffix.size());
 
     if (!keys.emplace(key, index).second)
-      throw bad_input(fmt::format("{}: the name {} is there twice", file, in_quotes(key)));
+      throw bad_input(fmt::format("{}: the name {} occurs twice", file, in_quotes(key)));
     if (status.encryption_method != ZIP_EM_NONE)
       throw bad_input(fmt::format("{} is encrypted: expected plain .npy files", where));
     if (status.comp_method != ZIP_CM_STORE && status.comp_method != ZIP_CM_DEFLATE)
@@ -142,7 +142,7 @@ class OpenEntry {
     const zip_int64_t more = zip_fread(file_.get(), &beyond, 1);
     if (more < 0) throw read_failure(where_, zip_file_get_error(file_.get()));
     if (more > 0)
-      throw bad_input(fmt::format("{} goes on after the {} bytes it claims", where_, entry_.size));
+      throw bad_input(fmt::format("{} continues after the {} bytes it claims", where_, entry_.size));
   }
 
  private:
@@ -184,7 +184,8 @@ struct NpzReader::State {
         list_entries(lenient.get(), file_size, name, limits);
       }
       const bool unopened = zip_error_code_zip(error.get()) == ZIP_ER_OPEN;
-      throw read_failure(unopened ? "cannot read " + name : name + " is no whole .npz file", error.get());
+      throw read_failure(unopened ? "cannot read " + name : name + " is not a complete .npz file",
+                         error.get());
     }
     static_cast<void>(source.release());  // the archive owns it now
     entries = list_entries(archive.get(), file_size, name, limits);

@@ -187,8 +187,8 @@ struct ParsedHeader {
 std::uint64_t header_length_of(std::span<const std::byte> file, std::uint64_t file_size,
                                std::string_view name) {
   if (file_size < length_bytes)
-    throw bad_input(fmt::format("{}: {} bytes are no safetensors file: expected at least {}", name, file_size,
-                                length_bytes));
+    throw bad_input(fmt::format("{}: {} bytes are not a safetensors file: expected at least {}", name,
+                                file_size, length_bytes));
   std::uint64_t header_length = 0;
   std::memcpy(&header_length, file.data(), length_bytes);
   if (header_length > longest_tensor_header)

@@ -1,3 +1,4 @@
+#include "base/words.hpp"
 #include "deep/initial_weights.hpp"
 #include "deep/packed_attention.hpp"
 #include <attmirror/base/error.hpp>
@@ -48,7 +49,8 @@ AttentionKind attention_kind(std::string_view text) {
   for (const AttentionKind kind :
        {AttentionKind::automatic, AttentionKind::plain, AttentionKind::packed, AttentionKind::fused})
     if (to_string(kind) == text) return kind;
-  throw bad_input(fmt::format("attention is \"{}\": expected automatic, plain, packed or fused", text));
+  throw bad_input(fmt::format("attention is \"{}\": expected {}", text,
+                              expected_choice(text, {"automatic", "plain", "packed", "fused"})));
 }
 
 std::string_view to_string(LastBlock last_block) {
@@ -64,7 +66,8 @@ std::string_view to_string(LastBlock last_block) {
 LastBlock last_block(std::string_view text) {
   for (const LastBlock value : {LastBlock::first_token, LastBlock::all_tokens})
     if (to_string(value) == text) return value;
-  throw bad_input(fmt::format("last_block is \"{}\": expected first_token or all_tokens", text));
+  throw bad_input(fmt::format("last_block is \"{}\": expected {}", text,
+                              expected_choice(text, {"first_token", "all_tokens"})));
 }
 
 // ---- parameters

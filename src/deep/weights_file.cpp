@@ -221,7 +221,7 @@ void load_weights(Network& network, const Safetensors& weights, const std::strin
   }
   for (const auto& [key, array] : weights.tensors)
     if (!parameters.contains(key))
-      throw bad_input(fmt::format("{}: tensor {} is no parameter of this network", name, key));
+      throw bad_input(fmt::format("{}: tensor {} is not a parameter of this network", name, key));
   const at::NoGradGuard no_gradients;
   for (auto& [parameter, values] : copies) parameter.copy_(values);
 }

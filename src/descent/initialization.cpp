@@ -1,3 +1,4 @@
+#include "base/words.hpp"
 #include "descent/fill_random.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/initialization.hpp>
@@ -56,7 +57,8 @@ Initialization parse_initialization(const std::string& word, std::optional<std::
   } else {
     throw bad_value(
         "init", word,
-        fmt::format("zero, normal, normal:STD{}uniform{}", others.empty() ? " or " : ", ", others));
+        fmt::format("zero, normal, normal:STD{}uniform{}{}", others.empty() ? " or " : ", ", others,
+                    did_you_mean(word.substr(0, word.find(':')), {"zero", "normal", "uniform"})));
   }
   init.validate();
   return init;

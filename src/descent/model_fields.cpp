@@ -1,5 +1,6 @@
 #include "descent/model_fields.hpp"
 
+#include "base/words.hpp"
 #include "descent/optimizer_fields.hpp"
 #include <attmirror/descent/run_config.hpp>
 
@@ -27,7 +28,7 @@ Field<ModelPlan> params_field() {
         else if (word == "prompt")
           plan.parameterization = Prompt{};
         else
-          throw bad_value("params", word, "W, KQ or prompt");
+          throw bad_value("params", word, expected_choice(word, {"W", "KQ", "prompt"}));
         // At K = Q = 0 nothing moves.
         plan.init.kind = word == "KQ" ? InitKind::uniform : InitKind::zero;
       });
@@ -59,7 +60,9 @@ Field<ModelPlan> rank_field() {
 Field<ModelPlan> key_weights_field() {
   return only_if(
       made_field<ModelPlan>(
-          {.name = "key_weights", .help = "A of the prompt, .npy (d, d)", .shown_default = "the identity"},
+          {.name = "key_weights",
+           .help = "key weights A of a prompt, a .npy file of shape (d, d)",
+           .shown_default = "the identity"},
           FieldKind::path,
           [](const ModelPlan& plan) -> FieldValue {
             return plan.key_weights_path.empty() ? FieldValue{} : FieldValue{plan.key_weights_path.string()};
@@ -77,7 +80,9 @@ Field<ModelPlan> key_weights_field() {
 Mask parse_mask(std::string_view word) {
   if (word == "none") return Mask::none;
   if (word == "causal") return Mask::causal;
-  throw bad_value("mask", word, "none or causal (a mask of your own is the array mask of the data)");
+  throw bad_value("mask", word,
+                  "none or causal (a mask of your own is the array mask of the data)" +
+                      did_you_mean(word, {"none", "causal"}));
 }
 
 // ---- the start
@@ -102,7 +107,7 @@ Field<ModelPlan> train_field() {
 Field<ModelPlan> init_field() {
   return made_field<ModelPlan>(
       {.name = "init",
-       .help = "the start; file:W0.npy or file:BLOCKS.npz",
+       .help = "initial weights; file:W0.npy and file:BLOCKS.npz read them from a file",
        .choices = "zero|uniform|normal:STD|file:PATH",
        .shown_default = "zero; uniform for KQ"},
       FieldKind::word,
@@ -154,7 +159,7 @@ const Fields<ModelPlan>& model_fields() {
            .help = "causal: the query at token k attends to the tokens up to k (the data need query_index)",
            .choices = "none|causal"}),
       field_of_part<&ModelPlan::attention, &A::scaled>(
-          {.name = "scaled", .help = "divide the logits by sqrt(d), by sqrt(rank) for KQ"}),
+          {.name = "scaled", .help = "divide the logits by sqrt(d), or by sqrt(rank) for KQ"}),
       field_of_part<&ModelPlan::attention, &A::penalty>(
           {.name = "penalty",
            .help = "LAMBDA of the penalty LAMBDA |W|^2, LAMBDA (|K|^2 + |Q|^2) or LAMBDA |p|^2",
@@ -170,35 +175,40 @@ const Fields<DescentOptions>& descent_fields() {
   using O = DescentOptions;
   static const Fields<O> fields{
       field<&O::steps>(
-          {.name = "steps", .help = "stop after this many", .range = Range::from(0), .headline = true}),
-      field<&O::saturation>({.name = "saturation",
-                             .help = "stop once the mean largest softmax probability reaches this; 0: never",
-                             .range = Range::between(0, 1)}),
+          {.name = "steps", .help = "number of steps", .range = Range::from(0), .headline = true}),
+      field<&O::saturation>(
+          {.name = "saturation",
+           .help =
+               "stop once the largest softmax probability, averaged over the queries, reaches this; 0: never",
+           .range = Range::between(0, 1)}),
       field<&O::path, parse_data_path>(
           {.name = "data_path",
            .help =
-               "how gradients go through the data, by blocks of sequences or one after the other; by size if auto",
+               "how gradients pass through the data: in blocks of sequences, or one sequence after the other; auto chooses by size",
            .choices = "auto|block|stream",
            .member = "path"}),
       field<&O::storage, parse_token_storage>(
           {.name = "storage",
-           .help = "float32: a copy of the tokens in half the bytes; exact for tokens that are floats",
+           .help =
+               "float32 reads a copy of the tokens in half the memory, which is exact for tokens that are floats",
            .choices = "float64|float32"}),
       field<&O::max_seconds>(
           {.name = "max_seconds",
-           .help = "stop after this time, earlier parts of a resumed run included; 0: never",
+           .help = "stop after so many seconds, counting earlier parts of a resumed run; 0: never",
            .range = Range::from(0)}),
       made_field<O>(
           {.name = "record",
-           .help = "the steps to record, e.g. 0,10,100; and the last one of a run that ends by itself",
+           .help =
+               "the steps to record, such as 0,10,100; the last step is recorded, too, unless the run was interrupted",
            .choices = "log|log:PER_DECADE|every:K|none|STEPS",
            .shown_default = "log"},
           FieldKind::word, [](const O& options) -> FieldValue { return options.record.to_string(); },
           [](O& options, const FieldValue& value) {
             options.record = RecordSchedule::parse(std::get<std::string>(value));
           }),
-      field<&O::keep, parse_keep>(
-          {.name = "keep", .help = "what to keep of a record", .choices = "parameters|metrics"}),
+      field<&O::keep, parse_keep>({.name = "keep",
+                                   .help = "what each record keeps: weights and metrics, or metrics alone",
+                                   .choices = "parameters|metrics"}),
   };
   return fields;
 }

@@ -1,4 +1,5 @@
 #include "base/numbers.hpp"
+#include "base/words.hpp"
 #include "descent/update_rule.hpp"
 #include <attmirror/base/error.hpp>
 
@@ -21,7 +22,7 @@ std::string_view to_string(Geometry geometry) {
 Geometry parse_geometry(std::string_view name) {
   for (const Geometry geometry : {Geometry::lp, Geometry::schatten, Geometry::hyperbolic_entropy})
     if (name == to_string(geometry)) return geometry;
-  throw bad_value("geometry", name, "lp, schatten or entropy");
+  throw bad_value("geometry", name, expected_choice(name, {"lp", "schatten", "entropy"}));
 }
 
 SteepestDescent sign_descent(double lr) { return {.norm = Norm::l(infinity), .lr = lr}; }

@@ -28,7 +28,8 @@ template <class Options>
 Field<Options> momentum_field() {
   return field<&Options::momentum, parse_momentum>(
       {.name = "momentum",
-       .help = "step along M <- beta M + g, or an average of gradients; a word alone has beta 0.9",
+       .help =
+           "heavy-ball steps along M <- BETA M + g, ema along a moving average of the gradients; BETA is 0.9 unless given",
        .choices = "none|heavy-ball|heavy-ball:BETA|ema|ema:BETA",
        .instead = fmt::format("adam and lion have {}", field_name("beta1")),
        .may_lack = true});
@@ -38,7 +39,8 @@ template <class Options>
 Field<Options> schedule_field() {
   return field<&Options::schedule, parse_schedule>(
       {.name = "schedule",
-       .help = "power: lr (t+1)^-EXPONENT (0.5); polyak: lr (loss - LOWER) / |gradient|^2, LOWER 0",
+       .help =
+           "power: lr (t+1)^-EXPONENT, 0.5 unless given; polyak: lr (loss - LOWER) / |gradient|^2, LOWER 0 unless given",
        .choices = "constant|power|power:EXPONENT|polyak|polyak:LOWER",
        .may_lack = true});
 }
@@ -54,8 +56,10 @@ Field<Options> eps_field() {
 template <class Options>
 Field<Options> eps_value_field() {
   return only_if(
-      field<&Options::eps_value>(
-          {.name = "eps_value", .help = "the eps of eps paper", .range = Range::from(0), .kept_idle = true}),
+      field<&Options::eps_value>({.name = "eps_value",
+                                  .help = "the number eps of the policy paper",
+                                  .range = Range::from(0),
+                                  .kept_idle = true}),
       +[](const Options& options) {
         if constexpr (requires { options.normalized; })
           if (!options.normalized) return false;
@@ -189,14 +193,14 @@ const Fields<MirrorDescent>& fields_of(const MirrorDescent&) {
   using O = MirrorDescent;
   static const Fields<O> fields{
       field<&O::geometry, parse_geometry>({.name = "geometry",
-                                           .help = "the potential of md",
+                                           .help = "the potential of mirror descent",
                                            .choices = "lp|schatten|entropy",
                                            .may_lack = true}),
       only_if(
           field<&O::p>(
               {.name = "p",
                .help =
-                   "p of md's lp and schatten, 1 < p < infinity; near 1 gives sparse weights, or low rank",
+                   "exponent of the lp and schatten potentials, 1 < p < infinity; near 1 the weights become sparse, or of low rank",
                .range = Range::above(1),
                .instead = fmt::format("steepest takes {}", field_name("norm")),
                .headline = true}),
@@ -206,11 +210,13 @@ const Fields<MirrorDescent>& fields_of(const MirrorDescent&) {
                                field_name("entropy_beta"));
           }),
       only_if(
-          field<&O::beta>({.name = "entropy_beta",
-                           .help = "of md's entropy: small is like l1, large like gradient descent",
-                           .range = Range::above(0),
-                           .member = "beta",
-                           .key = "beta"}),
+          field<&O::beta>(
+              {.name = "entropy_beta",
+               .help =
+                   "beta of the entropy potential: a small one acts like l1, a large one like gradient descent",
+               .range = Range::above(0),
+               .member = "beta",
+               .key = "beta"}),
           +[](const O& md) { return md.geometry == Geometry::hyperbolic_entropy; },
           +[](const O& md) -> std::string {
             return fmt::format("{} is {}: only entropy has one", field_name("geometry"),
@@ -226,7 +232,8 @@ const Fields<MirrorDescent>& fields_of(const MirrorDescent&) {
       only_if(
           field<&O::power_path, parse_power_path>(
               {.name = "powers",
-               .help = "general: no shortcuts for p = 2, 3, 3/2, 4/3, 4, 1.75, 1.1, to check them",
+               .help =
+                   "general switches off the shortcuts for p = 2, 3, 3/2, 4/3, 4, 1.75 and 1.1, to check them",
                .choices = "fast|general",
                .member = "power_path"}),
           +[](const O& md) { return md.geometry == Geometry::lp; },
@@ -280,7 +287,7 @@ const Fields<SteepestDescent>& fields_of(const SteepestDescent&) {
   static const Fields<O> fields = [] {
     Fields<O> list{
         field<&O::norm, parse_norm>({.name = "norm",
-                                     .help = "of steepest: the norm that its steps are steepest in",
+                                     .help = "the norm of steepest descent, which steepest must be given",
                                      .choices = "1|2|inf|NUMBER|frobenius|nuclear|spectral|schatten:P",
                                      .needed = true}),
         lr_field<O>(),
@@ -290,7 +297,7 @@ const Fields<SteepestDescent>& fields_of(const SteepestDescent&) {
         only_if(
             field<&O::orthogonalization, parse_orthogonalization>(
                 {.name = "orthogonalization",
-                 .help = "how spectral directions are found",
+                 .help = "how spectral directions are computed",
                  .choices = "exact|newton-schulz",
                  .kept_idle = true}),
             +[](const O& sd) { return sd.norm == Norm::spectral(); },

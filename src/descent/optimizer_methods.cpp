@@ -1,5 +1,6 @@
 // From what a user gave to an optimizer and back, whichever optimizer it is.
 #include "base/field_json.hpp"
+#include "base/words.hpp"
 #include "descent/optimizer_fields.hpp"
 
 #include <algorithm>
@@ -115,7 +116,7 @@ const OptimizerMethod& method_given(const Given& given, std::string_view otherwi
     if (method.name == name) return method;
     names.push_back(method.name);
   }
-  throw bad_value("optimizer", name, fmt::format("one of {}", fmt::join(names, ", ")));
+  throw bad_value("optimizer", name, expected_choice(name, names));
 }
 
 const OptimizerMethod& method_of(const Optimizer& optimizer) {
@@ -135,7 +136,8 @@ const std::vector<const FieldInfo*>& optimizer_fields() {
   static const FieldInfo method = [] {
     FieldInfo info{
         .name = "optimizer",
-        .help = "mirror descent, gradient descent, steepest descent in a norm, or one of those by name"};
+        .help =
+            "md is mirror descent, gd gradient descent, steepest is steepest descent in a norm, and the others are methods with names of their own"};
     for (const OptimizerMethod& each : optimizer_methods())
       if (each.preset) info.choices += fmt::format("{}{}", info.choices.empty() ? "" : "|", each.name);
     return info;
@@ -204,7 +206,7 @@ Optimizer parse_optimizer(const Json& json) {
     std::visit([&](auto& options) { get_fields(fields_of(options), json, options); }, optimizer);
     return optimizer;
   }
-  throw bad_value("optimizer", kind, fmt::format("one of {}", fmt::join(kinds, ", ")));
+  throw bad_value("optimizer", kind, expected_choice(kind, kinds));
 }
 
 }  // namespace attmirror

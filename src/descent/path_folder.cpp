@@ -15,6 +15,7 @@
 #include <array>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,8 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t path_format_version = 1;
 constexpr std::array<std::string_view, 3> path_file_names{"metrics.jsonl", "path.npz", "config.json"};
 
-Json config_json(const Attention& model, const RegularizationPath& path, const PathSources& sources) {
-  const PathOptions& options = path.options;
+Json config_json(const Attention& model, const PathOptions& options, const PathSources& sources) {
   const Dataset& data = model.data();
   Json train = Json::array();
   for (const Block& block : model.trained()) train.push_back(to_string(block));
@@ -123,11 +123,34 @@ NamedArrays path_arrays(const Attention& model, const std::vector<PathPoint>& po
 Json read_path_config(const fs::path& path) {
   const Json json = Json::parse(read_text_file(path), nullptr, false);
   if (!json.is_object() || json.value("format", Json()) != format_of(ResultKind::path))
-    throw bad_input(fmt::format("{} is not that of a regularisation path", path.string()));
+    throw bad_input(fmt::format("{} is not the configuration of a regularization path", path.string()));
   if (const Json version = json.value("format_version", Json()); version != path_format_version)
     throw bad_input(fmt::format("{}: format_version is {}: this version of attmirror reads {}", path.string(),
                                 dump(version), path_format_version));
   return json;
+}
+
+// What of the settings of a path that may go on differs from those here. Other radii are the solver's
+// business, and a path goes on with the data and key weights in another place, and with another version.
+std::optional<std::string> first_path_difference(const Json& there, const Json& here) {
+  const auto compare = [](const Json& a, const Json& b,
+                          const std::string& name) -> std::optional<std::string> {
+    if (a == b) return std::nullopt;
+    return fmt::format("{} is {} there and {} here", name, a.is_string() ? a.get<std::string>() : dump(a),
+                       b.is_string() ? b.get<std::string>() : dump(b));
+  };
+  if (auto found = compare(there.value("data", Json::object()).value("fingerprint", Json()),
+                           here["data"]["fingerprint"], "the fingerprint of the data"))
+    return found;
+  for (const auto& [name, value] : here["model"].items()) {
+    if (name == "key_weights") continue;
+    if (auto found = compare(there.value("model", Json::object()).value(name, Json()), value, name))
+      return found;
+  }
+  for (const char* name : {"kind", "norm", "decoder_scale", "decoder_power", "starts", "seed", "given", "tol",
+                           "max_evaluations", "isa"})
+    if (auto found = compare(there.value(name, Json()), here[name], name)) return found;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -142,20 +165,61 @@ PathFolder::~PathFolder() = default;
 
 bool PathFolder::holds_path() const { return files_->holds_result(); }
 
-void PathFolder::save(const Attention& model, const RegularizationPath& path, const PathSources& sources) {
+void PathFolder::refuse_others() {
   files_->refuse_foreign_config();
   // Where the file system has no locks, somebody else may have been faster.
   if (!held_path_ && holds_path())
     throw environment_error(fmt::format(
         "another process has written to {} meanwhile: its files stay as they are", files_->path().string()));
   held_path_ = true;
+}
+
+std::vector<PathPoint> PathFolder::finished(const Attention& model, const PathOptions& options,
+                                            const PathSources& sources) const {
+  const std::string folder = files_->path().string();
+  const auto refuse = [&](const std::string& why) -> void {
+    throw bad_input(fmt::format("cannot resume the path in {}: {}", folder, why));
+  };
+  if (!fs::exists(*files_ / "config.json")) {
+    if (holds_path()) refuse("config.json is missing");
+    return {};
+  }
+  const Json there = read_path_config(*files_ / "config.json");
+  if (const auto difference = first_path_difference(there, config_json(model, options, sources)))
+    refuse(*difference);
+  if (!fs::exists(*files_ / "path.npz")) return {};  // killed before its first point
+  if (const auto* prompt = std::get_if<Prompt>(&model.parameterization())) {
+    const NamedArrays arrays = load_npz(*files_ / "path.npz");
+    const auto found = arrays.find("key_weights");
+    if (found != arrays.end() && to_matrix(found->second, "key_weights") != prompt->key_weights)
+      refuse("the key weights are others than those it began with");
+  }
+  return load_path(files_->path());
+}
+
+void PathFolder::begin(const Attention& model, const PathOptions& options, const PathSources& sources) {
+  refuse_others();
   files_->remove_leftovers();
-  files_->remove("config.json");
+  // At no time are there points beside settings that they were not computed with.
+  for (const char* name : {"path.npz", "metrics.jsonl", "config.json"}) files_->remove(name);
+  resume(model, options, sources);
+}
+
+void PathFolder::resume(const Attention& model, const PathOptions& options, const PathSources& sources) {
+  write_file_atomically(*files_ / "config.json", dump(config_json(model, options, sources), 2) + "\n");
+}
+
+void PathFolder::save_points(const Attention& model, std::vector<PathPoint> points) {
+  std::ranges::sort(points, {}, &PathPoint::radius);
   std::string metrics;
-  for (const PathPoint& point : path.points) metrics += dump(point_json(point, model.data())) + "\n";
+  for (const PathPoint& point : points) metrics += dump(point_json(point, model.data())) + "\n";
   write_file_atomically(*files_ / "metrics.jsonl", metrics);
-  save_npz(*files_ / "path.npz", path_arrays(model, path.points));
-  write_file_atomically(*files_ / "config.json", dump(config_json(model, path, sources), 2) + "\n");
+  save_npz(*files_ / "path.npz", path_arrays(model, points));
+}
+
+void PathFolder::save(const Attention& model, const RegularizationPath& path, const PathSources& sources) {
+  begin(model, path.options, sources);
+  save_points(model, path.points);
 }
 
 void save_path(const fs::path& folder, const Attention& model, const RegularizationPath& path,

@@ -1,3 +1,4 @@
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/record.hpp>
 
@@ -17,7 +18,8 @@ std::int64_t parse_count(std::string_view text, std::string_view whole) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
     throw bad_value("record", whole,
-                    "none, every:K, log, log:PER_DECADE or a list of steps such as 0,10,100");
+                    "none, every:K, log, log:PER_DECADE or a list of steps such as 0,10,100" +
+                        did_you_mean(whole.substr(0, whole.find(':')), {"none", "every", "log"}));
   return value;
 }
 

@@ -129,13 +129,16 @@ class PathSolver {
   PathSolver(const Attention& model, const PathOptions& options, const PathCallbacks& callbacks)
       : model_(model), options_(options), callbacks_(callbacks), pool_(options.threads) {
     for (const Parameters& given : options.given) given_.push_back(complete(model, given));
-    starts_total_ =
-        options.kind == PathKind::local
-            ? options.radii.size()
-            : options.radii.size() * (2 + given_.size() + static_cast<std::size_t>(options.starts)) - 1;
+    // The first radius of a global path has none before it.
+    starts_total_ = options.radii.size() * starts_each() - (options.kind == PathKind::local ? 0 : 1);
   }
 
   bool stopped() const { return callbacks_.stop.requested(); }
+
+  // The starts of so many radii are behind us.
+  void skip(std::size_t radii) {
+    if (radii > 0) starts_done_ = starts_total_ - (options_.radii.size() - radii) * starts_each();
+  }
 
   PathPoint solve(double radius, const std::optional<PathPoint>& neighbour) {
     struct Start {
@@ -204,6 +207,11 @@ class PathSolver {
   }
 
  private:
+  std::size_t starts_each() const {
+    return options_.kind == PathKind::local ? 1
+                                            : 2 + given_.size() + static_cast<std::size_t>(options_.starts);
+  }
+
   // From any thread, at every step.
   void report() {
     if (!callbacks_.on_progress) return;
@@ -222,6 +230,14 @@ class PathSolver {
   std::atomic<std::size_t> starts_done_ = 0;
   std::size_t starts_total_ = 1;
 };
+
+void check_finished(const std::vector<PathPoint>& finished, const std::vector<double>& order) {
+  for (std::size_t k = 0; k < finished.size(); ++k)
+    if (k >= order.size() || finished[k].radius != order[k])
+      throw bad_input(fmt::format("radius {} is finished: expected {}", finished[k].radius,
+                                  k < order.size() ? fmt::format("{}, the next of the radii", order[k])
+                                                   : fmt::format("at most {} radii", order.size())));
+}
 
 }  // namespace
 
@@ -314,16 +330,24 @@ bool RegularizationPath::converged() const {
 }
 
 RegularizationPath regularization_path(const Attention& model, const PathOptions& options,
-                                       const PathCallbacks& callbacks) {
+                                       const PathCallbacks& callbacks, std::vector<PathPoint> finished) {
   options.validate(model);
   RegularizationPath path;
   path.options = options;
   std::vector<double> order = options.radii;
-  if (options.kind == PathKind::local) std::ranges::reverse(order);
+  std::ranges::sort(finished, {}, &PathPoint::radius);
+  if (options.kind == PathKind::local) {
+    std::ranges::reverse(order);
+    std::ranges::reverse(finished);
+  }
+  check_finished(finished, order);
   PathSolver solver(model, path.options, callbacks);
+  solver.skip(finished.size());
   std::optional<PathPoint> neighbour;
-  for (const double radius : order) {
-    PathPoint point = solver.solve(radius, neighbour);
+  if (!finished.empty()) neighbour = finished.back();
+  path.points = std::move(finished);
+  for (std::size_t k = path.points.size(); k < order.size(); ++k) {
+    PathPoint point = solver.solve(order[k], neighbour);
     if (solver.stopped()) {
       path.interrupted = true;
       break;

@@ -1,5 +1,6 @@
 #include "base/json_numbers.hpp"
 #include "base/result_folder.hpp"
+#include "base/words.hpp"
 #include "descent/attention_objective.hpp"
 #include "descent/block_arrays.hpp"
 #include "descent/optimizer_fields.hpp"
@@ -108,7 +109,7 @@ ConfigMember source_member(const char* place) {
 InitKind parse_init_kind(std::string_view name) {
   for (const InitKind kind : {InitKind::zero, InitKind::normal, InitKind::uniform})
     if (name == to_string(kind)) return kind;
-  throw bad_value("init", name, "zero, normal or uniform");
+  throw bad_value("init", name, expected_choice(name, {"zero", "normal", "uniform"}));
 }
 
 // Every member, in the order in which config.json lists them and differences are named.
@@ -318,7 +319,7 @@ std::string_view to_string(Keep keep) { return keep == Keep::parameters ? "param
 Keep parse_keep(std::string_view name) {
   if (name == "parameters") return Keep::parameters;
   if (name == "metrics") return Keep::metrics;
-  throw bad_value("keep", name, "parameters or metrics");
+  throw bad_value("keep", name, expected_choice(name, {"parameters", "metrics"}));
 }
 
 std::uint64_t fingerprint(const Parameters& parameters) {

@@ -250,7 +250,7 @@ bool is_run_folder(const fs::path& path) { return folder_kind(path) == ResultKin
 
 SavedRun load_run(const fs::path& path) {
   if (!is_there(path / "config.json"))
-    throw bad_input(fmt::format("{} is no run folder: there is no config.json in it", path.string()));
+    throw bad_input(fmt::format("{} is not a run folder: it has no config.json", path.string()));
   SavedRun run;
   run.config = read_config(path / "config.json");
   run.result = read_result(path / "result.json");

@@ -23,7 +23,7 @@ void check_metric_names(const Objective& objective, const std::vector<Metric>& m
     if (std::ranges::find(common, metric.name) != common.end() || std::ranges::any_of(blocks, is_name) ||
         std::ranges::count(metrics, metric.name, &Metric::name) > 1)
       throw bad_input(fmt::format(
-          "a metric of the model is called \"{}\", as a block, another metric or a column of every run is",
+          "a metric of the model is called \"{}\", which is also the name of a block, of another metric or of a column of every run",
           metric.name));
   }
 }

@@ -22,7 +22,7 @@ RunStatus parse_status(const std::string& name) {
   for (const RunStatus status : {RunStatus::completed, RunStatus::saturated, RunStatus::out_of_time,
                                  RunStatus::interrupted, RunStatus::diverged})
     if (name == to_string(status)) return status;
-  throw bad_input(fmt::format("status is \"{}\", which is none", name));
+  throw bad_input(fmt::format("status is \"{}\", which is not a status of a run", name));
 }
 
 // What `read` throws begins with the name of the member.

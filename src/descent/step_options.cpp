@@ -1,3 +1,4 @@
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/step_options.hpp>
 
@@ -35,7 +36,7 @@ std::string_view to_string(EpsPolicy policy) { return policy == EpsPolicy::exact
 EpsPolicy parse_eps_policy(std::string_view name) {
   if (name == "exact") return EpsPolicy::exact;
   if (name == "paper") return EpsPolicy::paper;
-  throw bad_value("eps", name, "exact or paper");
+  throw bad_value("eps", name, expected_choice(name, {"exact", "paper"}));
 }
 
 void Momentum::validate() const {
@@ -57,7 +58,8 @@ Momentum parse_momentum(std::string_view text) {
   else if (word == "ema")
     momentum.kind = MomentumKind::ema;
   else if (word != "none" || number)
-    throw bad_value("momentum", text, "none, heavy-ball, heavy-ball:BETA, ema or ema:BETA");
+    throw bad_value("momentum", text,
+                    expected_choice(text, {"none", "heavy-ball", "heavy-ball:BETA", "ema", "ema:BETA"}));
   if (number) momentum.beta = *number;
   momentum.validate();
   return momentum;
@@ -94,7 +96,9 @@ Schedule parse_schedule(std::string_view text) {
     schedule.kind = ScheduleKind::polyak;
     if (number) schedule.lower_bound = *number;
   } else if (word != "constant" || number) {
-    throw bad_value("schedule", text, "constant, power, power:EXPONENT, polyak or polyak:LOWER_BOUND");
+    throw bad_value(
+        "schedule", text,
+        expected_choice(text, {"constant", "power", "power:EXPONENT", "polyak", "polyak:LOWER_BOUND"}));
   }
   schedule.validate();
   return schedule;

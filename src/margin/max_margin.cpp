@@ -388,9 +388,9 @@ class Solve {
 
   std::string why_stopped() const {
     if (limits_.stop.requested()) return "interrupted";
-    if (limits_.out_of_time()) return fmt::format("max_seconds, {}, have passed", options_.max_seconds);
+    if (limits_.out_of_time()) return fmt::format("the time limit of {} s is reached", options_.max_seconds);
     if (limits_.iterations_left <= 0 || last_outcome_ == Outcome::out_of_iterations)
-      return fmt::format("max_iterations, {}, are used up", options_.max_iterations);
+      return fmt::format("the limit of {} iterations is reached", options_.max_iterations);
     if (!best_.W.allFinite()) return "no W within the range of a double was found";
     if (!best_.certificate.feasible())
       return fmt::format("constraint {} is violated by {:.1e} of its bound",

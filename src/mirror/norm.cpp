@@ -1,4 +1,5 @@
 #include "base/numbers.hpp"
+#include "base/words.hpp"
 #include "mirror/entries.hpp"
 #include "mirror/spectral.hpp"
 #include <attmirror/base/error.hpp>
@@ -79,7 +80,11 @@ Norm parse_norm(std::string_view text) {
   if (text == "spectral") return Norm::spectral();
   const bool schatten = text.starts_with(schatten_prefix);
   const auto p = parse_exponent(schatten ? text.substr(schatten_prefix.size()) : text);
-  if (!p) throw bad_value("norm", text, "a number from 1 to inf, frobenius, nuclear, spectral or schatten:P");
+  if (!p)
+    throw bad_value("norm", text,
+                    "a number from 1 to inf, frobenius, nuclear, spectral or schatten:P" +
+                        did_you_mean(text.substr(0, text.find(':')),
+                                     {"inf", "frobenius", "nuclear", "spectral", "schatten"}));
   return schatten ? Norm::schatten(*p) : Norm::l(*p);
 }
 

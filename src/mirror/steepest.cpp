@@ -1,5 +1,6 @@
 #include "mirror/steepest.hpp"
 
+#include "base/words.hpp"
 #include "mirror/entries.hpp"
 #include <attmirror/base/error.hpp>
 
@@ -33,7 +34,7 @@ std::string_view to_string(Orthogonalization how) {
 Orthogonalization parse_orthogonalization(std::string_view name) {
   if (name == "exact") return Orthogonalization::exact;
   if (name == "newton-schulz") return Orthogonalization::newton_schulz;
-  throw bad_value("orthogonalization", name, "exact or newton-schulz");
+  throw bad_value("orthogonalization", name, expected_choice(name, {"exact", "newton-schulz"}));
 }
 
 SteepestDirection::SteepestDirection(Norm norm, std::ptrdiff_t rows, std::ptrdiff_t cols,

@@ -1,4 +1,5 @@
 #include "base/random.hpp"
+#include "base/words.hpp"
 #include "data/npy.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
@@ -74,8 +75,8 @@ EmbeddingOptions EmbeddingOptions::parse(std::string_view word) {
     return options;
   }
   if (!word.starts_with(file_prefix) || word.size() == file_prefix.size())
-    throw bad_input(
-        fmt::format("embedding is \"{}\": expected one-hot, orthonormal, gaussian or file:E.npy", word));
+    throw bad_input(fmt::format("embedding is \"{}\": expected {}", word,
+                                expected_choice(word, {"one-hot", "orthonormal", "gaussian", "file:E.npy"})));
   options.kind = file;
   options.path = word.substr(file_prefix.size());
   return options;

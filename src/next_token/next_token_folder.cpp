@@ -137,10 +137,9 @@ NextTokenFolder::NextTokenFolder(fs::path path, const NextTokenConfig& config, E
     return;
   }
   if (existing == ExistingResult::refuse)
-    throw bad_input(
-        fmt::format("{} holds a run already: give --resume to go on with it, --overwrite to replace it, "
-                    "or another folder",
-                    path_.string()));
+    throw bad_input(fmt::format(
+        "{} already holds a run: give --resume to continue it, --overwrite to replace it, or another folder",
+        path_.string()));
   resumes_ = existing == ExistingResult::resume;
   if (resumes_) check_same_run();
 }
@@ -148,7 +147,7 @@ NextTokenFolder::NextTokenFolder(fs::path path, const NextTokenConfig& config, E
 // Somebody's own files, perhaps the very sentences, must not be replaced.
 void NextTokenFolder::refuse_files_of_others() const {
   for (const fs::path& file : files_->files())
-    throw bad_input(fmt::format("{} holds {} already, which is of no run: give another folder",
+    throw bad_input(fmt::format("{} already holds {}, which does not belong to a run: give another folder",
                                 path_.string(), file.filename().string()));
 }
 

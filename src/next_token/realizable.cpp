@@ -1,5 +1,6 @@
 #include "base/numbers.hpp"
 #include "base/random.hpp"
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/next_token/realizable.hpp>
 
@@ -254,12 +255,12 @@ class NonComparableMaker {
 
 template <class Kind>
 Kind parse_kind(std::string_view what, std::string_view name, std::initializer_list<Kind> kinds) {
-  std::string expected;
+  std::vector<std::string_view> names;
   for (const Kind kind : kinds) {
     if (name == to_string(kind)) return kind;
-    expected += fmt::format("{}{}", expected.empty() ? "" : ", ", to_string(kind));
+    names.push_back(to_string(kind));
   }
-  throw bad_input(fmt::format("{} is \"{}\": expected one of {}", what, name, expected));
+  throw bad_input(fmt::format("{} is \"{}\": expected {}", what, name, expected_choice(name, names)));
 }
 
 }  // namespace
@@ -378,10 +379,9 @@ Sentences unseen_sentences(const RealizableData& data, UnseenKind kind, std::ptr
   const std::int64_t most_draws = 100 * count + 10'000;
   for (std::int64_t number = 0; result.count() < count; ++number) {
     if (number == most_draws)
-      throw bad_input(
-          fmt::format("only {} of {} {} sentences are new in {} draws: training has too many of those "
-                      "that there are",
-                      result.count(), count, to_string(kind), most_draws));
+      throw bad_input(fmt::format(
+          "only {} of {} {} sentences are new in {} draws: the training set has most of the sentences that there are",
+          result.count(), count, to_string(kind), most_draws));
     Draws draws(random, number);
     if (non_comparable) {
       if (!non_comparable->make(maker, number, draws)) continue;

@@ -2,6 +2,7 @@
 // side; then equal lines are counted, by a hash of those numbers. Time and memory are linear in the text.
 #include "base/atomic_file.hpp"
 #include "base/numbers.hpp"
+#include "base/words.hpp"
 #include "next_token/word_messages.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/next_token/sentence_text.hpp>
@@ -66,7 +67,7 @@ void check_letters(std::string_view word, const Place& place) {
   for (std::size_t i = 0; i < word.size();) {
     const Letter letter = first_letter(word.substr(i));
     if (letter.code == replacement_letter && letter.bytes == 1)
-      throw bad_input(fmt::format("{}: byte {} is 0x{:02x}, which is no UTF-8: expected text in UTF-8",
+      throw bad_input(fmt::format("{}: byte {} is 0x{:02x}, which is not UTF-8: expected text in UTF-8",
                                   place.text(), i + 1, static_cast<unsigned char>(word[i])));
     if (is_control(letter.code))
       throw bad_input(fmt::format("{}: byte {} is the control character 0x{:02x}: expected a word",
@@ -100,8 +101,8 @@ Lines read_lines(std::string_view text, std::string_view name, NumberOf number_o
       throw bad_input(fmt::format("{}, line {} is empty: expected two words or more", name, place.line));
     if (place.word == 1)
       throw bad_input(
-          fmt::format("{}, line {} has one word: expected two or more, the last one follows the others", name,
-                      place.line));
+          fmt::format("{}, line {} has one word: expected two or more, of which the last follows the others",
+                      name, place.line));
     lines.first.push_back(lines.tokens.size());
   }
   return lines;
@@ -233,7 +234,8 @@ CollocationSource parse_collocation_source(std::string_view name) {
   using enum CollocationSource;
   for (const CollocationSource source : {automatic, lines, copy, bigrams})
     if (name == to_string(source)) return source;
-  throw bad_input(fmt::format("collocations is \"{}\": expected auto, lines, copy or bigrams", name));
+  throw bad_input(fmt::format("collocations is \"{}\": expected {}", name,
+                              expected_choice(name, {"auto", "lines", "copy", "bigrams"})));
 }
 
 Vocabulary parse_vocabulary(std::string_view text, std::string_view name) {
@@ -247,12 +249,12 @@ Vocabulary parse_vocabulary(std::string_view text, std::string_view name) {
     if (!take_word(*line).empty())
       throw bad_input(fmt::format("{}, line {} has several words: expected one", name, reader.number()));
     if (const auto known = vocabulary.find(word))
-      throw bad_input(fmt::format("{}, line {}: {} is there already, in line {}", name, reader.number(),
+      throw bad_input(fmt::format("{}, line {}: {} is already given in line {}", name, reader.number(),
                                   quoted_word(word), *known + 1));
     vocabulary.add(word);
   }
   if (vocabulary.size() < 2)
-    throw bad_input(fmt::format("the vocabulary {} has {} word{}: expected two or more, a word a line", name,
+    throw bad_input(fmt::format("the vocabulary {} has {} word{}: expected two or more, one per line", name,
                                 vocabulary.size() == 0 ? "no" : "one", vocabulary.size() == 0 ? "s" : ""));
   return vocabulary;
 }
@@ -271,10 +273,9 @@ SentenceText parse_sentences(std::string_view text, std::string_view name,
   const std::ptrdiff_t size = result.vocabulary.size();
   SentenceFile sentences = count_sentences(lines, size, 3);
   if (sentences.sentences.empty())
-    throw bad_input(
-        fmt::format("{} has no sentence: expected lines of three words or more, the last one follows "
-                    "the others",
-                    name));
+    throw bad_input(fmt::format(
+        "{} has no sentence: expected lines of three words or more, of which the last follows the others",
+        name));
   if (size < 2)
     throw bad_input(fmt::format("{} has one word, {}: expected two different ones or more", name,
                                 quoted_word(result.vocabulary.word(0))));

@@ -40,8 +40,8 @@ void Sentences::add(std::span<const Token> tokens, Token label, double weight) {
     throw bad_input(fmt::format("sentence {}: the weight is {}: expected a finite number greater than 0",
                                 sentence, weight));
   if (!std::isfinite(total_weight_ + weight))
-    throw bad_input(fmt::format("sentence {}: the weight is {}: the sum of all weights is no finite number",
-                                sentence, weight));
+    throw bad_input(fmt::format(
+        "sentence {}: the weight is {}: the sum of all weights is not a finite number", sentence, weight));
   // Room for everything first: what follows cannot fail, and a failure leaves the sentences as they were.
   const auto make_room = [](auto& array, std::size_t more) {
     if (array.size() + more > array.capacity())
@@ -104,8 +104,9 @@ void Collocations::add(Token token, Token successor, double weight) {
   }
   double& sum = list[known->second].weight;
   if (!std::isfinite(sum + weight))
-    throw bad_input(fmt::format("token {}: the weight of successor {} is {} and {} more: no finite number",
-                                token, successor, sum, weight));
+    throw bad_input(
+        fmt::format("token {}: the weight of successor {} is {} and {} more: the sum is not a finite number",
+                    token, successor, sum, weight));
   sum += weight;
 }
 

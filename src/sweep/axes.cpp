@@ -83,7 +83,7 @@ class AxesReader {
       throw bad_input(fmt::format("{}: axis \"{}\" of {} is fixed in [{}] as well: expected one of the two",
                                   name_, info.name, table, info.table));
     if (std::ranges::find(result_.varied, setting) != result_.varied.end())
-      throw bad_input(fmt::format("{}: axis \"{}\" stands in two places: expected one", name_, info.name));
+      throw bad_input(fmt::format("{}: axis \"{}\" is given in two places: expected one", name_, info.name));
     result_.varied.push_back(setting);
   }
 
@@ -113,9 +113,10 @@ class AxesReader {
       }
       if (range.count() > longest_list) return {setting, range};
     } else {
-      throw bad_input(fmt::format("{}: {} is no list of values{}; what does not vary stands under [{}]",
-                                  place, to_text(value), takes_ranges(setting) ? " and no range" : "",
-                                  setting.info.table));
+      throw bad_input(
+          fmt::format("{}: {} is {}; a value that does not vary belongs under [{}]", place, to_text(value),
+                      takes_ranges(setting) ? "neither a list of values nor a range" : "not a list of values",
+                      setting.info.table));
     }
     if (values.empty()) throw bad_input(fmt::format("{} has no values: expected one or more", place));
     if (table == "[grid]") refuse_duplicates(index, values);
@@ -131,7 +132,7 @@ class AxesReader {
   }
 
   Error twice(std::size_t setting, const Cell& cell) const {
-    return bad_input(fmt::format("{}: axis \"{}\": {} is there twice", name_, settings()[setting].info.name,
+    return bad_input(fmt::format("{}: axis \"{}\": {} is given twice", name_, settings()[setting].info.name,
                                  to_text(settings()[setting], cell)));
   }
 

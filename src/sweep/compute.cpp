@@ -156,7 +156,7 @@ std::vector<RunRow> compute_rows(const SweepPlan& plan, std::span<const std::int
   options.validate();
   for (const std::int64_t run : runs)
     if (run < 0 || run >= static_cast<std::int64_t>(plan.runs.size()))
-      throw bad_input(fmt::format("run {} is none of the sweep's {}", run, plan.runs.size()));
+      throw bad_input(fmt::format("run {} is not one of the sweep's {} runs", run, plan.runs.size()));
   ThreadPool pool(options.threads);
   const std::vector<Batch> batches = make_batches(plan, runs, pool.threads());
   std::vector<std::vector<RunRow>> parts(batches.size());

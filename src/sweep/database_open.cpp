@@ -204,8 +204,8 @@ SweepDatabase::Connection::Connection(const fs::path& file, Mode mode, const Swe
   try {
     const Content content = content_of(use.descriptor(), path.string());
     const auto refuse_foreign = [&] {
-      return bad_input(fmt::format("{} is no file of attmirror's sweeps, or is damaged: it is left as it is",
-                                   path.string()));
+      return bad_input(fmt::format(
+          "{} is not a database of an attmirror sweep, or is damaged: it is left as it is", path.string()));
     };
     if (content == Content::foreign) throw refuse_foreign();
     const FileEnd end(location);
@@ -218,8 +218,7 @@ SweepDatabase::Connection::Connection(const fs::path& file, Mode mode, const Swe
       header = wanted;
     } else if (mode == Mode::create) {
       throw bad_input(
-          fmt::format("{} exists: go on with it (resume), replace it (overwrite), or choose another name",
-                      path.string()));
+          fmt::format("{} exists: resume it, overwrite it, or choose another name", path.string()));
     } else {
       use_log(database, use.descriptor());
       end.check(database);

@@ -124,7 +124,7 @@ void store_header(const Sqlite& database, const SweepHeader& header) {
 SweepHeader load_header(const Sqlite& database) {
   const auto foreign = [&] {
     return bad_input(
-        fmt::format("{} is no file of attmirror's sweeps: SQLite has it as a database of another program",
+        fmt::format("{} is not a database of an attmirror sweep: it is an SQLite database of another program",
                     database.name()));
   };
   // One whose tables were never finished is rolled back by SQLite to nothing.
@@ -149,7 +149,7 @@ SweepHeader load_header(const Sqlite& database) {
     header.metrics = columns_of(json.at("metrics"));
     header.validate();
   } catch (const nlohmann::json::exception&) {
-    throw damaged(database, "its header is no JSON of a sweep");
+    throw damaged(database, "its header is not the JSON of a sweep");
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::environment) throw;
     const std::string_view what = error.what();

@@ -86,7 +86,7 @@ FileUse FileUse::to_read(const fs::path& path) {
   if (::stat(path.c_str(), &status) != 0) throw refuse(errno);
   if (S_ISDIR(status.st_mode)) throw refuse(EISDIR);
   if (!S_ISREG(status.st_mode))
-    throw bad_input(fmt::format("cannot read {}: no regular file", path.string()));
+    throw bad_input(fmt::format("cannot read {}: it is not a regular file", path.string()));
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) throw refuse(errno);
   FileUse use;
   const std::scoped_lock lock(registry().mutex);
@@ -108,12 +108,12 @@ FileUse FileUse::to_write(const fs::path& path, Missing missing) {
     if (!exists && errno != ENOENT) throw failure("write", path, errno);
     if (exists && S_ISDIR(status.st_mode)) throw failure("write", path, EISDIR);
     if (exists && !S_ISREG(status.st_mode))
-      throw bad_input(fmt::format("cannot write {}: no regular file", path.string()));
+      throw bad_input(fmt::format("cannot write {}: it is not a regular file", path.string()));
     if (const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
         ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
       throw failure("write", path, errno);  // the log lies beside the file
     if (!exists && missing == Missing::refuse)
-      throw bad_input(fmt::format("cannot go on with {}: there is no such file", path.string()));
+      throw bad_input(fmt::format("cannot resume {}: there is no such file", path.string()));
 
     if (const auto known = files.find({status.st_dev, status.st_ino}); exists && known != files.end()) {
       if (known->second.writing) throw in_use(path, ::getpid());

@@ -22,7 +22,7 @@ RunWords words_of_run(const SweepPlan& plan, std::size_t run) {
   Values values(settings().size());
   for (std::size_t i = 0; i < plan.columns.size(); ++i) {
     const auto setting = find_setting(plan.columns[i].name);
-    if (!setting) throw bad_input(fmt::format("column {} is no setting of a sweep", plan.columns[i].name));
+    if (!setting) throw bad_input(fmt::format("column {} is not a setting of a sweep", plan.columns[i].name));
     values[*setting] = plan.runs[run].cells.at(i);
   }
   return to_words(values);

@@ -79,11 +79,11 @@ class RecordReader {
     if (const auto* text = value.as<std::string>())
       return parsed("steps", [&] { return RecordSchedule::parse(*text); });
     const auto* array = value.as<TomlArray>();
-    if (!array) refuse("steps", to_text(value) + " is no list of steps and no text such as \"log\"");
+    if (!array) refuse("steps", to_text(value) + " is neither a list of steps nor a text such as \"log\"");
     std::vector<std::int64_t> steps;
     for (const TomlValue& element : *array) {
       const auto* step = element.as<std::int64_t>();
-      if (!step || *step < 0) refuse("steps", to_text(element) + " is no step: expected 0 or more");
+      if (!step || *step < 0) refuse("steps", to_text(element) + " is not a step: expected 0 or more");
       steps.push_back(*step);
     }
     if (steps.empty()) refuse("steps", "the list is empty: expected steps, or \"none\"");
@@ -92,7 +92,7 @@ class RecordReader {
 
   const TomlArray& array_of(std::string_view key, const TomlValue& value) const {
     if (const auto* array = value.as<TomlArray>()) return *array;
-    refuse(key, to_text(value) + " is no list");
+    refuse(key, to_text(value) + " is not a list");
   }
 
   // Texts, none of them twice.
@@ -100,9 +100,9 @@ class RecordReader {
     std::vector<std::string> words;
     for (const TomlValue& element : array_of(key, value)) {
       const auto* word = element.as<std::string>();
-      if (!word) refuse(key, to_text(element) + " is no text");
+      if (!word) refuse(key, to_text(element) + " is not a text");
       if (std::ranges::find(words, *word) != words.end())
-        refuse(key, in_double_quotes(*word) + " is there twice");
+        refuse(key, in_double_quotes(*word) + " is given twice");
       words.push_back(*word);
     }
     return words;
@@ -118,7 +118,7 @@ class RecordReader {
     else if (const auto* real = value.as<double>())
       text = fmt::format("{}", *real);
     else
-      refuse(key, to_text(value) + " is no norm");
+      refuse(key, to_text(value) + " is not a norm");
     return parsed(key, [&] { return parse_norm(text); });
   }
 
@@ -127,7 +127,7 @@ class RecordReader {
     for (const TomlValue& element : array_of("margins", value)) {
       norms.push_back(read_norm("margins", element));
       if (std::ranges::count(norms, norms.back()) > 1)
-        refuse("margins", fmt::format("the norm {} is there twice", to_string(norms.back())));
+        refuse("margins", fmt::format("the norm {} is given twice", to_string(norms.back())));
     }
     return norms;
   }
@@ -139,7 +139,7 @@ class RecordReader {
     else if (const auto* real = value.as<double>())
       number = *real;
     else
-      refuse(key, to_text(value) + " is no number");
+      refuse(key, to_text(value) + " is not a number");
     if (!(number >= least && number <= most))
       refuse(key, fmt::format("{} is not from {} to {}", number, least, most));
     return number + 0.0;
@@ -157,7 +157,7 @@ class RecordReader {
         refuse("keep", in_double_quotes(word) + ": expected weights, solutions or path");
     }
     if (record.keep_solutions && !find("solutions"))
-      refuse("keep", "\"solutions\" is there, but no solutions are asked for");
+      refuse("keep", "\"solutions\" is given, but no solutions are requested");
   }
 
   // 2 is l2, 1.75 is l1.75, inf is linf, schatten:1.5 is schatten1.5.
@@ -238,7 +238,7 @@ class RecordReader {
       check_name(name);
       if (std::ranges::count(solutions, name, &SolutionPlan::name) > 1)
         refuse("solutions",
-               fmt::format("the name \"{}\" is there twice: give one of them a name of its own", name));
+               fmt::format("the name \"{}\" is given twice: give one of the solutions another name", name));
     }
     return solutions;
   }
@@ -262,8 +262,8 @@ class RecordReader {
       return;
     }
     const bool none = record.schedule.to_string() == RecordSchedule::none().to_string();
-    if (needed && none) refuse("steps", "\"none\", but curves or the path are asked for");
-    if (!needed && !none) refuse("steps", "given, but neither curves nor the path are asked for");
+    if (needed && none) refuse("steps", "\"none\", but curves or the path are requested");
+    if (!needed && !none) refuse("steps", "given, but neither curves nor the path are requested");
   }
 
   const std::string& name_;

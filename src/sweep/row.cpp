@@ -125,7 +125,7 @@ class Reader {
   }
 
  private:
-  [[noreturn]] static void fail() { throw environment_error("rows of another process came damaged"); }
+  [[noreturn]] static void fail() { throw environment_error("rows from another process arrived damaged"); }
   void require(std::size_t size) const {
     if (bytes_.size() - at_ < size) fail();
   }
@@ -153,7 +153,7 @@ std::vector<RunRow> parse_rows(const std::string& bytes) {
   Reader reader(bytes);
   std::uint64_t first = 0;
   reader.get(first);
-  if (first != mark) throw environment_error("rows of another process came damaged");
+  if (first != mark) throw environment_error("rows from another process arrived damaged");
   std::vector<RunRow> rows;
   reader.get(rows);
   reader.require_end();

@@ -1,5 +1,6 @@
 #include "sweep/settings.hpp"
 
+#include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/fingerprint.hpp>
 
@@ -9,7 +10,6 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace attmirror {
 
@@ -124,7 +124,7 @@ void check_generator(const std::string& name) {
   std::vector<std::string_view> names;
   for (const GeneratorKind& kind : generator_kinds()) names.push_back(kind.name);
   if (std::ranges::find(names, name) == names.end())
-    throw bad_value("generator", name, fmt::format("{}", fmt::join(names, ", ")));
+    throw bad_value("generator", name, expected_choice(name, names));
 }
 
 void check_file(const std::string& name) {
@@ -194,7 +194,7 @@ void may_be_word(Setting& setting) {
   setting.info.type = "seed or text";
   setting.info.default_text = "seed";
   setting.info.meaning =
-      "of random starts: a number; \"seed\": the seed of the run's data, 0 where they have none; \"own\": another one for each run, from its other settings";
+      "seed of random starts: a number; \"seed\" for the seed of the run's data, 0 where they have none; \"own\" for a different one for each run, made from its other settings";
   setting.field.choices = "seed|own";
   setting.field.listed = true;
   setting.put = [put = setting.put](RunWords& words, const Cell& cell) {

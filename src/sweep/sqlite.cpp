@@ -36,7 +36,8 @@ Error sqlite_error(sqlite3* connection, int code, const std::string& name) {
     case SQLITE_SCHEMA:
       return bad_input(fmt::format("{} is damaged: {}", name, message));
     case SQLITE_NOTADB:
-      return bad_input(fmt::format("{} is damaged, or no results of a sweep: {}", name, message));
+      return bad_input(
+          fmt::format("{} is damaged or does not hold the results of a sweep: {}", name, message));
     case SQLITE_FULL:
       return environment_error(fmt::format("cannot write {}: No space left on device", name));
     case SQLITE_IOERR:

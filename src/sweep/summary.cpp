@@ -1,6 +1,7 @@
 // Groups of runs and what their metrics have in common.
 #include "base/words.hpp"
 #include "sweep/database_schema.hpp"
+#include "sweep/summary_groups.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/sweep/export.hpp>
 
@@ -15,14 +16,14 @@
 namespace attmirror {
 namespace {
 
-struct Group {
+struct RunGroup {
   std::map<std::string, std::int64_t> statuses;
   std::int64_t runs = 0;
   std::vector<std::vector<double>> values;  // one list per metric
 };
 
 // A column has one type, so the order of variants is that of their values: nothing first, then by number or by letter.
-using Groups = std::map<std::vector<Cell>, Group>;
+using Groups = std::map<std::vector<Cell>, RunGroup>;
 
 std::string to_text(const Cell& cell) {
   return std::visit(
@@ -62,25 +63,33 @@ std::string status_text(const std::map<std::string, std::int64_t>& statuses) {
   return text;
 }
 
-std::vector<std::string> numbers_of(std::vector<double> values, const SummaryOptions& options) {
-  const std::vector<double>& quantiles = options.quantiles;
-  const auto text = [&](double value) { return to_text(value, options.digits); };
-  const std::size_t count = values.size();
-  std::vector<std::string> cells(3 + quantiles.size());
-  if (count == 0) return cells;
-  const auto n = static_cast<double>(count);
+MetricStatistics statistics_of(std::vector<double> values, const std::vector<double>& quantiles) {
+  MetricStatistics result;
+  result.count = static_cast<std::int64_t>(values.size());
+  if (values.empty()) return result;
+  const auto n = static_cast<double>(values.size());
   // Added in ascending order, so that the sums do not depend on the order of the runs in the file.
   std::sort(values.begin(), values.end());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  cells[0] = text(mean);
-  if (count > 1) {
+  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  if (values.size() > 1) {
     double squares = 0;
-    for (const double value : values) squares += (value - mean) * (value - mean);
-    const double deviation = std::sqrt(squares / (n - 1));
-    cells[1] = text(deviation);
-    cells[2] = text(deviation / std::sqrt(n));
+    for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+    result.deviation = std::sqrt(squares / (n - 1));
+    result.error = *result.deviation / std::sqrt(n);
   }
-  for (std::size_t i = 0; i < quantiles.size(); ++i) cells[3 + i] = text(quantile(values, quantiles[i]));
+  for (const double q : quantiles) result.quantiles.push_back(quantile(values, q));
+  return result;
+}
+
+// Mean, deviation, error and quantiles as cells, empty where there is none.
+std::vector<std::string> numbers_of(const MetricStatistics& statistics, const SummaryOptions& options) {
+  const auto text = [&](double value) { return to_text(value, options.digits); };
+  std::vector<std::string> cells(3 + options.quantiles.size());
+  if (statistics.count == 0) return cells;
+  cells[0] = text(statistics.mean);
+  if (statistics.deviation) cells[1] = text(*statistics.deviation);
+  if (statistics.error) cells[2] = text(*statistics.error);
+  for (std::size_t i = 0; i < statistics.quantiles.size(); ++i) cells[3 + i] = text(statistics.quantiles[i]);
   return cells;
 }
 
@@ -92,7 +101,7 @@ const RowColumn& find_column(const std::vector<RowColumn>& columns, const std::s
     known.push_back(column.name);
   }
   throw bad_input(
-      fmt::format("{} \"{}\" is no column of the sweep{}", what, name, did_you_mean(name, known)));
+      fmt::format("{} \"{}\" is not a column of the sweep{}", what, name, did_you_mean(name, known)));
 }
 
 // The axes, and what differs besides: rows of a sweep whose file was changed and resumed are not to be averaged
@@ -123,7 +132,7 @@ void SummaryOptions::validate() const {
       throw bad_input(fmt::format("quantiles[{}] is {}: expected a number from 0 to 1", i, quantiles[i]));
 }
 
-Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
+SummaryGroups summary_groups(const SweepDatabase& database, const SummaryOptions& options) {
   options.validate();
   const std::vector<RowColumn> columns = database.columns();
   std::vector<std::string> group_by = options.group_by, metrics = options.metrics;
@@ -132,11 +141,12 @@ Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
     for (const auto& metric : database.header().metrics)
       if (metric.type != CellType::text) metrics.push_back(metric.name);
 
-  Table table;
-  table.title = database.header().name;
+  SummaryGroups summary;
+  summary.title = database.header().name;
+  summary.metrics = metrics;
   for (const auto& name : group_by) {
     const RowColumn& column = find_column(columns, name, "group");
-    table.columns.push_back({name, column.type == CellType::text ? Align::left : Align::right});
+    summary.by.push_back({name, column.type == CellType::text ? Align::left : Align::right});
   }
   for (const auto& name : metrics)
     if (find_column(columns, name, "metric").type == CellType::text)
@@ -148,7 +158,7 @@ Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
   Groups groups;
   database.for_each_run(needed, [&](std::span<const Cell> cells) {
     const auto key = cells.first(group_by.size());
-    Group& group = groups[{key.begin(), key.end()}];
+    RunGroup& group = groups[{key.begin(), key.end()}];
     group.values.resize(metrics.size());
     ++group.runs;
     const auto* status = std::get_if<std::string>(&cells[group_by.size()]);
@@ -160,23 +170,40 @@ Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
         group.values[i].push_back(static_cast<double>(*whole));
     }
   });
+  for (auto& [key, group] : groups) {
+    SummaryGroup& one = summary.groups.emplace_back();
+    for (const Cell& cell : key) one.key.push_back(to_text(cell));
+    one.runs = group.runs;
+    one.statuses = status_text(group.statuses);
+    one.all_ok = group.statuses.size() == 1 && group.statuses.contains("ok");
+    for (std::size_t i = 0; i < metrics.size(); ++i)
+      one.metrics.push_back(statistics_of(std::move(group.values[i]), options.quantiles));
+  }
+  return summary;
+}
 
+Table summarize(const SweepDatabase& database, const SummaryOptions& options) {
+  return summary_table(summary_groups(database, options), options);
+}
+
+Table summary_table(const SummaryGroups& summary, const SummaryOptions& options) {
+  Table table;
+  table.title = summary.title;
+  table.columns = summary.by;
   table.columns.push_back({"metric", Align::left});
   for (const char* name : {"count", "missing", "mean", "std", "sem"}) table.columns.push_back({name});
   for (const double q : options.quantiles) table.columns.push_back({fmt::format("q{}", q)});
   table.columns.push_back({"status", Align::left});
-  for (const auto& [key, group] : groups) {
+  for (const SummaryGroup& group : summary.groups) {
     // A sweep that measures nothing still says how its runs ended.
-    for (std::size_t i = 0; i < std::max<std::size_t>(1, metrics.size()); ++i) {
-      std::vector<std::string> line;
-      for (const Cell& cell : key) line.push_back(to_text(cell));
-      const std::vector<double> values = metrics.empty() ? std::vector<double>() : group.values[i];
-      const auto count = static_cast<std::int64_t>(values.size());
-      line.push_back(metrics.empty() ? "-" : metrics[i]);
-      line.push_back(fmt::format("{}", count));
-      line.push_back(fmt::format("{}", group.runs - count));
-      for (auto& cell : numbers_of(values, options)) line.push_back(std::move(cell));
-      line.push_back(status_text(group.statuses));
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, summary.metrics.size()); ++i) {
+      std::vector<std::string> line = group.key;
+      const MetricStatistics statistics = summary.metrics.empty() ? MetricStatistics{} : group.metrics[i];
+      line.push_back(summary.metrics.empty() ? "-" : summary.metrics[i]);
+      line.push_back(fmt::format("{}", statistics.count));
+      line.push_back(fmt::format("{}", group.runs - statistics.count));
+      for (auto& cell : numbers_of(statistics, options)) line.push_back(std::move(cell));
+      line.push_back(group.statuses);
       table.rows.push_back(std::move(line));
     }
   }

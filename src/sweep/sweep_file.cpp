@@ -36,7 +36,7 @@ void read_names(const TomlTable& file, const std::string& name, SweepPlan& plan)
       throw bad_input(
           fmt::format("{}: [sweep] has no key {}{}", name, in_double_quotes(key), did_you_mean(key, keys)));
     const auto* text = value.as<std::string>();
-    if (!text) throw bad_input(fmt::format("{}: [sweep] {}: {} is no text", name, key, to_text(value)));
+    if (!text) throw bad_input(fmt::format("{}: [sweep] {}: {} is not a text", name, key, to_text(value)));
     (key == "name" ? plan.name : plan.description) = *text;
   }
 }

@@ -18,7 +18,7 @@ Cell read_value(const Setting& setting, const TomlValue& value, const std::strin
     std::string message = error.message(setting_spelling);
     const std::string begin = setting.info.name + " is ";
     if (message.starts_with(begin)) message.erase(0, begin.size());
-    if (value.as<TomlArray>() != nullptr) message += "; what varies stands under [grid]";
+    if (value.as<TomlArray>() != nullptr) message += "; values that vary belong under [grid]";
     throw Error(error.kind(), fmt::format("{}: {}", place, message),
                 {.field = error.field(), .index = error.index(), .value = error.value()});
   }

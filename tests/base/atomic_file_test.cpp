@@ -282,7 +282,7 @@ TEST(AtomicFile, RefusesToReadWhatIsNoFile) {
 }
 
 TEST(ReadFile, DoesNotReadForEver) {
-  expect_bad_input({"cannot read /dev/zero: it is not a file and goes on after 64 MiB"},
+  expect_bad_input({"cannot read /dev/zero: it is not a regular file and has not ended after 64 MiB"},
                    [] { read_file("/dev/zero"); });
   expect_bad_input({"/dev/zero", "64 MiB"}, [] { read_text_file("/dev/zero"); });
   EXPECT_TRUE(read_file("/dev/null").empty());

@@ -1,3 +1,4 @@
+#include "base/table_fold.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 
@@ -92,6 +93,29 @@ TEST(Table, LinesAreEquallyWideWhateverTheCells) {
     RC_ASSERT(count == 7u);
   });
   EXPECT_TRUE(holds);
+}
+
+TEST(Table, FoldsWhatIsTooWide) {
+  const Table table{.title = "wide",
+                    .columns = {{"p"}, {"first"}, {"second"}, {"third"}},
+                    .rows = {{"1", "1.25", "2.5", "3.75"}, {"2", "", "20", "30"}}};
+  EXPECT_EQ(to_text(table, {.width = 80, .kept = 1}), to_text(table));
+  // "p  first  second" is 16 letters wide.
+  EXPECT_EQ(to_text(table, {.width = 16, .kept = 1}),
+            "wide\n"
+            "p  first  second\n"
+            "-  -----  ------\n"
+            "1   1.25     2.5\n"
+            "2             20\n"
+            "\n"
+            "p  third\n"
+            "-  -----\n"
+            "1   3.75\n"
+            "2     30\n");
+  const std::string narrow = to_text(table, {.width = 3, .kept = 1});
+  for (const char* name : {"p  first\n", "p  second\n", "p  third\n"})
+    EXPECT_NE(narrow.find(name), std::string::npos) << narrow;
+  EXPECT_EQ(to_text(table, {.width = 1, .kept = 9}), to_text(table)) << "all columns are kept";
 }
 
 }  // namespace

@@ -40,6 +40,42 @@ TEST(Printable, KeepsLinesAndStaysJson) {
   EXPECT_NE(shown.find("\\u009b"), std::string::npos);
 }
 
+TEST(NearestWord, ForgivesLettersAndSpellings) {
+  const std::vector<std::string_view> options{"--normalized", "--checkpoint-every", "--lr", "--steps",
+                                              "--color"};
+  EXPECT_EQ(nearest_word("--normalised", options), "--normalized");
+  EXPECT_EQ(nearest_word("--Normalised", options), "--normalized");
+  EXPECT_EQ(nearest_word("--colour", options), "--color");
+  EXPECT_EQ(nearest_word("--setps", options), "--steps") << "two letters exchanged";
+  EXPECT_EQ(nearest_word("--check", options), "--checkpoint-every") << "the beginning of a word";
+  EXPECT_EQ(nearest_word("checkpoint_every", options), "--checkpoint-every");
+  EXPECT_EQ(nearest_word("--x", options), "");
+  EXPECT_EQ(nearest_word("--generat", {"-o", "-h", "--seed"}), "")
+      << "a short word is not near to everything";
+  EXPECT_EQ(nearest_word("--wings", options), "");
+  EXPECT_EQ(nearest_word("", options), "");
+  EXPECT_EQ(nearest_word(std::string(100'000, 'x'), options), "");
+  EXPECT_EQ(nearest_word("trian", {"report", "train", "path"}), "train");
+  EXPECT_EQ(nearest_word("artefact", {"artifact", "factory"}), "artifact");
+}
+
+TEST(NearestWord, OfEqualSpellingsTheSameOneWins) {
+  EXPECT_EQ(nearest_word("regularise", {"regularize_all", "regularize"}), "regularize");
+}
+
+TEST(DidYouMean, EndsASentence) {
+  EXPECT_EQ(did_you_mean("lrr", {"lr", "p"}), "; did you mean \"lr\"?");
+  EXPECT_EQ(did_you_mean("--lrr", {"--lr", "--p"}), "; did you mean --lr?");
+  EXPECT_EQ(did_you_mean("wings", {"lr", "p"}), "");
+}
+
+TEST(ExpectedChoice, ListsAndPointsToTheNearest) {
+  EXPECT_EQ(expected_choice("of", {"auto", "on", "off"}), "auto, on or off; did you mean \"on\"?");
+  EXPECT_EQ(expected_choice("normall:2", {"zero", "normal:STD"}),
+            "zero or normal:STD; did you mean \"normal\"?");
+  EXPECT_EQ(expected_choice("7", {"zero"}), "zero");
+}
+
 TEST(ShellPath, IsNeverAnOption) {
   EXPECT_EQ(shell_path("data.npz"), "data.npz");
   EXPECT_EQ(shell_path("--p=3"), "./--p=3");

@@ -48,10 +48,10 @@ TEST(Command, RefusesWhatItDoesNotKnow) {
   const Outcome nothing = attmirror_command({});
   EXPECT_EQ(nothing.code, 2);
   EXPECT_NE(nothing.err.find("Subcommands"), std::string::npos);
-  expect_refusal({"fly"}, 2, {"\"fly\" is no subcommand: expected generate, train"});
+  expect_refusal({"fly"}, 2, {"unknown subcommand fly: expected generate, train"});
   expect_refusal({"train", "--wings", "2"}, 2, {"--help"});
   expect_refusal({"generate", "-o", "x.npz", "--foo"}, 2,
-                 {"not expected", "--foo", "attmirror generate --help"});
+                 {"unknown option --foo", "attmirror generate --help"});
   expect_refusal({"generate"}, 2, {"--output is required"});
   expect_refusal({"info"}, 2, {"file is required"});
   expect_refusal({"info", "x", "--isa", "mmx"}, 2, {"isa is \"mmx\"", "avx2"});
@@ -154,7 +154,7 @@ TEST(Info, RefusesTheRest) {
   std::ofstream(folder / "empty.npz");
   expect_refusal({"info", (folder / "a.txt").string()}, 2, {"a.txt is neither"});
   expect_refusal({"info", (folder / "empty.npz").string()}, 2, {"empty.npz"});
-  expect_refusal({"info", folder.path().string()}, 2, {"is no run folder"});
+  expect_refusal({"info", folder.path().string()}, 2, {"is not a run folder"});
   expect_refusal({"info", (folder / "none").string()}, 2, {"No such file or directory"});
   const std::string data = small_data(folder);
   std::filesystem::resize_file(data, std::filesystem::file_size(data) / 2);

@@ -95,7 +95,7 @@ TEST_F(Compare, ComparesPrompts) {
 
 TEST_F(Compare, Refuses) {
   save_npz(svm, {{"W", Array({10, 10}, std::vector<double>(100, 1.0))}});
-  expect_refusal({"compare", run, svm}, 2, {"is no run folder"});
+  expect_refusal({"compare", run, svm}, 2, {"is not a run folder"});
   train({"--steps", "0"});
   expect_refusal({"compare", run, svm, "--quiet"}, 2, {"are 0: they have no direction"});
   train({"--steps", "10", "--keep", "metrics"});

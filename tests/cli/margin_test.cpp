@@ -410,7 +410,7 @@ TEST_F(Margin, RefusesBadTokens) {
   refuse("0,3,,2", {"select is \"0,3,,2\""});
   refuse("-1,3,2,1,4,7", {"select is"});
   refuse("best", {"select is \"best\": expected global"});
-  refuse("run:" + run, {"is no run folder"});
+  refuse("run:" + run, {"is not a run folder"});
   refuse("file:" + (folder / "none.npy").string(), {"No such file"});
   refuse("file:" + data, {"missing array alpha"});
   save_npy(folder / "alpha.npy", Array(std::vector<std::int64_t>{}));

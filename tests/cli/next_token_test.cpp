@@ -196,7 +196,7 @@ TEST_F(NextToken, RefusesOptionsThatMakeNoSense) {
 TEST_F(NextToken, KeepsWhatIsThere) {
   run({"--steps", "20", "-o", out});
   expect_refusal({"next-token", "--steps", "20", "-o", out}, 2,
-                 {"holds a run already", "--resume", "--overwrite"});
+                 {"already holds a run", "--resume", "--overwrite"});
   expect_refusal({"next-token", "--steps", "20", "--seed", "2", "--resume", "-o", out}, 2, {"cannot resume"});
   // A run that is refused leaves every byte where it was.
   const auto bytes = [&] {

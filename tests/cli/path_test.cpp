@@ -160,7 +160,88 @@ TEST_F(PathCommand, WritesWhatIsDoneOnCtrlC) {
   const Outcome outcome = command.wait();
   EXPECT_EQ(outcome.code, 130);
   EXPECT_NE(outcome.err.find("interrupted after"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("the same command with --resume continues"), std::string::npos) << outcome.err;
   EXPECT_LT(load_path(out).size(), 400U);
+}
+
+// Whatever stops it, --resume computes the radii that are missing, and the files are those of a path that was
+// never stopped.
+class PathResumed : public PathCommand {
+ protected:
+  const Words words = {"--norm", "1.3", "--radii", "1:1e3:24", "--starts", "2"};
+  const std::string whole = (folder / "whole").string();
+
+  void expect_same_files() {
+    for (const char* name : {"config.json", "metrics.jsonl", "path.npz"})
+      EXPECT_EQ(file_text(std::filesystem::path(out) / name), file_text(std::filesystem::path(whole) / name))
+          << name;
+  }
+};
+
+TEST_F(PathResumed, AfterAKill) {
+  const std::string large = (folder / "large.npz").string();
+  ASSERT_EQ(attmirror_command({"generate", "--samples", "30", "--tokens", "20", "--dim", "15", "--seed", "1",
+                               "-o", large, "--quiet"})
+                .code,
+            0);
+  for (const Words& kind : {Words{}, Words{"--select", "global"}}) {
+    Words all = Words{"path", large, "--norm", "1.3", "--radii", "1:1e3:24", "--quiet"} + kind;
+    if (kind.empty()) all = all + Words{"--starts", "2"};
+    const int code = attmirror_command(all + Words{"-o", whole, "--overwrite"}).code;
+    const std::vector<PathPoint> points = load_path(whole);
+    ASSERT_EQ(points.size(), 24U);
+    {
+      RunningCommand command(all + Words{"-o", out, "--overwrite"});
+      FileChanges saved(std::filesystem::path(out) / "path.npz");
+      ASSERT_TRUE(command.wait_until([&] { return saved.seen() >= 3; }));
+      command.signal(SIGKILL);
+      command.wait();
+    }
+    const std::size_t kept = load_path(out).size();
+    EXPECT_GE(kept, 1U);
+    const Outcome resumed = attmirror_command(all + Words{"-o", out, "--resume"});
+    EXPECT_EQ(resumed.code, code) << resumed.err;
+    expect_same_files();
+  }
+}
+
+TEST_F(PathResumed, WhenFinishedOrWithMoreRadii) {
+  path(words + Words{"-o", whole});
+  path(words + Words{"-o", out});
+  const std::string before = file_text(folder / "path" / "path.npz");
+  const Outcome again = attmirror_command(Words{"path", data, "-o", out, "--resume"} + words);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(again.err.find("resuming after 24 of 24 radii"), std::string::npos) << again.err;
+  EXPECT_EQ(file_text(folder / "path" / "path.npz"), before) << "there was nothing left to do";
+  // A path may be made longer.
+  path({"--radii", "1,10", "--starts", "2", "-o", out, "--overwrite"});
+  const Outcome longer =
+      attmirror_command({"path", data, "--radii", "1,10,100", "--starts", "2", "-o", out, "--resume"});
+  EXPECT_EQ(longer.code, 0) << longer.err;
+  EXPECT_NE(longer.err.find("resuming after 2 of 3 radii"), std::string::npos) << longer.err;
+  path({"--radii", "1,10,100", "--starts", "2", "-o", whole, "--overwrite"});
+  expect_same_files();
+}
+
+TEST_F(PathResumed, RefusesAnotherPath) {
+  path({"--radii", "1,10", "--starts", "1", "-o", out});
+  const std::string before = file_text(folder / "path" / "path.npz");
+  const auto refuse = [&](const Words& other, std::string_view why) {
+    expect_refusal(Words{"path", data, "-o", out, "--resume"} + other, 2, {why});
+  };
+  refuse({"--radii", "1,10", "--starts", "2"},
+         "cannot resume the path in " + out + ": starts is 1 there and 2 here");
+  refuse({"--radii", "1,10", "--starts", "1", "--norm", "3"}, "norm is 2 there and 3 here");
+  refuse({"--radii", "1,10", "--starts", "1", "--loss", "exponential"}, "loss is logistic there");
+  refuse({"--radii", "1,20,30", "--starts", "1"}, "radius 10 is finished: expected 20");
+  refuse({"--radii", "1", "--starts", "1"}, "radius 10 is finished: expected at most 1 radii");
+  refuse({"--overwrite"}, "both --resume and --overwrite");
+  expect_refusal({"path", data, "--resume"}, 2, {"--resume is given without a folder"});
+  expect_refusal({"path", data, "-o", out}, 2, {"holds a path already: give --resume to continue it"});
+  EXPECT_EQ(file_text(folder / "path" / "path.npz"), before);
+  // Nothing there yet: a script may say --resume always.
+  const std::string fresh = (folder / "fresh").string();
+  EXPECT_EQ(path({"--radii", "1", "--starts", "0", "-o", fresh, "--resume"})["points"].size(), 1U);
 }
 
 TEST_F(PathCommand, NothingToFollowIsRefused) {

@@ -108,7 +108,7 @@ TEST_F(Resume, AfterCtrlC) {
     const Outcome outcome = command.wait();
     EXPECT_EQ(outcome.code, 128 + signal) << outcome.err;
     EXPECT_EQ(Json::parse(outcome.out)["status"], "interrupted");
-    EXPECT_NE(outcome.err.find("--resume goes on from there"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("--resume continues from there"), std::string::npos) << outcome.err;
     EXPECT_EQ(load_run(parts).result->status, RunStatus::interrupted);
     EXPECT_EQ(load_checkpoint(parts + "/checkpoint.npz").step, Json::parse(outcome.out)["steps"]);
   }

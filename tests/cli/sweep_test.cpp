@@ -3,6 +3,7 @@
 #include "support/paths.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
+#include <attmirror/base/table.hpp>
 #include <attmirror/sweep/database.hpp>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <random>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -384,6 +386,18 @@ TEST_F(Sweep, LooksAtADatabase) {
       attmirror_command({"sweep", db, "--summary", "--by", "optimizer", "--metrics", "final_loss"});
   EXPECT_EQ(summary.code, 0) << summary.err;
   EXPECT_NE(summary.out.find("sign"), std::string::npos) << summary.out;
+  EXPECT_NE(summary.out.find(" ± "), std::string::npos) << summary.out;
+  EXPECT_EQ(summary.out.find("q0.5"), std::string::npos) << summary.out;
+  // All metrics of all groups fit into 80 columns, and the full table is folded.
+  ::unsetenv("COLUMNS");
+  for (const Words& more : {Words{}, Words{"--full"}}) {
+    const Outcome all = attmirror_command(Words{"sweep", db, "--summary"} + more);
+    EXPECT_EQ(all.code, 0) << all.err;
+    std::istringstream lines(all.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80u) << line;
+    EXPECT_EQ(all.out.find("q0.5") != std::string::npos, !more.empty()) << all.out;
+  }
+  expect_refusal({"sweep", db, "--full", "--export", "csv"}, 2, {"--full is given without --summary"});
   const Outcome csv = attmirror_command({"sweep", db, "--export", "csv", "--quiet"});
   EXPECT_EQ(csv.code, 0) << csv.err;
   const std::string text = file_text(folder / "results.csv");

@@ -328,7 +328,7 @@ TEST(Train, LeavesARunAloneUnlessTold) {
   const Words words{"train", data, "--steps", "20", "--quiet", "-o", run};
   ASSERT_EQ(attmirror_command(words).code, 0);
   const std::string before = file_text(run + "/result.json");
-  expect_refusal(words, 2, {"holds a run already", "--resume", "--overwrite"});
+  expect_refusal(words, 2, {"already holds a run", "--resume", "--overwrite"});
   EXPECT_EQ(file_text(run + "/result.json"), before);
   Words overwrite = words;
   overwrite.insert(overwrite.end(), {"--overwrite", "--p", "3"});
@@ -338,7 +338,7 @@ TEST(Train, LeavesARunAloneUnlessTold) {
   const std::filesystem::path other = folder / "other";
   std::filesystem::create_directory(other);
   std::ofstream(other / "config.json") << "{\"theirs\": true}";
-  expect_refusal({"train", data, "-o", other.string()}, 2, {"holds a run already"});
+  expect_refusal({"train", data, "-o", other.string()}, 2, {"already holds a run"});
   expect_refusal({"train", data, "-o", other.string(), "--overwrite"}, 2,
                  {"config.json", "not the configuration of an attmirror run"});
   EXPECT_EQ(file_text(other / "config.json"), "{\"theirs\": true}");

@@ -150,9 +150,9 @@ TEST_F(DatasetFile, NamesWhatIsMissing) {
 }
 
 TEST_F(DatasetFile, NamesWhatIsThereTwice) {
-  EXPECT_EQ(refusal(with("y", numbers({6}))), "both Y and y are there: expected one of them");
+  EXPECT_EQ(refusal(with("y", numbers({6}))), "both Y and y are given: expected one of them");
   EXPECT_EQ(refusal(with("query_index", integers({6}, {0, 0, 0, 0, 0, 0}))),
-            "both Z and query_index are there: expected one of them");
+            "both Z and query_index are given: expected one of them");
   EXPECT_EQ(refusal(with("lengths", integers({6}, {8, 8, 8, 8, 8, 8}))),
             "lengths is there but X has shape (6, 8, 10): expected (sum of lengths, d)");
 }
@@ -172,12 +172,11 @@ TEST_F(DatasetFile, NamesTheWrongShape) {
 
 // Arrays of the user's own are welcome, misspelt ones of ours are not: they would be ignored in silence.
 TEST_F(DatasetFile, RefusesNamesThatAreNearlyOurs) {
-  EXPECT_EQ(refusal(with("Mask", numbers({6, 1, 8}))),
-            "there is an array Mask: expected its name to be mask");
+  EXPECT_EQ(refusal(with("Mask", numbers({6, 1, 8}))), "there is an array Mask: expected the name mask");
   EXPECT_EQ(refusal(with("query_count", numbers({6}))),
-            "there is an array query_count: expected its name to be query_counts");
+            "there is an array query_count: expected the name query_counts");
   EXPECT_EQ(refusal(with("QueryIndex", numbers({6}))),
-            "there is an array QueryIndex: expected its name to be query_index");
+            "there is an array QueryIndex: expected the name query_index");
   EXPECT_EQ(refusal(with("notes", numbers({3}))), "accepted");
 }
 

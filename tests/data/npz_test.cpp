@@ -145,7 +145,7 @@ TEST(Npz, RefusesEveryTruncation) {
       });
   }
   const Bytes whole = simple_file(NpzCompression::stored);
-  expect_bad_input({"data.npz is no whole .npz file"}, [&] {
+  expect_bad_input({"data.npz is not a complete .npz file"}, [&] {
     parse_archive({whole.begin(), whole.end() - 100});
   });
 }

@@ -75,7 +75,7 @@ TEST(WeightsFile, RefusesWeightsThatDoNotFitAndChangesNothing) {
   };
   EXPECT_EQ(message([](NamedArrays& t) { t.erase("head"); }), "w.safetensors: parameter head is missing");
   EXPECT_EQ(message([](NamedArrays& t) { t["bias"] = t["head"]; }),
-            "w.safetensors: tensor bias is no parameter of this network");
+            "w.safetensors: tensor bias is not a parameter of this network");
   EXPECT_EQ(message([](NamedArrays& t) {
               t["head"] = am::to_array(at::zeros({2, 12}));
             }),

@@ -62,7 +62,7 @@ TEST(OptimizerFields, SayEveryOptimizer) {
 }
 
 TEST(OptimizerFields, RefuseWhatWouldChangeNothing) {
-  expect_bad_input({"optimizer is \"sgd\": expected one of md, gd, steepest"}, [] {
+  expect_bad_input({"optimizer is \"sgd\": expected md, gd, steepest"}, [] {
     make_optimizer({{"optimizer", std::string("sgd")}});
   });
   expect_bad_input({"p is 3: expected 2, the p of gradient descent; optimizer md takes any"}, [] {

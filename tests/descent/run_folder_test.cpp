@@ -172,7 +172,7 @@ TEST_F(RunFolderTest, RefusesImpossiblePlaces) {
   std::ofstream(folder / "file");
   expect_error(ErrorKind::environment, {"file: Not a directory"}, [&] { RunFolder run(folder / "file"); });
   expect_error(ErrorKind::environment, {"Not a directory"}, [&] { RunFolder run(folder / "file/run"); });
-  expect_bad_input({"is no run folder"}, [&] { load_run(folder.path()); });
+  expect_bad_input({"is not a run folder"}, [&] { load_run(folder.path()); });
   EXPECT_FALSE(is_run_folder(folder.path()));
 }
 

@@ -177,10 +177,10 @@ TEST(Degenerate, LimitsStopWithAReason) {
   const Selection opt = optimal_tokens(data);
   const MarginSolution few = max_margin(data, opt, Norm::l(1.1), {.max_iterations = 1});
   EXPECT_EQ(few.status, MarginStatus::stopped);
-  EXPECT_EQ(few.reason, "max_iterations, 1, are used up");
+  EXPECT_EQ(few.reason, "the limit of 1 iterations is reached");
   const MarginSolution late = max_margin(data, opt, Norm::nuclear(), {.max_seconds = 1e-9});
   EXPECT_EQ(late.status, MarginStatus::stopped);
-  EXPECT_EQ(late.reason, "max_seconds, 1e-09, have passed");
+  EXPECT_EQ(late.reason, "the time limit of 1e-09 s is reached");
 }
 
 TEST(Degenerate, BadOptionsAreNamed) {

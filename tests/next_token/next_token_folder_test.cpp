@@ -50,7 +50,7 @@ TEST_F(NextTokenFolderTest, GoesOnWithWhatIsMissing) {
 TEST_F(NextTokenFolderTest, RefusesWithNothingChanged) {
   open(ExistingResult::refuse, config()).begin(input);
   const std::string before = read_text_file(path / "config.json");
-  expect_bad_input({"holds a run already"}, [&] { open(ExistingResult::refuse, config()); });
+  expect_bad_input({"already holds a run"}, [&] { open(ExistingResult::refuse, config()); });
   NextTokenConfig other = config();
   other.generator->seed = 7;
   expect_bad_input({"cannot resume", "generator.seed is 1 there and 7 here"},

@@ -137,7 +137,7 @@ TEST(SentenceText, AGivenVocabularyNumbersTheWords) {
   EXPECT_EQ(text.sentences.label(0), 2);
   EXPECT_EQ(text.sentences.vocabulary_size(), 4);
   expect_bad_input(
-      {"s.txt, line 1, word 2: \"bird5\" is not in the vocabulary ", "words.txt, did you mean \"bird\"?"},
+      {"s.txt, line 1, word 2: \"bird5\" is not in the vocabulary ", "words.txt; did you mean \"bird\"?"},
       [&] { parse("dog bird5 the dog\n", options); });
   expect_bad_input({"word 1", "no UTF-8"}, [&] { parse("\xFF dog the dog\n", options); });
   expect_bad_input({"nowhere.txt"}, [&] { parse("a b c\n", {.vocabulary = folder / "nowhere.txt"}); });
@@ -147,7 +147,7 @@ TEST(SentenceText, VocabularyFilesAreChecked) {
   const auto refuse = [](std::string_view text, std::initializer_list<std::string_view> words) {
     expect_bad_input(words, [&] { parse_vocabulary(text, "v.txt"); });
   };
-  refuse("a\nb\na\n", {"v.txt, line 3: \"a\" is there already, in line 1"});
+  refuse("a\nb\na\n", {"v.txt, line 3: \"a\" is already given in line 1"});
   refuse("a\n\nb\n", {"v.txt, line 2 is empty"});
   refuse("a\nb c\n", {"v.txt, line 2 has several words"});
   refuse("a\n\xFF\n", {"v.txt, line 2", "UTF-8"});

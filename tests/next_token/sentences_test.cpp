@@ -101,7 +101,8 @@ TEST(Collocations, RefusesWhatItCannotUse) {
   expect_bad_input({"successor is -1"}, [&] { collocations.add(0, -1); });
   expect_bad_input({"weight of successor 1 is 0"}, [&] { collocations.add(0, 1, 0); });
   collocations.add(0, 1, std::numeric_limits<double>::max());
-  expect_bad_input({"no finite number"}, [&] { collocations.add(0, 1, std::numeric_limits<double>::max()); });
+  expect_bad_input({"not a finite number"},
+                   [&] { collocations.add(0, 1, std::numeric_limits<double>::max()); });
   EXPECT_EQ(collocations.successors(0).front().weight, std::numeric_limits<double>::max());
 }
 

@@ -101,7 +101,7 @@ def test_generators():
         assert am.generate(kind).samples >= 1
     with pytest.raises(ValueError, match="samples is given, but the joint data have fixed sizes and no seed"):
         am.generate("joint", samples=3)
-    with pytest.raises(TypeError, match='generate\\(\\) has no argument sampels, did you mean "samples"?'):
+    with pytest.raises(TypeError, match='generate\\(\\) has no argument sampels; did you mean "samples"?'):
         am.generate(sampels=3)
 
 

@@ -222,7 +222,7 @@ TEST(SweepDatabase, CreateRefusesWhatIsThere) {
                         "It goes on for a while, until it has more than one hundred bytes.");
   const auto before = read_file(folder / "letter");
   for (const Mode mode : {Mode::create, Mode::resume, Mode::overwrite})
-    expect_bad_input({"letter", "no file of attmirror"},
+    expect_bad_input({"letter", "not a database of an attmirror sweep"},
                      [&] { SweepDatabase(folder / "letter", mode, example_header()); });
   EXPECT_EQ(read_file(folder / "letter"), before);
   write_file_atomically(folder / "empty", "");
@@ -317,7 +317,8 @@ TEST(SweepDatabase, WritersAreToldWhatIsWrong) {
   };
   refused(folder / "none/r.db", "No such file or directory");
   refused(folder.path(), "directory");
-  expect_bad_input({"no regular file"}, [] { SweepDatabase("/dev/null", Mode::create, example_header()); });
+  expect_bad_input({"not a regular file"},
+                   [] { SweepDatabase("/dev/null", Mode::create, example_header()); });
   EXPECT_TRUE(folder.names().empty());
 }
 

@@ -86,18 +86,18 @@ TEST(SweepRecord, Refusals) {
   const struct {
     const char *text, *message;
   } refusals[] = {
-      {"step = \"log\"", "has no key \"step\", did you mean \"steps\"?"},
+      {"step = \"log\"", "has no key \"step\"; did you mean \"steps\"?"},
       {"steps = \"often\"\ncurves = [\"loss\"]",
        "steps: record is \"often\": expected none, every:K, log, log:PER_DECADE or a list of steps such as "
        "0,10,100"},
-      {"steps = 3\ncurves = [\"loss\"]", "steps: 3 is no list of steps and no text such as \"log\""},
-      {"steps = [-1]\ncurves = [\"loss\"]", "steps: -1 is no step: expected 0 or more"},
+      {"steps = 3\ncurves = [\"loss\"]", "steps: 3 is neither a list of steps nor a text such as \"log\""},
+      {"steps = [-1]\ncurves = [\"loss\"]", "steps: -1 is not a step: expected 0 or more"},
       {"steps = []\ncurves = [\"loss\"]", "steps: the list is empty: expected steps, or \"none\""},
-      {"steps = \"log\"", "steps: given, but neither curves nor the path are asked for"},
-      {"steps = \"none\"\ncurves = [\"loss\"]", "steps: \"none\", but curves or the path are asked for"},
-      {"curves = \"loss\"", "curves: \"loss\" is no list"},
-      {"curves = [3]", "curves: 3 is no text"},
-      {"curves = [\"loss\", \"loss\"]", "curves: \"loss\" is there twice"},
+      {"steps = \"log\"", "steps: given, but neither curves nor the path are requested"},
+      {"steps = \"none\"\ncurves = [\"loss\"]", "steps: \"none\", but curves or the path are requested"},
+      {"curves = \"loss\"", "curves: \"loss\" is not a list"},
+      {"curves = [3]", "curves: 3 is not a text"},
+      {"curves = [\"loss\", \"loss\"]", "curves: \"loss\" is given twice"},
       {"curves = [\"l2.bregman\"]\nmargins = [3]",
        "curves: \"l2.bregman\": expected one of loss, max_softmax, norm, margin.3; others need a solution or "
        "a margin "
@@ -105,18 +105,18 @@ TEST(SweepRecord, Refusals) {
       {"margins = [\"two\"]",
        "margins: norm is \"two\": expected a number from 1 to inf, frobenius, nuclear, spectral or "
        "schatten:P"},
-      {"margins = [true]", "margins: true is no norm"},
-      {"margins = [2, \"frobenius\"]", "margins: the norm 2 is there twice"},
+      {"margins = [true]", "margins: true is not a norm"},
+      {"margins = [2, \"frobenius\"]", "margins: the norm 2 is given twice"},
       {"saturated = 1.5", "saturated: 1.5 is not from 0 to 1"},
-      {"saturated = \"a\"", "saturated: \"a\" is no number"},
+      {"saturated = \"a\"", "saturated: \"a\" is not a number"},
       {"rank_tolerance = nan", "rank_tolerance: nan is not from 0 to 1"},
       {"keep = [\"all\"]", "keep: \"all\": expected weights, solutions or path"},
-      {"keep = [\"solutions\"]", "keep: \"solutions\" is there, but no solutions are asked for"},
+      {"keep = [\"solutions\"]", "keep: \"solutions\" is given, but no solutions are requested"},
       {"solutions = [\"mine\"]",
        "solutions: norm is \"mine\": expected a number from 1 to inf, frobenius, nuclear, spectral or "
        "schatten:P"},
       {"solutions = [2, {norm = 2, tokens = \"optimal\"}]",
-       "solutions: the name \"l2\" is there twice: give one of them a name of its own"},
+       "solutions: the name \"l2\" is given twice: give one of the solutions another name"},
       {"solutions = [{name = \"a b\", norm = 2}]",
        "solutions: name \"a b\": expected at most 64 letters, digits, dots and underscores"},
       {"solutions = [{name = \"\", norm = 2}]", "solutions: a name is empty"},
@@ -128,7 +128,7 @@ TEST(SweepRecord, Refusals) {
       {"solutions = [{norm = 2, problem = \"dual\"}]",
        "solutions: problem is \"dual\": expected attention or decoder"},
       {"solutions = [{norm = 2, problm = \"decoder\"}]",
-       "solutions: a solution has no \"problm\", did you mean \"problem\"?"},
+       "solutions: a solution has no \"problm\"; did you mean \"problem\"?"},
       {"solutions = [{norm = 2, name = 3}]", "solutions: name is 3: expected a text"},
   };
   for (const auto& [text, message] : refusals) {

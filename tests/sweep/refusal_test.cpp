@@ -47,7 +47,7 @@ TEST(SweepRefusals, Tables) {
   expect_refusals({
       {"[trian]\np = 2\n",
        "line 1: there is no table \"trian\": expected [sweep], [data], [train], [grid], [[zip]], [[list]] or "
-       "[record], did you mean \"train\"?"},
+       "[record]; did you mean \"train\"?"},
       {"\np = 2\n",
        "line 2: there is no table \"p\": expected [sweep], [data], [train], [grid], [[zip]], [[list]] or "
        "[record]"},
@@ -55,8 +55,8 @@ TEST(SweepRefusals, Tables) {
       {"record = 3\n", "record is 3: expected a table"},
       {"sweep = 3\n", "sweep is 3: expected a table"},
       {"[sweep]\ntitle = \"x\"\n", "[sweep] has no key \"title\""},
-      {"[sweep]\nnam = \"x\"\n", "[sweep] has no key \"nam\", did you mean \"name\"?"},
-      {"[sweep]\nname = 3\n", "[sweep] name: 3 is no text"},
+      {"[sweep]\nnam = \"x\"\n", "[sweep] has no key \"nam\"; did you mean \"name\"?"},
+      {"[sweep]\nname = 3\n", "[sweep] name: 3 is not a text"},
       {"[zip]\np = [1]\n", "[zip] has single brackets: expected [[zip]]"},
       {"zip = 3\n", "zip is 3: expected [[zip]]"},
       {"list = [1]\n", "list is 1: expected a table"},
@@ -67,12 +67,12 @@ TEST(SweepRefusals, Tables) {
 
 TEST(SweepRefusals, Names) {
   expect_refusals({
-      {"[train]\nlrr = 0.1\n", "[train] has no setting \"lrr\", did you mean \"lr\"?"},
+      {"[train]\nlrr = 0.1\n", "[train] has no setting \"lrr\"; did you mean \"lr\"?"},
       {"[train]\nseed = 1\n", "[train] has \"seed\", which belongs to [data]"},
       {"[data]\np = 2\n", "[data] has \"p\", which belongs to [train]"},
       {"[grid]\nentropy-beta = [2]\n",
-       "[grid] has no setting \"entropy-beta\", did you mean \"entropy_beta\"?"},
-      {"[[zip]]\nstep = [2]\n", "[[zip]] has no setting \"step\", did you mean \"steps\"?"},
+       "[grid] has no setting \"entropy-beta\"; did you mean \"entropy_beta\"?"},
+      {"[[zip]]\nstep = [2]\n", "[[zip]] has no setting \"step\"; did you mean \"steps\"?"},
       {"[[list]]\nzzzzzzzz = 2\n", "[[list]] has no setting \"zzzzzzzz\""},
       {"[grid]\n\"a\\nb\" = [2]\n", "[grid] has no setting \"a\\x0ab\""},
   });
@@ -87,7 +87,7 @@ TEST(SweepRefusals, Values) {
       {"[train]\nlr = 0\n", "[train] lr: 0: expected a finite number greater than 0"},
       {"[train]\nlr = \"0.1\"\n", "[train] lr: \"0.1\": expected a finite number greater than 0"},
       {"[train]\nlr = [0.1]\n",
-       "[train] lr: a list: expected a finite number greater than 0; what varies stands under [grid]"},
+       "[train] lr: a list: expected a finite number greater than 0; values that vary belong under [grid]"},
       {"[train]\nsteps = 1.5\n", "[train] steps: 1.5: expected a whole number, 0 or more"},
       {"[train]\nsteps = 1e300\n", "[train] steps: 1e+300: expected a whole number, 0 or more"},
       {"[train]\nsteps = -1\n", "[train] steps: -1: expected a whole number, 0 or more"},
@@ -117,13 +117,13 @@ TEST(SweepRefusals, Values) {
       {"[train]\nparams = \"V\"\n", "[train] params: \"V\": expected W, KQ or prompt"},
       {"[train]\nmomentum = \"ema:2\"\n",
        "[train] momentum: momentum's beta is 2: expected a number in [0, 1)"},
-      {"[train]\ntrain = \"W,x\"\n", "[train] train: block is \"x\": expected one of W, K, Q, p, v"},
+      {"[train]\ntrain = \"W,x\"\n", "[train] train: block is \"x\": expected W, K, Q, p or v"},
       {"[train]\noptimizer = \"sgd\"\n",
-       "[train] optimizer: \"sgd\": expected one of md, gd, steepest, sign, coordinate, spectral, signum, "
-       "muon, adam, lion, adagrad"},
+       "[train] optimizer: \"sgd\": expected md, gd, steepest, sign, coordinate, spectral, signum, "
+       "muon, adam, lion or adagrad; did you mean \"gd\"?"},
       {"[data]\ngenerator = \"spere\"\n",
        "[data] generator: \"spere\": expected sphere, joint, single-input, multi-input, joint-prompt, "
-       "loss-comparison, visualization1, visualization2, relu, orthonormal"},
+       "loss-comparison, visualization1, visualization2, relu or orthonormal; did you mean \"sphere\"?"},
       {"[data]\nsamples = 0\n", "[data] samples: 0: expected a whole number, 1 or more"},
       {"[data]\nseed = -4\n", "[data] seed: -4: expected a whole number from 0 to 2^63 - 1"},
       {"[data]\nscore = 0\n", "[data] score: 0: expected a finite number greater than 0"},
@@ -135,12 +135,12 @@ TEST(SweepRefusals, Values) {
 TEST(SweepRefusals, Axes) {
   expect_refusals({
       {"[grid]\np = 2\n",
-       "axis \"p\": 2 is no list of values and no range; what does not vary stands under [train]"},
+       "axis \"p\": 2 is neither a list of values nor a range; a value that does not vary belongs under [train]"},
       {"[grid]\nloss = \"logistic\"\n",
-       "axis \"loss\": \"logistic\" is no list of values; what does not vary stands under [train]"},
+       "axis \"loss\": \"logistic\" is not a list of values; a value that does not vary belongs under [train]"},
       {"[grid]\np = []\n", "axis \"p\" has no values: expected one or more"},
-      {"[grid]\np = [2, 3, 2.0]\n", "axis \"p\": 2 is there twice"},
-      {"[grid]\nnormalized = [true, true]\n", "axis \"normalized\": true is there twice"},
+      {"[grid]\np = [2, 3, 2.0]\n", "axis \"p\": 2 is given twice"},
+      {"[grid]\nnormalized = [true, true]\n", "axis \"normalized\": true is given twice"},
       {"[grid]\np = [2, \"default\"]\n", "axis \"p\": \"default\": expected a finite number greater than 1"},
       {"[grid]\np = \"1:3\"\n",
        "axis \"p\": \"1:3\": expected a list or a range such as \"log:1e-3:1:7\" or \"lin:0:1:5\""},
@@ -155,9 +155,9 @@ TEST(SweepRefusals, Axes) {
        "axis \"lr\": \"log:1:2\": expected a list or a range such as \"log:1e-3:1:7\" or \"lin:0:1:5\""},
       {"[grid]\nlr = \"lin:1:2:1\"\n", "axis \"lr\": \"lin:1:2:1\": 1 values: expected 2 or more"},
       {"[grid]\np = \"lin:1:2:3\"\n", "axis \"p\": 1: expected a finite number greater than 1"},
-      {"[grid]\nsteps = \"log:1:3:9\"\n", "axis \"steps\": 1 is there twice"},
-      {"[grid]\nseed = [1]\n[[zip]]\nseed = [1]\n", "axis \"seed\" stands in two places: expected one"},
-      {"[grid]\np = [2]\n[[list]]\np = 3\n", "axis \"p\" stands in two places: expected one"},
+      {"[grid]\nsteps = \"log:1:3:9\"\n", "axis \"steps\": 1 is given twice"},
+      {"[grid]\nseed = [1]\n[[zip]]\nseed = [1]\n", "axis \"seed\" is given in two places: expected one"},
+      {"[grid]\np = [2]\n[[list]]\np = 3\n", "axis \"p\" is given in two places: expected one"},
       {"[train]\np = 2\n[grid]\np = [1.5]\n",
        "axis \"p\" of [grid] is fixed in [train] as well: expected one of the two"},
       {"[data]\nseed = 2\n[[zip]]\nseed = [1]\n",

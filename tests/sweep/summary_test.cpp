@@ -1,9 +1,12 @@
 #include "support/files.hpp"
+#include "sweep/pivot.hpp"
 #include "sweep_rows.hpp"
 #include <attmirror/sweep/export.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -154,12 +157,65 @@ TEST(Summary, NamesTheNearest) {
                    [&] { summarize(database, {.group_by = {"optimiser"}}); });
   expect_bad_input({"metric \"lost\"", "did you mean \"loss\"?"},
                    [&] { summarize(database, {.metrics = {"lost"}}); });
-  expect_bad_input({"metric \"zzzzzzzzzz\" is no column of the sweep"},
+  expect_bad_input({"metric \"zzzzzzzzzz\" is not a column of the sweep"},
                    [&] { summarize(database, {.metrics = {"zzzzzzzzzz"}}); });
   expect_bad_input({"metric \"selected\" is a text"},
                    [&] { summarize(database, {.metrics = {"selected"}}); });
   expect_bad_input({"quantiles[1] is 1.5"}, [&] { summarize(database, {.quantiles = {0.5, 1.5}}); });
   expect_bad_input({"quantiles[0] is nan"}, [&] { summarize(database, {.quantiles = {std::stod("nan")}}); });
+}
+
+TEST(MeanText, HasTheDigitsThatMeanSomething) {
+  EXPECT_EQ(mean_text(0.474828, 0.0117022), "0.475 ± 0.012");
+  EXPECT_EQ(mean_text(441.116, 45.3789), "441 ± 45");
+  EXPECT_EQ(mean_text(2063.8, 103.444), "2064 ± 103");
+  EXPECT_EQ(mean_text(1.2341e-7, 4.2e-9), "(1.234 ± 0.042)e-07");
+  EXPECT_EQ(mean_text(-3.5e8, 1e7), "(-3.50 ± 0.10)e+08");
+  EXPECT_EQ(mean_text(0, 0.5), "0.00 ± 0.50");
+  EXPECT_EQ(mean_text(0.044721359549995794, std::nullopt), "0.04472");
+  EXPECT_EQ(mean_text(1, 1e-17), "1") << "rounding";
+  EXPECT_EQ(mean_text(std::numeric_limits<double>::infinity(), 1), "inf");
+}
+
+TEST(Pivot, PutsTheLastColumnAcross) {
+  SummaryGroups summary;
+  summary.by = {{"optimizer", Align::left}, {"p"}};
+  summary.metrics = {"loss", "steps"};
+  const auto group = [](std::string optimizer, std::string p, double loss, std::int64_t count, bool ok) {
+    SummaryGroup one;
+    one.key = {std::move(optimizer), std::move(p)};
+    one.runs = 4;
+    one.all_ok = ok;
+    one.statuses = ok ? "ok 4" : "ok 3, diverged 1";
+    one.metrics = {{.count = count, .mean = loss, .deviation = 0.2, .error = 0.1},
+                   {.count = 4, .mean = 500, .deviation = 0, .error = 0}};
+    return one;
+  };
+  summary.groups = {group("gd", "2", 1, 4, true), group("md", "1.5", 2, 3, false),
+                    group("md", "3", 3, 4, true)};
+  const Pivot pivot = make_pivot(summary);
+  EXPECT_EQ(pivot.facts, (std::vector<std::string>{"steps: 500 in every run"}));
+  EXPECT_EQ(pivot.kept, 1u);
+  ASSERT_EQ(pivot.tables.size(), 2u);
+  EXPECT_EQ(pivot.tables[0].title, "runs");
+  EXPECT_EQ(pivot.tables[0].rows, (Lines{{"gd", "-", "4", "-"}, {"md", "ok 3, diverged 1", "-", "4"}}));
+  EXPECT_EQ(pivot.tables[1].title, "loss");
+  EXPECT_EQ(names_of(pivot.tables[1]), (std::vector<std::string>{"optimizer", "p 1.5", "p 2", "p 3"}));
+  EXPECT_EQ(pivot.tables[1].rows,
+            (Lines{{"gd", "-", "1.00 ± 0.10", "-"}, {"md", "2.00 ± 0.10 (3 of 4)", "-", "3.00 ± 0.10"}}));
+}
+
+TEST(Pivot, OfOneColumnHasTheMetricsAcross) {
+  const TemporaryFolder folder;
+  SweepDatabase database(folder / "r.db", Mode::create, example_header());
+  database.write(study());
+  const Pivot pivot = make_pivot(summary_groups(database, {.group_by = {"p"}, .metrics = {"loss"}}));
+  ASSERT_EQ(pivot.tables.size(), 1u);
+  EXPECT_EQ(names_of(pivot.tables[0]), (std::vector<std::string>{"p", "runs", "loss"}));
+  EXPECT_EQ(pivot.tables[0].rows, (Lines{{"1.75", "error 1", "-"},
+                                         {"2", "ok 3, diverged 1, unsaturated 1", "3.8 ± 1.5 (4 of 5)"},
+                                         {"10", "1", "3"}}));
+  EXPECT_TRUE(make_pivot({}).tables.empty());
 }
 
 }  // namespace

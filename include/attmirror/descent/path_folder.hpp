@@ -6,7 +6,8 @@
 //                   each trained block by name; first axis = radius. Fixed blocks as fixed_v, ...; key_weights of a
 //                   prompt
 //
-// Each file is replaced as a whole; config.json is removed first and written last.
+// Each file is replaced as a whole. config.json comes before the first point, and the others grow by a point
+// at a time, so that a path that was killed can be resumed.
 #pragma once
 
 #include <attmirror/descent/regularization_path.hpp>
@@ -41,13 +42,29 @@ class PathFolder {
   // Whether one of the files exists.
   bool holds_path() const;
 
-  // Replaces the path that the folder held when this object was made, but not one that came later. Throws
+  // The points that the folder has of the path with these options, by ascending radius; none where it holds
+  // no path. A path may be resumed with other radii, too, as long as it begins like this one. Throws Error
+  // (bad input) where the folder holds another path, naming what differs, or a damaged one.
+  std::vector<PathPoint> finished(const Attention& model, const PathOptions& options,
+                                  const PathSources& sources) const;
+
+  // Begins a path, instead of the one that the folder held when this object was made. Throws Error
+  // (environment).
+  void begin(const Attention& model, const PathOptions& options, const PathSources& sources);
+  // Goes on with the path of finished(), whose radii may be others now.
+  void resume(const Attention& model, const PathOptions& options, const PathSources& sources);
+  // Replaces the points of a path that was begun, in any order.
+  void save_points(const Attention& model, std::vector<PathPoint> points);
+
+  // Replaces the path that the folder held when this object was made, but none that came later. Throws
   // Error (environment).
   void save(const Attention& model, const RegularizationPath& path, const PathSources& sources);
 
  private:
   std::unique_ptr<ResultFolder> files_;
   bool held_path_;
+
+  void refuse_others();
 };
 
 // PathFolder(folder).save(model, path, sources).

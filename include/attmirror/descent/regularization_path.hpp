@@ -59,9 +59,10 @@ struct PathOptions {
   std::uint64_t seed = 0;  // of the random directions: start s has seed + s
   // Directions to start from: the one of a local path, or more candidates for a global one. (K,Q) models also take W.
   std::vector<Parameters> given{};
-  double tol = 1e-8;                      // of the gap
-  std::int64_t max_evaluations = 20'000;  // gradients for one start at one radius; most take hundreds
-  int threads = 1;                        // 0: as many as the machine has; results do not depend on it
+  double tol = 1e-8;  // of the gap
+  std::int64_t max_evaluations =
+      20'000;       // the most gradients for one start at one radius; most take hundreds
+  int threads = 1;  // 0: as many as the machine has; results do not depend on it
 
   // Throws Error (bad input) for options that are invalid in themselves or do not fit the model.
   void validate(const Attention& model) const;
@@ -97,9 +98,13 @@ struct PathCallbacks {
   StopRequest stop{};  // the finished radii are returned
 };
 
-// Throws Error (bad input) as validate() does.
+// `finished` are points of an earlier call that was stopped: the first ones in the order in which a path is
+// followed, by ascending radius, or by descending radius for a local path. They are taken over, and the
+// others have the bits of a path that was never stopped. Throws Error (bad input) as validate() does, and for
+// points of other radii.
 RegularizationPath regularization_path(const Attention& model, const PathOptions& options,
-                                       const PathCallbacks& callbacks = {});
+                                       const PathCallbacks& callbacks = {},
+                                       std::vector<PathPoint> finished = {});
 
 // K and Q of rank m with K Q^T = W (or closest to it) and K^T K = Q^T Q, which minimizes |K|^2 + |Q|^2.
 Parameters balanced_factors(const Matrix& W, std::ptrdiff_t m);

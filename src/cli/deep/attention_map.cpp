@@ -1,6 +1,7 @@
 // attmirror deep attention-map: what networks attend to in texts, as a page.
 #include "cli/console.hpp"
 #include "cli/deep/deep_options.hpp"
+#include "cli/deep/deep_subcommands.hpp"
 #include "cli/deep/model_files.hpp"
 #include "cli/page_output.hpp"
 #include <attmirror/base/error.hpp>
@@ -67,9 +68,9 @@ int run_attention_map(const AttentionMapOptions& options) {
 
 Subcommand add_attention_map(CLI::App& parent) {
   auto options = std::make_shared<AttentionMapOptions>();
-  CLI::App& app = *parent.add_subcommand("attention-map", "show what networks attend to in texts");
+  CLI::App& app = *parent.add_subcommand("attention-map", std::string(deep_description("attention-map")));
   app.add_option("models", options->models,
-                 "weights (.safetensors) or folders of attmirror deep train, to stand side by side")
+                 "weights (.safetensors) or folders of attmirror deep train, shown side by side")
       ->type_name("FILE")
       ->required();
   app.add_option("--text", options->texts, "a text to look at; may be given several times")
@@ -77,9 +78,9 @@ Subcommand add_attention_map(CLI::App& parent) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_path(app, "--sentences", options->sentences, "FILE",
-           "texts to look at, a .tsv file with the columns label, pivotal and sentence, as P1's");
+           "texts to look at: a .tsv file with the columns label, pivotal and sentence, like P1's");
   add_path(app, "--vocabulary", options->vocabulary, "FILE",
-           "WordPieces that the networks were trained with, one a line")
+           "the WordPieces that the networks were trained with, one per line")
       ->required();
   add_page_options(app, options->output, "the page")->required();
   add_common_options(app, options->common);

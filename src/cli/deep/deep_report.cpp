@@ -2,6 +2,7 @@
 // LibTorch; whoever has typed `attmirror deep train` looks for it here.
 #include "cli/console.hpp"
 #include "cli/deep/deep_options.hpp"
+#include "cli/deep/deep_subcommands.hpp"
 #include "cli/page_output.hpp"
 #include <attmirror/pages/run_page.hpp>
 
@@ -20,7 +21,7 @@ Subcommand add_deep_report(CLI::App& parent) {
     PageOutput output;
   };
   auto options = std::make_shared<Options>();
-  CLI::App& app = *parent.add_subcommand("report", "make one page of trainings: curves and tables of trials");
+  CLI::App& app = *parent.add_subcommand("report", std::string(deep_description("report")));
   app.add_option("runs", options->runs, "folders of attmirror deep train")->type_name("FOLDER")->required();
   add_page_options(app, options->output,
                    "the page; its figures (SVG) and tables (CSV, LaTeX) go into folders beside it")

@@ -1,6 +1,7 @@
 // attmirror deep histogram: how the weights of K, Q and V are spread.
 #include "cli/console.hpp"
 #include "cli/deep/deep_options.hpp"
+#include "cli/deep/deep_subcommands.hpp"
 #include "cli/deep/model_files.hpp"
 #include "cli/page_output.hpp"
 #include "deep/views/weight_statistics.hpp"
@@ -72,11 +73,11 @@ int run_histogram(const HistogramOptions& options) {
 
 Subcommand add_histogram(CLI::App& parent) {
   auto options = std::make_shared<HistogramOptions>();
-  CLI::App& app = *parent.add_subcommand("histogram", "show how the weights of K, Q and V are spread");
+  CLI::App& app = *parent.add_subcommand("histogram", std::string(deep_description("histogram")));
   app.add_option("models", options->models, "weights (.safetensors) or folders of attmirror deep train")
       ->type_name("FILE")
       ->required();
-  add_page_options(app, options->output, "a page with histograms, and the measures block by block");
+  add_page_options(app, options->output, "write a page with histograms and the statistics of each block");
   add_common_options(app, options->common);
   app.footer("Example:\n  attmirror deep histogram l1.1/ gd/ -o weights.html");
   return {&app, &options->common, [options] { return run_histogram(*options); }};

@@ -1,6 +1,7 @@
 // attmirror deep score: how much attention the word that decides a review gets.
 #include "cli/console.hpp"
 #include "cli/deep/deep_options.hpp"
+#include "cli/deep/deep_subcommands.hpp"
 #include "cli/deep/model_files.hpp"
 #include "cli/page_output.hpp"
 #include <attmirror/deep/token_score.hpp>
@@ -97,8 +98,7 @@ int run_score(const ScoreOptions& options) {
 
 Subcommand add_score(CLI::App& parent) {
   auto options = std::make_shared<ScoreOptions>();
-  CLI::App& app = *parent.add_subcommand(
-      "score", "P1's token-selection score: attention to the word that decides a review");
+  CLI::App& app = *parent.add_subcommand("score", std::string(deep_description("score")));
   app.add_option("models", options->models, "weights (.safetensors) or folders of attmirror deep train")
       ->type_name("FILE")
       ->required();
@@ -106,9 +106,9 @@ Subcommand add_score(CLI::App& parent) {
            "reviews with a pivotal word each: a .tsv file with the columns label, pivotal and sentence")
       ->required();
   add_path(app, "--vocabulary", options->vocabulary, "FILE",
-           "WordPieces that the networks were trained with, one a line")
+           "the WordPieces that the networks were trained with, one per line")
       ->required();
-  add_page_options(app, options->output, "a page with the scores and the attention of every sentence");
+  add_page_options(app, options->output, "write a page with the scores and the attention of every sentence");
   add_common_options(app, options->common);
   app.footer(
       "Example:\n  attmirror deep score l1.1/ gd/ --sentences p1_sentences.tsv --vocabulary vocab.txt -o "

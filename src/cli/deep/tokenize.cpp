@@ -2,6 +2,7 @@
 #include "base/atomic_file.hpp"
 #include "base/stopwatch.hpp"
 #include "cli/console.hpp"
+#include "cli/deep/deep_subcommands.hpp"
 #include "cli/options.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
@@ -138,26 +139,25 @@ int run_tokenize(const TokenizeCommand& options) {
 
 Subcommand add_tokenize(CLI::App& parent) {
   auto options = std::make_shared<TokenizeCommand>();
-  CLI::App& app = *parent.add_subcommand("tokenize", "turn texts into token ids by WordPiece");
+  CLI::App& app = *parent.add_subcommand("tokenize", std::string(deep_description("tokenize")));
   app.add_option(
          "inputs", options->inputs,
-         "text sets: .tsv or .tsv.xz with a label and a text a line, or a folder with neg and pos, as "
-         "aclImdb/train; several are joined in this order")
+         "text sets: .tsv or .tsv.xz files with a label and a text per line, or folders with neg and pos, such as aclImdb/train; several are joined in this order")
       ->type_name("FILE")
       ->required();
   add_path(app, "--vocabulary", options->vocabulary, "FILE",
-           "one piece a line, such as the vocabulary of bert-base-uncased")
+           "one piece per line, such as the vocabulary of bert-base-uncased")
       ->required();
-  add_count(app, "--length", options->length, "ids that a row is cut to, [CLS] and [SEP] included");
+  add_count(app, "--length", options->length, "cut each row to this many ids, including [CLS] and [SEP]");
   add_text(app, "--columns", options->columns, "auto|label,text|text,label",
-           "of a .tsv file; auto: the labels are the column that is 0 or 1 in every row");
+           "the columns of a .tsv file; auto takes the column that is 0 or 1 in every row for the labels");
   add_path(app, "-o,--output", options->output, "FILE",
-           "a token file, such as tokens.safetensors; without it the numbers are only printed");
+           "write a token file, such as tokens.safetensors; without it the numbers are only printed");
   add_common_options(app, options->common);
   app.footer(
       "Examples:\n"
-      "  attmirror-deep tokenize aclImdb/train --vocabulary vocab.txt -o train.safetensors\n"
-      "  attmirror-deep tokenize train.tsv.xz test.tsv.xz --vocabulary vocab.txt --json");
+      "  attmirror deep tokenize aclImdb/train --vocabulary vocab.txt -o train.safetensors\n"
+      "  attmirror deep tokenize train.tsv.xz test.tsv.xz --vocabulary vocab.txt --json");
   return {&app, &options->common, [options] { return run_tokenize(*options); }};
 }
 

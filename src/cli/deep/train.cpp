@@ -4,6 +4,7 @@
 #include "base/signals.hpp"
 #include "cli/console.hpp"
 #include "cli/deep/deep_options.hpp"
+#include "cli/deep/deep_subcommands.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/deep/trainer.hpp>
@@ -103,7 +104,7 @@ bool has_reference_blas() {
 
 int run_deep_train(const DeepTrainOptions& options, bool threads_given) {
   if (options.resume && options.overwrite)
-    throw bad_input("--resume and --overwrite are both given: one goes on with a run, the other replaces it");
+    throw bad_input("--resume and --overwrite are both given: one continues a run, the other replaces it");
   const SignalGuard
       guard;  // from here on: reading texts takes seconds, and ends in a checkpoint like the rest
   TrainConfig config = load_train_config(options.config, options.set);
@@ -137,11 +138,12 @@ int run_deep_train(const DeepTrainOptions& options, bool threads_given) {
                       result.device, trials_table(result),
                       fmt::format("files   {}\n", options.output.string())));
   if (result.status == deep::TrainStatus::stopped) {
-    note("interrupted; the same command with --resume goes on from there");
+    note("interrupted; the same command with --resume continues from there");
     return signalled + SignalGuard::interrupted();
   }
   if (result.status == deep::TrainStatus::time_limit) {
-    note("train.max_seconds is reached; the same command with --resume goes on from there");
+    note(
+        "stopped: time limit (train.max_seconds) reached; the same command with --resume continues from there");
     return done;
   }
   if (!result.all_diverged()) return done;
@@ -154,13 +156,14 @@ int run_deep_train(const DeepTrainOptions& options, bool threads_given) {
 Subcommand add_deep_train(CLI::App& parent) {
   auto options = std::make_shared<DeepTrainOptions>();
   options->common.threads = 0;
-  CLI::App& app = *parent.add_subcommand("train", "train a transformer as a TOML file says");
-  add_path(app, "config", options->config, "FILE", "the training: data, model, optimizer, epochs")
+  CLI::App& app = *parent.add_subcommand("train", std::string(deep_description("train")));
+  add_path(app, "config", options->config, "FILE",
+           "the TOML file that describes the training: data, model, optimizer, epochs")
       ->required();
-  app.add_option("--set", options->set, "replaces a value of the file: optimizer.p=1.1")
+  app.add_option("--set", options->set, "replace a value of the file, as in optimizer.p=1.1; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  add_path(app, "-o,--output", options->output, "FOLDER", "where the run is kept")->required();
+  add_path(app, "-o,--output", options->output, "FOLDER", "folder to keep the run in")->required();
   add_existing_run_flags(app, options->resume, options->overwrite);
   add_flag(app, "--force", options->overwrite, "the name of --overwrite in version 0.1.0")->group("");
   add_common_options(app, options->common);

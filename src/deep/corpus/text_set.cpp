@@ -67,7 +67,7 @@ void require_tsv(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) read_file(path);  // says so
   throw bad_input(fmt::format(
-      "{} is no text set: expected a .tsv or .tsv.xz file, or a folder with neg and pos", path.string()));
+      "{} is not a text set: expected a .tsv or .tsv.xz file, or a folder with neg and pos", path.string()));
 }
 
 }  // namespace

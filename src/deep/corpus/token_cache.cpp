@@ -147,7 +147,7 @@ CachedTokens cached_token_set(const fs::path& source, const WordPiece& wordpiece
   std::error_code error;
   fs::create_directories(cache, error);
   if (error)
-    throw environment_error(fmt::format("cannot make the folder {}: {}", cache.string(), error.message()));
+    throw environment_error(fmt::format("cannot create the folder {}: {}", cache.string(), error.message()));
   check_writable(result.file);
   result.tokens = make_token_set(read_text_set(source, {.columns = options.columns}), wordpiece,
                                  options.length, options.threads);

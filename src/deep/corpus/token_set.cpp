@@ -27,7 +27,7 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 const std::string& metadata(const Safetensors& content, const char* key, std::string_view name) {
   const auto found = content.metadata.find(key);
   if (found == content.metadata.end())
-    throw bad_input(fmt::format("{} is no token file: its metadata have no {}", name, key));
+    throw bad_input(fmt::format("{} is not a token file: its metadata have no {}", name, key));
   return found->second;
 }
 
@@ -44,7 +44,7 @@ std::int64_t metadata_number(const Safetensors& content, const char* key, std::s
 const Array& vector_of(const Safetensors& content, const char* key, std::string_view name) {
   const auto found = content.tensors.find(key);
   if (found == content.tensors.end())
-    throw bad_input(fmt::format("{} is no token file: it has no array {}", name, key));
+    throw bad_input(fmt::format("{} is not a token file: it has no array {}", name, key));
   if (found->second.axes() != 1)
     throw bad_input(fmt::format("{}: {} is {}: expected one axis", name, key, found->second.describe()));
   return found->second;

@@ -140,10 +140,10 @@ WordPiece::Tables::Tables(std::vector<std::string> list, const WordPieceOptions&
           if (piece.empty())
             throw bad_input(fmt::format("{}, line {} is empty: expected a piece", name, i + 1));
           if (valid_utf8(piece) != piece)
-            throw bad_input(fmt::format("{}, line {}: {} is no UTF-8", name, i + 1, in_quotes(piece)));
+            throw bad_input(fmt::format("{}, line {}: {} is not UTF-8", name, i + 1, in_quotes(piece)));
           const auto [known, is_new] = ids.emplace(piece, static_cast<std::int32_t>(i));
           if (!is_new)
-            throw bad_input(fmt::format("{}, line {}: {} is there already, in line {}", name, i + 1,
+            throw bad_input(fmt::format("{}, line {}: {} is already given in line {}", name, i + 1,
                                         in_quotes(piece), known->second + 1));
           sum.add(piece);
         }

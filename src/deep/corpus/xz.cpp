@@ -26,7 +26,7 @@ struct Decoder {
 Error xz_error(lzma_ret code, std::string_view name) {
   switch (code) {
     case LZMA_FORMAT_ERROR:
-      return bad_input(fmt::format("{} is no .xz file", name));
+      return bad_input(fmt::format("{} is not an .xz file", name));
     case LZMA_DATA_ERROR:
       return bad_input(fmt::format("{} is damaged: its data do not unpack", name));
     case LZMA_OPTIONS_ERROR:

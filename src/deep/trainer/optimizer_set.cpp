@@ -1,5 +1,6 @@
 #include "deep/trainer/optimizer_set.hpp"
 
+#include "base/words.hpp"
 #include "deep/trainer/config_fields.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/mirror_descent.hpp>
@@ -85,7 +86,8 @@ OptimizerSet::OptimizerSet(const OptimizerConfig& config, const Network& network
     if (!others.empty())
       add("adamw", std::make_unique<torch::optim::AdamW>(others, adamw_options(config, config.other_lr)));
   } else {
-    throw bad_value("optimizer.name", name, "md, gd, sign, adam, adamw or muon-adamw");
+    throw bad_value("optimizer.name", name,
+                    expected_choice(name, {"md", "gd", "sign", "adam", "adamw", "muon-adamw"}));
   }
 }
 

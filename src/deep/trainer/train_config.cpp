@@ -48,7 +48,7 @@ const Field<TrainConfig>& field_named(std::string_view table, std::string_view k
   for (const Field<TrainConfig>& field : config_fields()) {
     if (table_of(field) == table && (key_of(field) == key || json_key_of(field) == key)) return field;
     if (table_of(field) == table) keys.push_back(key_of(field));
-    if (key_of(field) == key) elsewhere = fmt::format(", did you mean \"{}\" of [{}]?", key, table_of(field));
+    if (key_of(field) == key) elsewhere = fmt::format("; did you mean \"{}\" of [{}]?", key, table_of(field));
   }
   const std::string name = fmt::format("{}.{}", table, key);
   throw Error(ErrorKind::bad_input,
@@ -205,7 +205,7 @@ std::optional<std::string> first_difference(std::string_view json, const TrainCo
                                             const std::string& name) {
   const Json saved = Json::parse(json, nullptr, false);
   if (!saved.is_object() || saved.value("format", Json()) != config_format)
-    throw bad_input(fmt::format("{} is no configuration of attmirror deep train", name));
+    throw bad_input(fmt::format("{} is not a configuration of attmirror deep train", name));
   if (saved.value("format_version", Json()) != config_version)
     throw bad_input(fmt::format("{}: format_version is {}: this version of attmirror reads {}", name,
                                 dump(saved.value("format_version", Json())), config_version));

@@ -165,7 +165,7 @@ void TrainFolder::begin_trial(std::int64_t trial) {
   std::error_code error;
   fs::create_directories(events_path(trial).parent_path(), error);
   if (error)
-    throw environment_error(fmt::format("cannot make the folder {}: {}",
+    throw environment_error(fmt::format("cannot create the folder {}: {}",
                                         events_path(trial).parent_path().string(), error.message()));
   events_.emplace(events_path(trial), 0);
   events_trial_ = trial;

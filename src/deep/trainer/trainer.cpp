@@ -86,8 +86,7 @@ Training::Training(const TrainConfig& config, const TrainData& data, const Train
     folder_.emplace(options_.folder);
     if (options_.existing == ExistingRun::refuse && folder_->holds_run())
       throw bad_input(fmt::format(
-          "{} holds a run already: give --resume to go on with it, --overwrite to replace it, or another "
-          "folder",
+          "{} already holds a run: give --resume to continue it, --overwrite to replace it, or another folder",
           options_.folder.string()));
   }
   processes_ = join_processes(place, machine_.device, options_.folder);
@@ -102,7 +101,7 @@ TrainResult Training::run() {
     finished_ = checkpoint->finished;
     if (static_cast<std::int64_t>(finished_.size()) >= config_.train.trials) {
       if (options_.on_note && processes_->writes())
-        options_.on_note(fmt::format("the run in {} has ended already", options_.folder.string()));
+        options_.on_note(fmt::format("the run in {} is already finished", options_.folder.string()));
       network_ = make_network(config_, data_, config_.train.init_seed, machine_);
       const TrainResult ended = result(TrainStatus::completed);
       if (writes())

@@ -57,7 +57,7 @@ TEST(Cifar10, RefusesBrokenFiles) {
   expect_bad_input({"cannot read", "none.bin"}, [&] { load_cifar10({folder / "none.bin"}); });
   if (test::has_component("xz")) {
     write_file_atomically(folder / "a.bin.xz", images(1));
-    expect_bad_input({"a.bin.xz is no .xz file"}, [&] { load_cifar10({folder / "a.bin.xz"}); });
+    expect_bad_input({"a.bin.xz is not an .xz file"}, [&] { load_cifar10({folder / "a.bin.xz"}); });
   }
 }
 

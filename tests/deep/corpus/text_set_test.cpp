@@ -87,7 +87,7 @@ TEST(TextSet, ReadsFilesPackedAndNot) {
   expect_bad_input({"cannot read", "none.tsv", "No such file"}, [&] { read_text_set(folder / "none.tsv"); });
   expect_bad_input({"cannot read", "No such file"}, [&] { read_text_set(folder / "none.csv"); });
   write_file_atomically(folder / "a.csv", "1,good\n");
-  expect_bad_input({"a.csv is no text set", ".tsv.xz"}, [&] { read_text_set(folder / "a.csv"); });
+  expect_bad_input({"a.csv is not a text set", ".tsv.xz"}, [&] { read_text_set(folder / "a.csv"); });
   write_file_atomically(folder / "b.tsv", "one line\n");
   expect_bad_input({"b.tsv, line 1 has no tab"}, [&] { read_text_set(folder / "b.tsv"); });
   if (!test::has_component("xz")) return;
@@ -95,7 +95,7 @@ TEST(TextSet, ReadsFilesPackedAndNot) {
   EXPECT_EQ(packed.rows(), 40);
   EXPECT_EQ(packed.texts[39], "review 39 was fun");
   write_file_atomically(folder / "c.tsv.xz", "1\tgood\n");
-  expect_bad_input({"c.tsv.xz is no .xz file"}, [&] { read_text_set(folder / "c.tsv.xz"); });
+  expect_bad_input({"c.tsv.xz is not an .xz file"}, [&] { read_text_set(folder / "c.tsv.xz"); });
 }
 
 TEST(TextSet, ReadsAclImdbFoldersByNumber) {

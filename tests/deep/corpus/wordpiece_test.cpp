@@ -180,8 +180,8 @@ TEST(WordPiece, RefusesOtherVocabularies) {
     return more;
   };
   expect_bad_input({"vocabulary, line 6 is empty"}, [&] { WordPiece{with("")}; });
-  expect_bad_input({"vocabulary, line 6: 'a' is there already, in line 5"}, [&] { WordPiece{with("a")}; });
-  expect_bad_input({"vocabulary, line 6: '\\xff' is no UTF-8"}, [&] { WordPiece{with("\xff")}; });
+  expect_bad_input({"vocabulary, line 6: 'a' is already given in line 5"}, [&] { WordPiece{with("a")}; });
+  expect_bad_input({"vocabulary, line 6: '\\xff' is not UTF-8"}, [&] { WordPiece{with("\xff")}; });
   EXPECT_NE(WordPiece(with("b")).fingerprint(), WordPiece(with("c")).fingerprint());
   EXPECT_EQ(WordPiece(with("b")).fingerprint(), WordPiece(with("b")).fingerprint());
   EXPECT_EQ(WordPiece(with("b")).fingerprint().size(), 16u);

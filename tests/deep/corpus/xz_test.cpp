@@ -45,7 +45,8 @@ TEST_F(Xz, NoticesEveryChangedByte) {
     changed[i] ^= std::byte{0x20};
     expect_bad_input({"reviews.xz"}, [&] { unpack_xz(changed, "reviews.xz"); });
   }
-  expect_bad_input({"note.xz is no .xz file"}, [] { unpack_xz(test::to_bytes("just a text"), "note.xz"); });
+  expect_bad_input({"note.xz is not an .xz file"},
+                   [] { unpack_xz(test::to_bytes("just a text"), "note.xz"); });
   std::vector<std::byte> more = packed_;
   more.resize(more.size() + 12, std::byte{'x'});
   expect_bad_input({"reviews.xz is damaged"}, [&] { unpack_xz(more, "reviews.xz"); });

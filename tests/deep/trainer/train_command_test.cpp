@@ -70,7 +70,7 @@ TEST(DeepTrain, WritesARunAndItsAnswer) {
   EXPECT_EQ(config["train"]["epochs"], 2);
   EXPECT_EQ(config["data"]["train"], toy.path("train.safetensors").string());
 
-  expect_refusal(toy.train("run"), 2, {"holds a run already"});
+  expect_refusal(toy.train("run"), 2, {"already holds a run"});
   expect_refusal(toy.train("run", {"--resume"}), 2, {"train.epochs was 2 and is 6"});
   expect_refusal(toy.train("run", {"--resume", "--overwrite"}), 2, {"--resume and --overwrite"});
   const Words one_epoch{"--quiet", "--set", "train.epochs=1"};
@@ -107,7 +107,7 @@ TEST(DeepTrain, TimeLimitIsExitCode0) {
   const Outcome outcome = attmirror_command(toy.train("run", {"--json", "--set", "train.max_seconds=0.001"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["status"], "time limit");
-  EXPECT_NE(outcome.err.find("train.max_seconds is reached"), std::string::npos);
+  EXPECT_NE(outcome.err.find("time limit (train.max_seconds) reached"), std::string::npos);
   EXPECT_NE(outcome.err.find("--resume"), std::string::npos);
 }
 
@@ -182,7 +182,7 @@ TEST(DeepTrain, TwoProcessesHaveTheLossesOfOne) {
   EXPECT_EQ(toy.rows("parts"), two);
   // What one cannot do ends both.
   EXPECT_EQ(together("two", ""), 2);
-  EXPECT_NE(read_text_file(toy.path("err.txt")).find("holds a run already"), std::string::npos);
+  EXPECT_NE(read_text_file(toy.path("err.txt")).find("already holds a run"), std::string::npos);
 }
 
 // SST-2, shortened: a few hundred steps are far better than guessing (50.9 % of dev are positive).

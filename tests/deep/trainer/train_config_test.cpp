@@ -75,13 +75,13 @@ TEST(TrainConfig, OverridesAreTomlOrBareWords) {
 
 TEST(TrainConfig, WrongKeysAreNamedWithTheirLine) {
   EXPECT_EQ(refusal("[train]\nepochs = 3\nbach = 3\n"),
-            "a.toml: line 3: train.bach is 3: there is no such key in [train], did you mean \"batch\"?");
+            "a.toml: line 3: train.bach is 3: there is no such key in [train]; did you mean \"batch\"?");
   EXPECT_EQ(
       refusal("[data]\nbatch = 3\n"),
-      "a.toml: line 2: data.batch is 3: there is no such key in [data], did you mean \"batch\" of [train]?");
+      "a.toml: line 2: data.batch is 3: there is no such key in [data]; did you mean \"batch\" of [train]?");
   EXPECT_EQ(refusal("[optimiser]\nlr = 3\n"),
             "a.toml: line 1: there is no table \"optimiser\": expected [data], [model], [optimizer] or "
-            "[train], did you "
+            "[train]; did you "
             "mean \"optimizer\"?");
   EXPECT_EQ(refusal("train = 3\n"), "a.toml: line 1: train is 3: expected a table");
   EXPECT_NE(refusal("[train\n").find("a.toml"), std::string::npos);

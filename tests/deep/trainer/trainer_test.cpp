@@ -253,7 +253,7 @@ TEST(Trainer, WhatCannotBeResumedIsLeftAlone) {
     EXPECT_EQ(read_file(run / "metrics.jsonl"), metrics);
   };
   options.existing = ExistingRun::refuse;
-  refused({"holds a run already", "--resume", "--overwrite"}, config, data());
+  refused({"already holds a run", "--resume", "--overwrite"}, config, data());
   options.existing = ExistingRun::resume;
   TrainConfig other = config;
   other.optimizer.p = 1.5;
@@ -310,7 +310,7 @@ TEST(Trainer, ForceReplacesARunAndNothingElse) {
   EXPECT_TRUE(std::filesystem::exists(run / "notes.txt"));
   EXPECT_EQ(rows_of(run).size(), 1u);
   write_file_atomically(run / "config.json", std::string_view("{\"name\": \"somebody's\"}"));
-  expect_bad_input({"config.json", "is no configuration"}, [&] { train(config, data(), options); });
+  expect_bad_input({"config.json", "is not a configuration"}, [&] { train(config, data(), options); });
 }
 
 // A link inside the folder may lead to a file of somebody else; one that the run would append to, for instance.
