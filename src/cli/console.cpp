@@ -3,9 +3,11 @@
 #include "base/words.hpp"
 #include <attmirror/base/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,17 +24,41 @@ void write_out(std::string_view text) {
         fmt::format("cannot write to standard output: {}", errno == 0 ? "it failed" : std::strerror(errno)));
 }
 
+struct Warnings {
+  std::vector<std::string> texts;
+  bool silent = false;
+};
+
+// Of this command, from its first data set to its answer.
+Warnings& warnings() {
+  static Warnings all;
+  return all;
+}
+
 }  // namespace
 
 void print(std::string_view text) { write_out(printable(text, Breaks::keep)); }
 
-void print_json(const Json& object) { print_json_text(dump(object) + "\n"); }
+void print_json(const Json& object) {
+  Json answer = object;
+  if (!warnings().texts.empty()) answer["warnings"] = warnings().texts;
+  print_json_text(dump(answer) + "\n");
+}
 void print_json_text(std::string_view text) { write_out(printable(text, Breaks::keep, Escapes::json)); }
 
 void note(std::string_view text) {
   const std::string line = fmt::format("attmirror: {}\n", one_line(text));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
+
+void warn(std::string_view text) {
+  Warnings& all = warnings();
+  if (std::ranges::find(all.texts, text) != all.texts.end()) return;
+  all.texts.emplace_back(text);
+  if (!all.silent) note(fmt::format("warning: {}", text));
+}
+
+void silence_warnings() { warnings().silent = true; }
 
 std::string short_list(const std::vector<std::int64_t>& values) {
   constexpr std::size_t longest = 20;

@@ -4,6 +4,7 @@
 #include "base/signals.hpp"
 #include "base/words.hpp"
 #include "cli/console.hpp"
+#include "cli/masked_data.hpp"
 #include "cli/options.hpp"
 #include "cli/sweep_ranks.hpp"
 #include "cli/sweep_report.hpp"
@@ -19,6 +20,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -177,6 +179,23 @@ SweepDatabase open_database(const SweepCommand& options, const SweepPlan& plan) 
                        header_of(plan));
 }
 
+// What a file holds that cannot be read is said by the rows of its runs.
+void warn_of_padded_files(const SweepPlan& plan) {
+  const auto column = std::ranges::find(plan.columns, "file", &RowColumn::name);
+  if (column == plan.columns.end()) return;
+  std::set<std::string> files;
+  for (const RunSettings& run : plan.runs)
+    if (const auto* file = std::get_if<std::string>(&run.cells[static_cast<std::size_t>(column - plan.columns.begin())]))
+      files.insert(*file);
+  for (const std::string& file : files) {
+    try {
+      warn_of_padding(plan.folder / file);
+    } catch (const Error&) {
+      continue;
+    }
+  }
+}
+
 int run_file(const SweepCommand& options, Ranks& ranks) {
   SweepOptions how;
   how.engine = parse_engine(options.engine);
@@ -185,6 +204,7 @@ int run_file(const SweepCommand& options, Ranks& ranks) {
   if (options.dry_run) return run_dry(options, how.threads, ranks.size());
   const SweepPlan plan = load_sweep(options.file);
   if (options.output.empty()) throw bad_input("no database is given: where shall the results go? (-o FILE)");
+  warn_of_padded_files(plan);
 
   const SignalGuard guard;  // from here on a signal is a request: what has been computed is written
   SweepDatabase database = open_database(options, plan);
