@@ -37,7 +37,8 @@ struct Solution {
   std::optional<Selection> alpha;  // the tokens it separates from the others
   std::optional<Norm> kind;        // the norm that it is the smallest in
   bool certified = false;
-  std::optional<MarginProblem> problem{};  // of which all solutions are known; none for problems of other kinds
+  std::optional<MarginProblem>
+      problem{};  // of which all solutions are known; none for problems of other kinds
 };
 
 std::optional<MarginProblem> known_problem(const SavedSolution& saved, bool prompt) {
@@ -59,7 +60,8 @@ Solution read_solution(const std::filesystem::path& path, const Dataset& data, b
                                 prompt ? "prompt" : "run that trains W or K, Q"));
   if (weights.isZero(0))
     throw bad_input(fmt::format("{}: {} is zero: it has no direction", path.string(), name));
-  return {weights, saved.alpha, saved.kind, saved.status == MarginStatus::certified, known_problem(saved, prompt)};
+  return {weights, saved.alpha, saved.kind, saved.status == MarginStatus::certified,
+          known_problem(saved, prompt)};
 }
 
 // What a run is measured against: one solution, or all of them.
@@ -123,7 +125,8 @@ Table table_of(const std::vector<std::pair<std::int64_t, Target::Row>>& rows, co
     table.columns.push_back({fmt::format("Bregman, p = {:g}", measure.p)});
     table.columns.push_back({"correlation"});
   }
-  if (target.has_distance()) table.columns.push_back({fmt::format("distance, norm {}", to_string(*svm.kind))});
+  if (target.has_distance())
+    table.columns.push_back({fmt::format("distance, norm {}", to_string(*svm.kind))});
   table.columns.push_back({fmt::format("margin ratio, norm {}", to_string(measure.norm))});
   for (const auto& [step, row] : rows) {
     std::vector<std::string> cells{fmt::format("{}", step)};
@@ -151,9 +154,9 @@ std::vector<std::string> remarks(const Target& target, const Target::Row& last, 
           "of all of them, in the same norm, between 0 and 2.",
           kind));
     else
-      result.push_back(
-          fmt::format("Solutions in the norm {} are not unique, so no distance from the one in {} is given{}.", kind,
-                      file, target.reason().empty() ? "" : fmt::format(" ({})", target.reason())));
+      result.push_back(fmt::format(
+          "Solutions in the norm {} are not unique, so no distance from the one in {} is given{}.", kind,
+          file, target.reason().empty() ? "" : fmt::format(" ({})", target.reason())));
   } else if (svm.kind && solutions_of(*svm.kind) == Solutions::seldom_several) {
     result.push_back(fmt::format(
         "Solutions in the nuclear norm are unique for most data, not for all: the distance is from the one in {}.",
@@ -165,14 +168,16 @@ std::vector<std::string> remarks(const Target& target, const Target::Row& last, 
                                    ? fmt::format("it was solved for the norm {}", to_string(*svm.kind))
                                : svm.certified ? "its certificate does not hold for these data"
                                                : "it is not certified";
-    result.push_back(fmt::format("The margin ratio is above 1: in the norm {} the run's direction has a larger margin "
-                                 "than {}, because {}.",
-                                 norm, file, reason));
+    result.push_back(
+        fmt::format("The margin ratio is above 1: in the norm {} the run's direction has a larger margin "
+                    "than {}, because {}.",
+                    norm, file, reason));
   }
   if (ratio < 0)
-    result.push_back(fmt::format("The margin ratio is below 0: the run prefers another token than that of {} in at "
-                                 "least one sequence.",
-                                 file));
+    result.push_back(
+        fmt::format("The margin ratio is below 0: the run prefers another token than that of {} in at "
+                    "least one sequence.",
+                    file));
   return result;
 }
 
@@ -250,8 +255,8 @@ int compare_with_solution(const CompareOptions& options, bool p_given) {
   text += fmt::format("{}selected tokens   {}\n", sentences.empty() ? "" : "\n", short_list(selected.tokens));
   if (svm.alpha)
     text += differences.empty() ? std::string("those of the svm  the same\n")
-                                : fmt::format("those of the svm  {}: {} of {} agree\n", short_list(alpha.tokens),
-                                              agreeing, alpha.tokens.size());
+                                : fmt::format("those of the svm  {}: {} of {} agree\n",
+                                              short_list(alpha.tokens), agreeing, alpha.tokens.size());
   text += difference_lines(differences, [&](const SelectionDifference& one) {
     return fmt::format("{} selects token {}; that of the svm is {}",
                        place_text(one.position, run.config.queries_each), one.first, one.second);
@@ -273,10 +278,12 @@ int run_compare(const CompareOptions& options, bool p_given) {
 
 Subcommand add_compare(CLI::App& parent) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App& app = *parent.add_subcommand("compare", "compare a run with a max-margin solution or with another run");
+  CLI::App& app =
+      *parent.add_subcommand("compare", "compare a run with a max-margin solution or with another run");
   add_path(app, "run", options->run, "FOLDER", "the folder of a run")->required();
-  add_path(app, "other", options->other, "FILE",
-           ".npz with the solution W (p for a prompt) and its tokens alpha; or the folder of another run on the same data")
+  add_path(
+      app, "other", options->other, "FILE",
+      ".npz with the solution W (p for a prompt) and its tokens alpha; or the folder of another run on the same data")
       ->required();
   CLI::Option* p =
       add_number(app, "--p", options->p, "the geometry to compare in; by default that of the run")

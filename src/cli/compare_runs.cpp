@@ -44,13 +44,14 @@ RunSide load_side(const std::filesystem::path& path, const CompareRunsOptions& o
 void check_same_data(const RunSide& first, const RunSide& second) {
   const RunConfig &a = first.saved.config, &b = second.saved.config;
   if (a.data_fingerprint != b.data_fingerprint)
-    throw bad_input(fmt::format("{} and {} are runs on different data ({}, fingerprint {:016x}, and {}, fingerprint "
-                                "{:016x}): expected the same",
-                                first.name(), second.name(), a.data_path.string(), a.data_fingerprint,
-                                b.data_path.string(), b.data_fingerprint));
+    throw bad_input(
+        fmt::format("{} and {} are runs on different data ({}, fingerprint {:016x}, and {}, fingerprint "
+                    "{:016x}): expected the same",
+                    first.name(), second.name(), a.data_path.string(), a.data_fingerprint,
+                    b.data_path.string(), b.data_fingerprint));
   if ((a.params == "prompt") != (b.params == "prompt"))
-    throw bad_input(fmt::format("{} trains {} and {} trains {}: expected weights of the same shape", first.name(),
-                                weights_text(a), second.name(), weights_text(b)));
+    throw bad_input(fmt::format("{} trains {} and {} trains {}: expected weights of the same shape",
+                                first.name(), weights_text(a), second.name(), weights_text(b)));
 }
 
 void find_support(RunSide& side, const Attention& model, const Selection& selected, int threads) {
@@ -70,8 +71,8 @@ std::size_t shared_support(const RunSide& first, const RunSide& second) {
   const auto key = [](const ConstraintOrigin& o) { return std::tuple(o.sequence, o.query, o.token); };
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> there;
   for (const ConstraintOrigin& o : first.support) there.insert(key(o));
-  return static_cast<std::size_t>(
-      std::ranges::count_if(second.support, [&](const ConstraintOrigin& o) { return there.contains(key(o)); }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      second.support, [&](const ConstraintOrigin& o) { return there.contains(key(o)); }));
 }
 
 std::string number(double value, const char* format = "{:.6g}") {
@@ -86,11 +87,13 @@ std::string support_text(const RunSide& side) {
 
 std::string optimal_text(const ComparedRun& run) {
   if (!run.optimal) return "unknown: v is 0";
-  return fmt::format("{} of {}", run.selected.tokens.size() - selection_differences(run.selected, *run.optimal).size(),
+  return fmt::format("{} of {}",
+                     run.selected.tokens.size() - selection_differences(run.selected, *run.optimal).size(),
                      run.selected.tokens.size());
 }
 
-std::string text_of(const std::array<RunSide, 2>& sides, const RunComparison& comparison, const Dataset& data) {
+std::string text_of(const std::array<RunSide, 2>& sides, const RunComparison& comparison,
+                    const Dataset& data) {
   const auto& runs = comparison.runs;
   const RunConfig& config = sides[0].saved.config;
   Table table;
@@ -108,25 +111,28 @@ std::string text_of(const std::array<RunSide, 2>& sides, const RunComparison& co
   add("smallest score", [&](std::size_t r) { return number(runs[r].smallest_score()); });
   add("mean score", [&](std::size_t r) { return number(runs[r].mean_score()); });
   add("support tokens", [&](std::size_t r) { return support_text(sides[r]); });
-  std::string text = fmt::format("{} against {}: {}\n\n{}\n", sides[0].name(), sides[1].name(), to_string(data),
-                                 to_text(table));
+  std::string text = fmt::format("{} against {}: {}\n\n{}\n", sides[0].name(), sides[1].name(),
+                                 to_string(data), to_text(table));
   text += fmt::format("cosine of the weights    {}\n", number(comparison.correlation, "{:.9f}"));
-  if (sides[0].support_status == MarginStatus::certified && sides[1].support_status == MarginStatus::certified)
+  if (sides[0].support_status == MarginStatus::certified &&
+      sides[1].support_status == MarginStatus::certified)
     text += fmt::format("shared support tokens    {}\n", shared_support(sides[0], sides[1]));
   const std::size_t n = runs[0].selected.tokens.size();
-  if (comparison.differences.empty()) return text + fmt::format("selected tokens          the same, all {}\n", n);
+  if (comparison.differences.empty())
+    return text + fmt::format("selected tokens          the same, all {}\n", n);
   text += fmt::format("selected tokens          {} of {} differ\n", comparison.differences.size(), n);
   return text + difference_lines(comparison.differences, [&](const SelectionDifference& one) {
            const auto score = [&](std::size_t r) { return number(runs[r].scores[one.position], "{:.3g}"); };
            return fmt::format("{}: token {} (score {}) in {}, token {} (score {}) in {}",
-                              place_text(one.position, config.queries_each), one.first, score(0), sides[0].name(),
-                              one.second, score(1), sides[1].name());
+                              place_text(one.position, config.queries_each), one.first, score(0),
+                              sides[0].name(), one.second, score(1), sides[1].name());
          });
 }
 
 Json side_json(const RunSide& side, const ComparedRun& run, const std::vector<Norm>& norms) {
   Json margins = Json::object(), scores = Json::array(), support = Json::array();
-  for (std::size_t k = 0; k < norms.size(); ++k) margins[to_string(norms[k])] = finite_or_null(run.margins[k]);
+  for (std::size_t k = 0; k < norms.size(); ++k)
+    margins[to_string(norms[k])] = finite_or_null(run.margins[k]);
   for (const double score : run.scores) scores.push_back(finite_or_null(score));
   for (const ConstraintOrigin& o : side.support) support.push_back({o.sequence, o.query, o.token});
   const std::int64_t each = side.saved.config.queries_each;
@@ -186,8 +192,9 @@ int compare_runs(const CompareRunsOptions& options) {
   check_same_data(sides[0], sides[1]);
   const Dataset data = load_compared_data(sides[0].saved, options.data);
   const Attention first = model_of(sides[0].saved, data), second = model_of(sides[1].saved, data);
-  const RunComparison comparison = attmirror::compare_runs(
-      {&first, sides[0].saved.parameters, sides[0].norm}, {&second, sides[1].saved.parameters, sides[1].norm});
+  const RunComparison comparison =
+      attmirror::compare_runs({&first, sides[0].saved.parameters, sides[0].norm},
+                              {&second, sides[1].saved.parameters, sides[1].norm});
   for (std::size_t r = 0; r < 2; ++r) {
     if (!sides[r].saved.result && !options.common.quiet)
       note(fmt::format("the run in {} has not ended: compared at its checkpoint, step {}", sides[r].name(),

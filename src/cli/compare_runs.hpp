@@ -18,8 +18,8 @@ struct CompareRunsOptions {
   std::optional<double> p;     // margins in this norm alone; none: in those of the two runs
 };
 
-// Prints the comparison and returns the exit code. Throws Error (bad input) where the runs are of different data or
-// their weights of different shapes.
+// Prints the comparison and returns the exit code. Throws Error (bad input) where the runs are of different
+// data or their weights of different shapes.
 int compare_runs(const CompareRunsOptions& options);
 
 // The data of a run, from the file given or from where they were.

@@ -61,14 +61,15 @@ std::string layout_text(const DatasetReader& reader, const std::optional<Suspect
   const std::string shape = to_string(reader.tokens_shape());
   switch (reader.layout()) {
     case TokenLayout::box:
-      return fmt::format("box: X {}{}", shape,
-                         suspected ? fmt::format("; {} of zeros at the end of {}", plural(suspected->total_rows, "row"),
-                                                 plural(suspected->sequences, "sequence"))
-                                   : "");
+      return fmt::format(
+          "box: X {}{}", shape,
+          suspected ? fmt::format("; {} of zeros at the end of {}", plural(suspected->total_rows, "row"),
+                                  plural(suspected->sequences, "sequence"))
+                    : "");
     case TokenLayout::padded:
-      return fmt::format("padded: X {} with lengths; {} of padding left out", shape,
-                         plural(reader.tokens_shape()[0] * reader.tokens_shape()[1] - reader.frame().total_tokens(),
-                                "row"));
+      return fmt::format(
+          "padded: X {} with lengths; {} of padding left out", shape,
+          plural(reader.tokens_shape()[0] * reader.tokens_shape()[1] - reader.frame().total_tokens(), "row"));
     case TokenLayout::ragged:
       return fmt::format("ragged: X {} with lengths", shape);
   }

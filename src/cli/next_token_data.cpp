@@ -75,8 +75,8 @@ SkippedLines skip_unexplained(SentenceText& text, bool cyclic) {
     for (Token x = 0; x < text.vocabulary.size(); ++x)
       skipped.ambiguous += text.collocations.successors(x).size() > 1 ? 1 : 0;
   if (skipped.ambiguous > 0) text.collocations = hardened(text.collocations);
-  ExplainedSentences explained = explained_sentences(
-      text.sentences, text.collocations, cyclic ? Contradictions::keep : Contradictions::skip);
+  ExplainedSentences explained = explained_sentences(text.sentences, text.collocations,
+                                                     cyclic ? Contradictions::keep : Contradictions::skip);
   const auto times = [&](std::int64_t i) { return static_cast<std::int64_t>(text.sentences.weight(i)); };
   skipped.sentences = static_cast<std::int64_t>(text.sentences.total_weight());
   skipped.kept = static_cast<std::int64_t>(explained.sentences.total_weight());
@@ -135,9 +135,10 @@ std::optional<Contradiction> find_soft_collocation(const Corpus& corpus) {
     const std::string &word = corpus.vocabulary.word(x), &one = corpus.vocabulary.word(successors[0].token),
                       &other = corpus.vocabulary.word(successors[1].token);
     return Contradiction{
-        fmt::format("\"{}\" has {} successors, \"{}\" and \"{}\"{}: expected one; --skip-unexplained takes the most "
-                    "frequent, --cyclic trains on all",
-                    word, successors.size(), one, other, successors.size() > 2 ? " among them" : ""),
+        fmt::format(
+            "\"{}\" has {} successors, \"{}\" and \"{}\"{}: expected one; --skip-unexplained takes the most "
+            "frequent, --cyclic trains on all",
+            word, successors.size(), one, other, successors.size() > 2 ? " among them" : ""),
         Json{{"kind", "several successors"}, {"word", word}, {"successors", {one, other}}}};
   }
   return std::nullopt;
@@ -208,11 +209,12 @@ std::optional<Contradiction> find_contradiction(const Corpus& corpus, const Part
     for (const Token x : corpus.sentences.tokens(sentence)) words.push_back(corpus.vocabulary.word(x));
     const std::string label = corpus.vocabulary.word(corpus.sentences.label(sentence));
     return Contradiction{
-        fmt::format("{}: no word of \"{}\" has the successor \"{}\" ({}), so that no attention predicts it; {}; "
-                    "--skip-unexplained leaves out what the model cannot explain, --collocations says where successors "
-                    "come from",
-                    sentence_name(corpus, sentence), fmt::join(words, " "), label, corpus.collocation_source,
-                    unexplained_count(corpus, orders)),
+        fmt::format(
+            "{}: no word of \"{}\" has the successor \"{}\" ({}), so that no attention predicts it; {}; "
+            "--skip-unexplained leaves out what the model cannot explain, --collocations says where successors "
+            "come from",
+            sentence_name(corpus, sentence), fmt::join(words, " "), label, corpus.collocation_source,
+            unexplained_count(corpus, orders)),
         Json{{"kind", "unexplained label"},
              {"sentence", fmt::format("{}", fmt::join(words, " "))},
              {"label", label},
@@ -220,10 +222,11 @@ std::optional<Contradiction> find_contradiction(const Corpus& corpus, const Part
              {"unexplained", orders.unexplained().size()}}};
   }
   if (const auto cycle = orders.find_cycle())
-    return Contradiction{fmt::format("the sentences contradict each other: {}; --skip-unexplained leaves out those that "
-                                     "contradict earlier ones, --cyclic trains on all",
-                                     to_string(*cycle, corpus.vocabulary, corpus.lines)),
-                         cycle_json(*cycle, corpus)};
+    return Contradiction{
+        fmt::format("the sentences contradict each other: {}; --skip-unexplained leaves out those that "
+                    "contradict earlier ones, --cyclic trains on all",
+                    to_string(*cycle, corpus.vocabulary, corpus.lines)),
+        cycle_json(*cycle, corpus)};
   return find_soft_collocation(corpus);
 }
 

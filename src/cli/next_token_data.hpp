@@ -28,7 +28,7 @@ struct SkippedLines {
   };
   std::int64_t sentences = 0, kept = 0;  // lines of three words or more
   std::vector<Reason> reasons;           // those that there are
-  std::int64_t ambiguous = 0;            // words with several successors, of which the most frequent was taken
+  std::int64_t ambiguous = 0;  // words with several successors, of which the most frequent was taken
 
   std::string text() const;  // some lines of the report
   Json json() const;

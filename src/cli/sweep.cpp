@@ -185,7 +185,8 @@ void warn_of_padded_files(const SweepPlan& plan) {
   if (column == plan.columns.end()) return;
   std::set<std::string> files;
   for (const RunSettings& run : plan.runs)
-    if (const auto* file = std::get_if<std::string>(&run.cells[static_cast<std::size_t>(column - plan.columns.begin())]))
+    if (const auto* file =
+            std::get_if<std::string>(&run.cells[static_cast<std::size_t>(column - plan.columns.begin())]))
       files.insert(*file);
   for (const std::string& file : files) {
     try {

@@ -35,11 +35,11 @@ std::string optimality(const RunResult& result) {
 // Where the selected tokens are not the best, sequence by sequence.
 std::string differences_text(const RunResult& result, const RunConfig& config) {
   if (!result.optimal) return "";
-  return difference_lines(selection_differences(result.selected, *result.optimal),
-                          [&](const SelectionDifference& one) {
-                            return fmt::format("{} selects token {}; the best is {}",
-                                               place_text(one.position, config.queries_each), one.first, one.second);
-                          });
+  return difference_lines(
+      selection_differences(result.selected, *result.optimal), [&](const SelectionDifference& one) {
+        return fmt::format("{} selects token {}; the best is {}",
+                           place_text(one.position, config.queries_each), one.first, one.second);
+      });
 }
 
 // An end at which attention has not made up its mind, and what to try.
@@ -48,17 +48,17 @@ std::string unsaturated_text(const RunResult& result, const RunConfig& config) {
   if (!saturation || saturation->unsaturated == 0 || result.status == RunStatus::interrupted ||
       result.status == RunStatus::saturated)
     return "";
-  const std::string who =
-      saturation->queries == 1
-          ? std::string("the query gives")
-          : fmt::format("{} of {} {} give", saturation->unsaturated, saturation->queries,
-                        config.queries_each == 1 ? "sequences" : "queries");
+  const std::string who = saturation->queries == 1
+                              ? std::string("the query gives")
+                              : fmt::format("{} of {} {} give", saturation->unsaturated, saturation->queries,
+                                            config.queries_each == 1 ? "sequences" : "queries");
   std::string text = fmt::format(
       "not saturated     {} no token a probability of {:g} (the smallest maximum is {:.3g}): the selection may still "
       "change\n",
       who, Saturation::threshold, saturation->smallest);
   if (config.penalty != 0)
-    return text + "                  the penalty keeps the weights finite; with a smaller --penalty they grow further\n";
+    return text +
+           "                  the penalty keeps the weights finite; with a smaller --penalty they grow further\n";
   const Json optimizer = optimizer_json(config.optimizer);
   const bool plain = optimizer.contains("normalized") && optimizer.at("normalized") == false;
   return text + fmt::format("                  try more --steps{}{}or a larger --lr\n",

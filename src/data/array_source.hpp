@@ -1,5 +1,5 @@
-// Where the arrays of a data set come from: an .npz file, whose numbers are read when they are asked for, or memory.
-// Internal.
+// Where the arrays of a data set come from: an .npz file, whose numbers are read when they are asked for, or
+// memory. Internal.
 #pragma once
 
 #include "data/npz_reader.hpp"

@@ -82,8 +82,8 @@ NamedArrays arrays_of(const Dataset& data) {
   NamedArrays arrays;
   arrays.emplace("format_version", Array::scalar(dataset_format_version));
   const bool box = data.equal_lengths();
-  arrays.emplace("X", to_array(data.all_tokens(),
-                               box ? Shape{n, data.max_length(), d} : Shape{data.total_tokens(), d}));
+  arrays.emplace(
+      "X", to_array(data.all_tokens(), box ? Shape{n, data.max_length(), d} : Shape{data.total_tokens(), d}));
   // Tokens that look like padding and are known to be none keep their lengths, so that nobody is warned of them.
   if (!box || (data.lengths_given() && trailing_zero_rows(data))) {
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(n));

@@ -309,7 +309,8 @@ DatasetReader::DatasetReader(const NpzReader& file)
 }
 
 DatasetReader::DatasetReader(const NamedArrays& arrays)
-    : state_(std::make_unique<State>(State{std::make_unique<ArraysInMemory>(arrays), {}, {}, {}, Dataset()})) {
+    : state_(
+          std::make_unique<State>(State{std::make_unique<ArraysInMemory>(arrays), {}, {}, {}, Dataset()})) {
   read_frame();
 }
 

@@ -54,8 +54,9 @@ std::string to_string(const SuspectedPadding& padding) {
     return fmt::format("{} {} of zeros", count, count == 1 ? "row" : "rows");
   };
   const std::string others =
-      padding.sequences == 1 ? ""
-                             : fmt::format(" ({} in {} sequences in all)", rows(padding.total_rows), padding.sequences);
+      padding.sequences == 1
+          ? ""
+          : fmt::format(" ({} in {} sequences in all)", rows(padding.total_rows), padding.sequences);
   return fmt::format(
       "sequence {} ends in {}{}: without lengths they are tokens like any other and become support tokens; if they are "
       "padding, give lengths (n), the number of tokens of each sequence",

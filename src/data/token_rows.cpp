@@ -39,13 +39,13 @@ void check_finite_piece(const NamedArray& found, std::span<const double> values,
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
     // Many pad with NaN.
-    const bool box_without_lengths =
-        (found.name == "X" || found.name == "x") && found.shape().size() == 3 && !find(*found.source, "lengths");
-    throw bad_input(fmt::format("{}[{}] is {}: expected a finite number{}", found.name,
-                                index_of(first + i, found.shape()), values[i],
-                                box_without_lengths && std::isnan(values[i])
-                                    ? "; if it is padding, give lengths (n), the number of tokens of each sequence"
-                                    : ""));
+    const bool box_without_lengths = (found.name == "X" || found.name == "x") && found.shape().size() == 3 &&
+                                     !find(*found.source, "lengths");
+    throw bad_input(fmt::format(
+        "{}[{}] is {}: expected a finite number{}", found.name, index_of(first + i, found.shape()), values[i],
+        box_without_lengths && std::isnan(values[i])
+            ? "; if it is padding, give lengths (n), the number of tokens of each sequence"
+            : ""));
   }
 }
 

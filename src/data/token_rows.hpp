@@ -1,5 +1,5 @@
-// The rows of X as they go by, without those that pad a sequence: what stands there is not looked at, so that it may be
-// anything, NaN included. Internal.
+// The rows of X as they go by, without those that pad a sequence: what stands there is not looked at, so that
+// it may be anything, NaN included. Internal.
 #pragma once
 
 #include "data/array_piece.hpp"
@@ -34,10 +34,12 @@ class KeptNumbers {
   std::vector<std::size_t> ends_;  // kept numbers of sequences 0 to i - 1
 };
 
-// Throws Error (bad input) for a number that is not finite; `first` is the position of the first in the array.
+// Throws Error (bad input) for a number that is not finite; `first` is the position of the first in the
+// array.
 void check_finite_piece(const NamedArray& found, std::span<const double> values, std::size_t first);
 
-// The kept numbers of an array, finite doubles, piece by piece: use(first, values), where `first` counts kept numbers.
+// The kept numbers of an array, finite doubles, piece by piece: use(first, values), where `first` counts kept
+// numbers.
 using UseNumbers = std::function<void(std::size_t first, std::span<const double> values)>;
 void for_each_piece(const NamedArray& found, const KeptNumbers& kept, const UseNumbers& use);
 
@@ -45,8 +47,9 @@ void for_each_piece(const NamedArray& found, const KeptNumbers& kept, const UseN
 PaddedMatrix finite_padded(const NamedArray& found, const KeptNumbers& kept, std::ptrdiff_t rows,
                            std::ptrdiff_t cols);
 
-// Blocks of whole rows from pieces of any size, in memory as a Dataset keeps them. A block begins at a multiple of eight
-// rows unless rows are very long, so that what is computed of it does not depend on how the numbers came.
+// Blocks of whole rows from pieces of any size, in memory as a Dataset keeps them. A block begins at a
+// multiple of eight rows unless rows are very long, so that what is computed of it does not depend on how the
+// numbers came.
 class RowBlocks {
  public:
   explicit RowBlocks(std::ptrdiff_t cols)

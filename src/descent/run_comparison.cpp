@@ -19,7 +19,8 @@ ComparedRun compared_run(const RunToCompare& run, const std::vector<Norm>& norms
   result.selected = selected_tokens(*run.model, run.parameters);
   result.optimal = AttentionObjective(*run.model).optimal(run.parameters);
   const std::vector<Vector> scores = token_scores(*run.model, run.parameters);
-  for (std::size_t j = 0; j < scores.size(); ++j) result.scores.push_back(scores[j][result.selected.tokens[j]]);
+  for (std::size_t j = 0; j < scores.size(); ++j)
+    result.scores.push_back(scores[j][result.selected.tokens[j]]);
   const Matrix weights = attention_weights(run.parameters);
   const double margin = selection_margin(*run.model, result.selected, weights);
   for (const Norm& one : norms) result.margins.push_back(margin / norm(weights, one));
@@ -36,12 +37,13 @@ double ComparedRun::mean_score() const {
 
 RunComparison compare_runs(const RunToCompare& first, const RunToCompare& second) {
   if (first.model->data().fingerprint() != second.model->data().fingerprint())
-    throw bad_input(fmt::format("the runs are on different data (fingerprints {:016x} and {:016x}): expected the same",
-                                first.model->data().fingerprint(), second.model->data().fingerprint()));
+    throw bad_input(
+        fmt::format("the runs are on different data (fingerprints {:016x} and {:016x}): expected the same",
+                    first.model->data().fingerprint(), second.model->data().fingerprint()));
   const Matrix a = attention_weights(first.parameters), b = attention_weights(second.parameters);
   if (a.rows() != b.rows() || a.cols() != b.cols())
-    throw bad_input(fmt::format("the weights of the runs are {} x {} and {} x {}: expected the same shape", a.rows(),
-                                a.cols(), b.rows(), b.cols()));
+    throw bad_input(fmt::format("the weights of the runs are {} x {} and {} x {}: expected the same shape",
+                                a.rows(), a.cols(), b.rows(), b.cols()));
   RunComparison result;
   result.norms = {first.norm};
   if (second.norm != first.norm) result.norms.push_back(second.norm);

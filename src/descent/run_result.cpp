@@ -59,10 +59,11 @@ RunResult result_from(const Json& json) {
   result.selected = of_member("selected", json, parse_tokens);
   if (!json.at("optimal").is_null()) result.optimal = of_member("optimal", json, parse_tokens);
   if (json.contains("unsaturated") && !json.at("unsaturated").is_null())
-    result.saturation = Saturation{
-        .queries = static_cast<std::int64_t>(result.selected.tokens.size()),
-        .unsaturated = of_member("unsaturated", json, [](const Json& one) { return whole_number<std::int64_t>(one); }),
-        .smallest = number_or_nan(json.at("min_max_softmax"))};
+    result.saturation =
+        Saturation{.queries = static_cast<std::int64_t>(result.selected.tokens.size()),
+                   .unsaturated = of_member("unsaturated", json,
+                                            [](const Json& one) { return whole_number<std::int64_t>(one); }),
+                   .smallest = number_or_nan(json.at("min_max_softmax"))};
   return result;
 }
 

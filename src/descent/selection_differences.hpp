@@ -19,7 +19,8 @@ struct SelectionDifference {
 };
 
 // Of selections of the same queries; none where one of them is empty.
-inline std::vector<SelectionDifference> selection_differences(const Selection& first, const Selection& second) {
+inline std::vector<SelectionDifference> selection_differences(const Selection& first,
+                                                              const Selection& second) {
   std::vector<SelectionDifference> result;
   if (first.tokens.size() != second.tokens.size()) return result;
   for (std::size_t j = 0; j < first.tokens.size(); ++j)

@@ -13,8 +13,8 @@ struct NearestPoint {
   double value = 0, lower_bound = 0;  // ||V - U||, and what no other V can be below
 };
 
-// min ||V - U|| subject to ||V|| <= 1 and B V >= bounds, in l_1 or l_infinity. `start` is near a solution of the
-// constraints. Nothing where rounding stops the method before the gap is 1e-7.
+// min ||V - U|| subject to ||V|| <= 1 and B V >= bounds, in l_1 or l_infinity. `start` is near a solution of
+// the constraints. Nothing where rounding stops the method before the gap is 1e-7.
 std::optional<NearestPoint> nearest_point(const ScaledConstraints& B, const Vector& bounds, const Norm& norm,
                                           const Matrix& U, const Matrix& start);
 

@@ -16,7 +16,8 @@ namespace {
 
 // How much of the largest margin a member of the set may lack.
 constexpr double set_tolerance = 1e-6;
-constexpr std::ptrdiff_t most_constraints = 4000;
+// Beyond that the linear program, dense in the entries of W, takes minutes.
+constexpr std::ptrdiff_t most_constraints = 4000, most_entries = 2500;
 
 // min over k of (B W)_k / c_k
 double worst_ratio(const ScaledConstraints& constraints, const Matrix& W) {
@@ -41,10 +42,11 @@ SolutionSet::SolutionSet(const MarginConstraints& constraints, const Norm& norm,
   if (!norm.is_entrywise() || solutions_of(norm) != Solutions::several)
     throw bad_input(fmt::format("norm is {}: a distance from the set of solutions is known for 1 and inf",
                                 to_string(norm)));
-  if (constraints_.count() > most_constraints)
-    throw bad_input(fmt::format("the problem has {} constraints: a distance from the set of its solutions takes at "
-                                "most {}",
-                                constraints_.count(), most_constraints));
+  if (constraints_.count() > most_constraints || solution.size() > most_entries)
+    throw bad_input(
+        fmt::format("the problem has {} constraints on {} entries: a distance from the set of its solutions "
+                    "takes at most {} and {}",
+                    constraints_.count(), solution.size(), most_constraints, most_entries));
   if (constraints_.equalities() > 0)
     throw bad_input("the problem has equalities: expected inequalities alone for a set of solutions");
   const double worst = worst_ratio(constraints_, solution);

@@ -12,9 +12,10 @@ namespace {
 
 // The comparisons of the sentences that were kept, of one query: better -> worse.
 //
-// A sentence adds an edge from each optimal token to each of its others. With them there is a cycle exactly where an
-// old path leads from one of the others to an optimal token: a cycle needs such a path to come back to a new edge's
-// tail, and the edge from that optimal token to the path's first token, which is among the new ones, closes one.
+// A sentence adds an edge from each optimal token to each of its others. With them there is a cycle exactly
+// where an old path leads from one of the others to an optimal token: a cycle needs such a path to come back
+// to a new edge's tail, and the edge from that optimal token to the path's first token, which is among the
+// new ones, closes one.
 class AcyclicOrder {
  public:
   // Adds the comparisons, or returns false and changes nothing where they would make a cycle.

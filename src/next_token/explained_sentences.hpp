@@ -1,14 +1,16 @@
 // The part of an ordinary text that P4's model can explain. Internal.
 //
-// The model predicts the successor of a word that it attends to, and for each query it ranks words. So it cannot learn
+// The model predicts the successor of a word that it attends to, and for each query it ranks words. So it
+// cannot learn
 //
 //   - a sentence with a word that has no successor;
 //   - a sentence whose label is the successor of none of its words;
 //   - sentences whose comparisons contradict each other: x >_q x' >_q ... >_q x.
 //
-// Of the last, which to leave out is a choice. The rule: sentences are read in their order, and one is kept if its
-// comparisons, together with those of all sentences kept before it, have no cycle. So a text has one answer, its first
-// sentence with an explained label is always kept, and adding lines at the end changes nothing before them.
+// Of the last, which to leave out is a choice. The rule: sentences are read in their order, and one is kept
+// if its comparisons, together with those of all sentences kept before it, have no cycle. So a text has one
+// answer, its first sentence with an explained label is always kept, and adding lines at the end changes
+// nothing before them.
 #pragma once
 
 #include <attmirror/next_token/sentences.hpp>
@@ -34,8 +36,8 @@ struct SkippedSentence {
 };
 
 struct ExplainedSentences {
-  Sentences sentences;               // those that were kept, with their weights
-  std::vector<std::int64_t> kept;    // their numbers before
+  Sentences sentences;             // those that were kept, with their weights
+  std::vector<std::int64_t> kept;  // their numbers before
   std::vector<SkippedSentence> skipped;
 };
 

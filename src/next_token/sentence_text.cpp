@@ -114,8 +114,8 @@ Lines read_lines(std::string_view text, std::string_view name, ShortLines short_
                                   offer_to_skip(short_lines)));
     if (place.word == 1 && short_lines != ShortLines::keep)
       throw bad_input(
-          fmt::format("{}, line {} has one word: expected two or more, the last one follows the others{}", name,
-                      place.line, offer_to_skip(short_lines)));
+          fmt::format("{}, line {} has one word: expected two or more, the last one follows the others{}",
+                      name, place.line, offer_to_skip(short_lines)));
     lines.first.push_back(lines.tokens.size());
   }
   return lines;
@@ -283,9 +283,9 @@ SentenceText parse_sentences(std::string_view text, std::string_view name,
   const bool given = !options.vocabulary.empty();
   if (given) result.vocabulary = load_vocabulary(options.vocabulary);
   const ShortLines short_lines = options.skip_unexplained ? ShortLines::keep : ShortLines::offer;
-  const Lines lines = given ? read_with_vocabulary(text, name, short_lines, result.vocabulary,
-                                                   options.vocabulary.string())
-                            : read_and_number(text, name, short_lines, result.vocabulary);
+  const Lines lines =
+      given ? read_with_vocabulary(text, name, short_lines, result.vocabulary, options.vocabulary.string())
+            : read_and_number(text, name, short_lines, result.vocabulary);
   for (std::size_t i = 0; i < lines.count(); ++i) result.short_lines += lines.line(i).size() < 2 ? 1 : 0;
   const std::ptrdiff_t size = result.vocabulary.size();
   SentenceFile sentences = count_sentences(lines, size, 3);
@@ -323,8 +323,8 @@ SentenceText load_sentences(const std::filesystem::path& path, const SentenceTex
 
 SentenceFile parse_more_sentences(std::string_view text, std::string_view name,
                                   const Vocabulary& vocabulary) {
-  SentenceFile result =
-      count_sentences(read_with_vocabulary(text, name, ShortLines::refuse, vocabulary, ""), vocabulary.size(), 2);
+  SentenceFile result = count_sentences(read_with_vocabulary(text, name, ShortLines::refuse, vocabulary, ""),
+                                        vocabulary.size(), 2);
   if (result.sentences.empty())
     throw bad_input(fmt::format("{} has no sentence: expected lines of two words or more", name));
   return result;

@@ -13,7 +13,8 @@ using Json = nlohmann::json;
 class CompareRuns : public ::testing::Test {
  protected:
   const TemporaryFolder folder;
-  const std::string data = small_data(folder), first = path("first"), second = path("second"), svm = path("svm.npz");
+  const std::string data = small_data(folder), first = path("first"), second = path("second"),
+                    svm = path("svm.npz");
 
   std::string path(const char* name) const { return (folder / name).string(); }
   static void ok(const Words& words) {
@@ -60,8 +61,8 @@ TEST_F(CompareRuns, ListsWhereTheSelectionsDiffer) {
   EXPECT_EQ(one["selected"], (Json{a["selected"][i], b["selected"][i]}));
   EXPECT_EQ(one["scores"], (Json{a["scores"][i], b["scores"][i]}));
   const std::string screen = text({"compare", first, second});
-  for (const char* word : {"margin, norm 2", "margin, norm 3", "cosine of the weights", "support tokens", " differ\n",
-                           "  sequence ", "(score "})
+  for (const char* word : {"margin, norm 2", "margin, norm 3", "cosine of the weights", "support tokens",
+                           " differ\n", "  sequence ", "(score "})
     EXPECT_NE(screen.find(word), std::string::npos) << word << " is not in:\n" << screen;
 }
 
@@ -84,7 +85,8 @@ TEST_F(CompareRuns, Refuses) {
   const std::string other = path("other.npz");
   ok({"generate", "--seed", "2", "-o", other});
   ok({"train", other, "--quiet", "--steps", "20", "-o", second});
-  expect_refusal({"compare", first, second}, 2, {"runs on different data", "data.npz", "other.npz", "expected the same"});
+  expect_refusal({"compare", first, second}, 2,
+                 {"runs on different data", "data.npz", "other.npz", "expected the same"});
   train(second, {"--steps", "20", "--params", "prompt"});
   expect_refusal({"compare", first, second}, 2, {"trains W", "trains p", "weights of the same shape"});
   expect_refusal({"compare", first, first, "--trace"}, 2, {"--trace is given with two runs"});

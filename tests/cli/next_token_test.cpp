@@ -155,10 +155,14 @@ TEST_F(NextToken, SkipsWhatTheModelCannotExplain) {
   EXPECT_EQ(skipped["kept"], 2) << "the line is there twice";
   EXPECT_EQ(skipped["skipped"],
             (Json{{"too short", 2}, {"no successor", 1}, {"unexplained label", 1}, {"contradiction", 1}}));
-  EXPECT_EQ(skipped["first_lines"], (Json{{"no successor", 9}, {"unexplained label", 7}, {"contradiction", 6}}));
+  EXPECT_EQ(skipped["first_lines"],
+            (Json{{"no successor", 9}, {"unexplained label", 7}, {"contradiction", 6}}));
   // What is kept can be trained on again, without the option.
-  EXPECT_EQ(run({out + "/sentences.txt", "--vocabulary", out + "/vocabulary.txt", "--steps", "200"})["sentences"], 1);
-  const std::string screen = attmirror_command({"next-token", text, "--skip-unexplained", "--steps", "50"}).out;
+  EXPECT_EQ(
+      run({out + "/sentences.txt", "--vocabulary", out + "/vocabulary.txt", "--steps", "200"})["sentences"],
+      1);
+  const std::string screen =
+      attmirror_command({"next-token", text, "--skip-unexplained", "--steps", "50"}).out;
   for (const char* word : {"kept        2 of 5 sentences", "2 of fewer than two words", "(first in line 9)",
                            "1 whose last word is the successor of no other (first in line 7)",
                            "1 that contradict sentences kept before them (first in line 6)"})
@@ -173,7 +177,8 @@ TEST_F(NextToken, OfContradictionsTheFirstStay) {
   EXPECT_EQ(run({text, "--skip-unexplained", "--steps", "50"})["skipped"]["first_lines"]["contradiction"], 7);
   // Where cycles are wanted they stay; labels without explanation do not.
   write(collocations + "a b q x\nb c q y\nc a q z\na b q w x\nb c q a\n");
-  const Json cyclic = run({text, "--skip-unexplained", "--cyclic", "--readout", "attention", "--steps", "200"});
+  const Json cyclic =
+      run({text, "--skip-unexplained", "--cyclic", "--readout", "attention", "--steps", "200"});
   EXPECT_EQ(cyclic["realizable"], false);
   EXPECT_EQ(cyclic["skipped"]["skipped"], (Json{{"no successor", 1}, {"unexplained label", 1}}));
   // Of several successors the most frequent.
@@ -185,14 +190,16 @@ TEST_F(NextToken, MessagesNameTheOptionThatSkips) {
   write("a x\nb y\nq w\na b q z\na b q x\n");
   refused({text}, 1, {"line 4", "1 of 2 sentences is like that", "--skip-unexplained leaves out"});
   write("a x\nb y\nq w\na b q x\nb a q y\n");
-  refused({text}, 1, {"after q: a > b", "--skip-unexplained leaves out those that contradict earlier ones", "--cyclic"});
+  refused({text}, 1,
+          {"after q: a > b", "--skip-unexplained leaves out those that contradict earlier ones", "--cyclic"});
   write("a x\na y\nb z\nq w\na b q x\n");
   refused({text}, 1, {"2 successors", "--skip-unexplained takes the most frequent"});
   write("a x\nq w\na b q x\n");
   refused({text}, 2, {"\"b\" has no successor", "--skip-unexplained leaves such lines out"});
   refused({"--skip-unexplained"}, 2, {"--skip-unexplained is given", "generated"});
   write("a x\nq w\na q z\n");
-  refused({text, "--skip-unexplained"}, 1, {"none of 1 sentences is left", "1 whose last word is the successor of no other"});
+  refused({text, "--skip-unexplained"}, 1,
+          {"none of 1 sentences is left", "1 whose last word is the successor of no other"});
   EXPECT_EQ(run({text, "--skip-unexplained"}, 1)["kind"], "nothing left");
 }
 

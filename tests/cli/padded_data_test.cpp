@@ -23,8 +23,8 @@ class PaddedData : public ::testing::Test {
 
   // Ragged data of the generator, the same in a box whose padding is NaN, and with zeros and no lengths.
   void SetUp() override {
-    ASSERT_EQ(attmirror_command({"generate", "--samples", "6", "--tokens", "8", "--min-tokens", "3", "--dim", "5",
-                                 "--seed", "4", "-o", ragged})
+    ASSERT_EQ(attmirror_command({"generate", "--samples", "6", "--tokens", "8", "--min-tokens", "3", "--dim",
+                                 "5", "--seed", "4", "-o", ragged})
                   .code,
               0);
     const Dataset data = load_dataset(ragged);
@@ -34,7 +34,9 @@ class PaddedData : public ::testing::Test {
       for (std::ptrdiff_t i = 0; i < 6; ++i)
         for (std::ptrdiff_t t = 0; t < data.max_length(); ++t)
           for (std::ptrdiff_t j = 0; j < 5; ++j)
-            box.push_back(t < data.length(i) ? data.tokens(i).eigen()(t, j) : with_lengths ? std::nan("") : 0);
+            box.push_back(t < data.length(i) ? data.tokens(i).eigen()(t, j)
+                          : with_lengths     ? std::nan("")
+                                             : 0);
       arrays.insert_or_assign("X", Array({6, data.max_length(), 5}, std::span<const double>(box)));
       if (!with_lengths) arrays.erase("lengths");
       save_npz(with_lengths ? padded : unknown, arrays);
@@ -48,7 +50,8 @@ class PaddedData : public ::testing::Test {
   }
 };
 
-constexpr const char* warning_text = "without lengths they are tokens like any other and become support tokens";
+constexpr const char* warning_text =
+    "without lengths they are tokens like any other and become support tokens";
 
 TEST_F(PaddedData, TrainsLikeRaggedDataToTheBit) {
   std::string weights[2];
@@ -90,12 +93,14 @@ TEST_F(PaddedData, WithoutLengthsAreWarnedOf) {
   const Dataset data = load_dataset(ragged);
   std::ptrdiff_t first = 0;
   while (data.length(first) == data.max_length()) ++first;
-  const std::string begin = "attmirror: warning: " + unknown + ": sequence " + std::to_string(first) + " ends in " +
-                            std::to_string(data.max_length() - data.length(first)) + " row";
-  std::ofstream(folder / "sweep.toml") << "[data]\nfile = \"unknown.npz\"\n[train]\nsteps = 5\n[grid]\np = [2, 3]\n";
-  for (const Words& command : {Words{"train", unknown, "--steps", "5"}, Words{"margin", unknown, "--norm", "2"},
-                               Words{"path", unknown, "--radii", "1,2"}, Words{"info", unknown},
-                               Words{"sweep", path("sweep.toml"), "-o", path("results.db"), "--overwrite"}}) {
+  const std::string begin = "attmirror: warning: " + unknown + ": sequence " + std::to_string(first) +
+                            " ends in " + std::to_string(data.max_length() - data.length(first)) + " row";
+  std::ofstream(folder / "sweep.toml")
+      << "[data]\nfile = \"unknown.npz\"\n[train]\nsteps = 5\n[grid]\np = [2, 3]\n";
+  for (const Words& command :
+       {Words{"train", unknown, "--steps", "5"}, Words{"margin", unknown, "--norm", "2"},
+        Words{"path", unknown, "--radii", "1,2"}, Words{"info", unknown},
+        Words{"sweep", path("sweep.toml"), "-o", path("results.db"), "--overwrite"}}) {
     const Outcome outcome = attmirror_command(command);
     EXPECT_NE(outcome.err.find(begin), std::string::npos) << command[0] << ": " << outcome.err;
     EXPECT_NE(outcome.err.find("give lengths (n)"), std::string::npos) << outcome.err;
@@ -115,7 +120,8 @@ TEST_F(PaddedData, RefusesLengthsThatDoNotFit) {
   arrays.insert_or_assign("lengths", Array(std::vector<std::int64_t>{1, 2, 9, 1, 1, 1}));
   save_npz(padded, arrays);
   for (const char* command : {"info", "train"})
-    expect_refusal({command, padded}, 2, {"padded.npz: lengths[2] is 9: expected 1 to 8, the tokens of X (6, 8, 5)"});
+    expect_refusal({command, padded}, 2,
+                   {"padded.npz: lengths[2] is 9: expected 1 to 8, the tokens of X (6, 8, 5)"});
 }
 
 }  // namespace

@@ -359,16 +359,20 @@ TEST(Train, SaysThatItIsNotSaturated) {
   EXPECT_LE(early["min_max_softmax"], early["max_softmax"]);
   EXPECT_EQ(Json::parse(file_text(run + "/result.json"))["unsaturated"], 6);
   const std::string text = attmirror_command({"train", data, "--steps", "3"}).out;
-  for (const char* word : {"not saturated     6 of 6 sequences give no token a probability of 0.9 (the smallest maximum is",
-                           "try more --steps, --normalized or a larger --lr"})
+  for (const char* word :
+       {"not saturated     6 of 6 sequences give no token a probability of 0.9 (the smallest maximum is",
+        "try more --steps, --normalized or a larger --lr"})
     EXPECT_NE(text.find(word), std::string::npos) << word << " is not in:\n" << text;
   // What is in use already is not advised; a run that ended tells the same when it is asked again.
-  EXPECT_NE(attmirror_command({"train", data, "--steps", "3", "--normalized"}).out.find("try more --steps or a larger --lr"),
+  EXPECT_NE(attmirror_command({"train", data, "--steps", "3", "--normalized"})
+                .out.find("try more --steps or a larger --lr"),
             std::string::npos);
-  EXPECT_EQ(attmirror_command({"train", data, "--steps", "3", "--resume", "-o", run}).out.find("not saturated") ==
-                std::string::npos,
-            false);
-  EXPECT_NE(attmirror_command({"train", data, "--steps", "3", "--penalty", "1"}).out.find("with a smaller --penalty"),
+  EXPECT_EQ(
+      attmirror_command({"train", data, "--steps", "3", "--resume", "-o", run}).out.find("not saturated") ==
+          std::string::npos,
+      false);
+  EXPECT_NE(attmirror_command({"train", data, "--steps", "3", "--penalty", "1"})
+                .out.find("with a smaller --penalty"),
             std::string::npos);
   const Json late = result({"--steps", "20000", "--normalized"});
   EXPECT_EQ(late["unsaturated"], 0);
@@ -380,7 +384,8 @@ TEST(Train, SaysThatItIsNotSaturated) {
 TEST(Train, ListsTheTokensThatAreNotTheBest) {
   const TemporaryFolder folder;
   const std::string data = (folder / "data.npz").string();
-  ASSERT_EQ(attmirror_command({"generate", "--samples", "30", "--tokens", "9", "--dim", "3", "-o", data}).code, 0);
+  ASSERT_EQ(
+      attmirror_command({"generate", "--samples", "30", "--tokens", "9", "--dim", "3", "-o", data}).code, 0);
   const Words train{"train", data, "--steps", "300", "--normalized"};
   const Json result = Json::parse(attmirror_command(train + Words{"--json"}).out);
   std::vector<std::size_t> different;

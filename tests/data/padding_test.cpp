@@ -102,7 +102,8 @@ TEST(Padding, MayHoldNumbersThatNoDoubleIs) {
   expect_bad_input({"X[1,2,0]", "a double holds exactly"}, [&] { make_dataset(arrays); });
 }
 
-// Over many pieces of the file, each of which begins and ends anywhere; and rows that are longer than a piece.
+// Over many pieces of the file, each of which begins and ends anywhere; and rows that are longer than a
+// piece.
 TEST(Padding, IsCutOutOfLargeFiles) {
   const TemporaryFolder folder;
   for (const auto& [n, T, d] : {std::tuple{900, 31, 13}, std::tuple{2, 3, 140000}}) {
@@ -139,7 +140,9 @@ TEST(Padding, GoesWithMasksAndQueryIndex) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < 4; ++i)
       for (std::int64_t t = 0; t < width; ++t)
-        values.push_back(t >= four_lengths[static_cast<std::size_t>(i)] ? 9 : (i + t) % 2 == 0 || t == 0 ? 1 : 0);
+        values.push_back(t >= four_lengths[static_cast<std::size_t>(i)] ? 9
+                         : (i + t) % 2 == 0 || t == 0                   ? 1
+                                                                        : 0);
     return Array({4, width}, std::span<const double>(values));
   };
   arrays.emplace("mask", mask(longest_of_four));
@@ -150,10 +153,13 @@ TEST(Padding, GoesWithMasksAndQueryIndex) {
   arrays.insert_or_assign("mask", mask(wide));
   expect_same_data(make_dataset(arrays), ragged);
   arrays.insert_or_assign("mask", mask(6));
-  expect_bad_input({"mask has shape (4, 6): expected (4, 7) to match X (4, 7, 4)"}, [&] { make_dataset(arrays); });
+  expect_bad_input({"mask has shape (4, 6): expected (4, 7) to match X (4, 7, 4)"},
+                   [&] { make_dataset(arrays); });
   arrays.insert_or_assign("mask", mask(wide));
-  arrays.insert_or_assign("query_index", Array(std::vector<std::int64_t>{3, 4, 0, 3}));  // padding is no query
-  expect_bad_input({"query_index[0] is 3: expected 0 to 2, a token of sequence 0"}, [&] { make_dataset(arrays); });
+  arrays.insert_or_assign("query_index",
+                          Array(std::vector<std::int64_t>{3, 4, 0, 3}));  // padding is no query
+  expect_bad_input({"query_index[0] is 3: expected 0 to 2, a token of sequence 0"},
+                   [&] { make_dataset(arrays); });
 }
 
 TEST(Padding, NamesTheWrongLength) {
@@ -180,10 +186,11 @@ TEST(Padding, WithoutLengthsIsSuspected) {
   EXPECT_EQ(found->rows, 2);
   EXPECT_EQ(found->sequences, 3);
   EXPECT_EQ(found->total_rows, 2 + 4 + 1);
-  EXPECT_EQ(to_string(*found),
-            "sequence 0 ends in 2 rows of zeros (7 rows of zeros in 3 sequences in all): without lengths they are tokens "
-            "like any other and become support tokens; if they are padding, give lengths (n), the number of tokens of each "
-            "sequence");
+  EXPECT_EQ(
+      to_string(*found),
+      "sequence 0 ends in 2 rows of zeros (7 rows of zeros in 3 sequences in all): without lengths they are tokens "
+      "like any other and become support tokens; if they are padding, give lengths (n), the number of tokens of each "
+      "sequence");
   EXPECT_NE(to_string(SuspectedPadding{4, 1, 1, 1}).find("sequence 4 ends in 1 row of zeros: without"),
             std::string::npos);
   // A whole sequence of zeros, and a zero of the other sign.
@@ -223,7 +230,8 @@ TEST(Padding, IsNotSuspectedWhereTheDataSayWhatTheyAre) {
   EXPECT_FALSE(suspected_padding(make_dataset(masked)));
 }
 
-// A file says what its writer knew: rows of zeros that are tokens have lengths, those that nobody knows of have none.
+// A file says what its writer knew: rows of zeros that are tokens have lengths, those that nobody knows of
+// have none.
 TEST(Padding, SavedDataKeepWhatIsKnown) {
   const TemporaryFolder folder;
   NamedArrays arrays = without_lengths(padded_tokens(0, longest_of_four));
@@ -233,7 +241,8 @@ TEST(Padding, SavedDataKeepWhatIsKnown) {
   arrays.emplace("lengths", Array(std::vector<std::int64_t>{5, 5, 5, 5}));
   save_dataset(folder / "known.npz", make_dataset(arrays));
   EXPECT_FALSE(suspected_padding(load_dataset(folder / "known.npz")));
-  EXPECT_EQ(load_dataset(folder / "known.npz").fingerprint(), load_dataset(folder / "unknown.npz").fingerprint());
+  EXPECT_EQ(load_dataset(folder / "known.npz").fingerprint(),
+            load_dataset(folder / "unknown.npz").fingerprint());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Distances from all solutions of a max-margin problem: known by hand, proved by a bound, and never above that from one.
+// Distances from all solutions of a max-margin problem: known by hand, proved by a bound, and never above
+// that from one.
 #include "margin/solution_set.hpp"
 
 #include "margin/random_constraints.hpp"
@@ -37,7 +38,8 @@ double distance(const SolutionSet& set, const Matrix& W) {
 TEST(SolutionSet, OfTheLargestEntryByHand) {
   Matrix a(1, 2);
   a << 1, 0;
-  const SolutionSet set(vector_constraints(a), Norm::l(std::numeric_limits<double>::infinity()), column({1, 0}));
+  const SolutionSet set(vector_constraints(a), Norm::l(std::numeric_limits<double>::infinity()),
+                        column({1, 0}));
   EXPECT_EQ(distance(set, column({2, 0.6})), 0);
   EXPECT_EQ(distance(set, column({1, -1})), 0);
   EXPECT_NEAR(distance(set, column({0.5, 1})), 0.5, 1e-5);
@@ -108,7 +110,8 @@ TEST(SolutionSet, SaysWhichNormsHaveOneSolution) {
   EXPECT_EQ(solutions_of(Norm::spectral()), Solutions::several);
 }
 
-// Two queries and two differences that are orthogonal: [1 x; x 1] separates with trace 2 for every x between -1 and 1.
+// Two queries and two differences that are orthogonal: [1 x; x 1] separates with trace 2 for every x between
+// -1 and 1.
 TEST(SolutionSet, TheNuclearNormCanHaveSeveral) {
   const Matrix eye = Matrix::Identity(2, 2);
   const MarginConstraints problem({.left = eye, .right = eye, .group_sizes = {1, 1}, .bounds = {1, 1}});

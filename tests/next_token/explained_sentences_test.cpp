@@ -26,9 +26,10 @@ TEST(ExplainedSentences, AreRealizableAndNoneMoreCouldBeKept) {
     for (std::ptrdiff_t i = 0; i < data.sentences.count(); ++i) {
       const auto tokens = data.sentences.tokens(i);
       // Every third label is that of another token of the sentence, every seventh that of none.
-      const Token label = i % 7 == 6   ? static_cast<Token>(i % 8)
-                          : i % 3 == 2 ? data.collocations.successor(tokens[static_cast<std::size_t>(i) % tokens.size()])
-                                       : data.sentences.label(i);
+      const Token label =
+          i % 7 == 6   ? static_cast<Token>(i % 8)
+          : i % 3 == 2 ? data.collocations.successor(tokens[static_cast<std::size_t>(i) % tokens.size()])
+                       : data.sentences.label(i);
       mixed.add(tokens, label, 1 + static_cast<double>(i % 2));
     }
     const ExplainedSentences result = explained_sentences(mixed, data.collocations);
@@ -52,7 +53,8 @@ TEST(ExplainedSentences, AreRealizableAndNoneMoreCouldBeKept) {
 
 TEST(ExplainedSentences, LinesAtTheEndChangeNothingBefore) {
   const std::string text = "a x\nb y\nc z\nq w\na b q x\nb c q y\nc a q z\n";
-  const SentenceText shorter = parse_sentences(text, "text"), longer = parse_sentences(text + "c b q z\na c q x\n", "text");
+  const SentenceText shorter = parse_sentences(text, "text"),
+                     longer = parse_sentences(text + "c b q z\na c q x\n", "text");
   const ExplainedSentences few = explained_sentences(shorter.sentences, shorter.collocations),
                            more = explained_sentences(longer.sentences, longer.collocations);
   EXPECT_EQ(few.kept, (std::vector<std::int64_t>{0, 1}));

@@ -167,9 +167,9 @@ std::optional<SuspectedPadding> suspected_padding(const Dataset& data);
 // "sequence 3 ends in 2 rows of zeros (...)": what was found and what to do, in a sentence or two.
 std::string to_string(const SuspectedPadding& padding);
 
-// Writes what load_dataset() reads, as doubles: X rectangular when all lengths are equal, else ragged with
-// `lengths`, which rows of zeros at the end of a sequence have too if they are known to be tokens; a causal mask as the array it stands for; and `format_version`, which load_dataset() checks. The file
-// appears whole or not at all.
+// Writes what load_dataset() reads, as doubles, whole or not at all: X rectangular when all lengths are equal, else
+// ragged; `lengths` where they differ, or where rows of zeros that end a sequence are known to be tokens; a causal
+// mask as the array it stands for; and `format_version`, which load_dataset() checks.
 void save_dataset(const std::filesystem::path& path, const Dataset& data);
 
 }  // namespace attmirror

@@ -55,8 +55,8 @@ RunResult result_of(const Attention& model, const DescentRun& run);
 std::optional<Saturation> saturation_of(const Objective& objective, const DescentRun& run);
 std::optional<Saturation> saturation_of(const Attention& model, const DescentRun& run);
 
-// One JSON object: status, steps, loss, selected, max_softmax, norm, seconds, globally_optimal, optimal, differences,
-// unsaturated and min_max_softmax (null where it was not measured), and of the configuration optimizer, geometry (the norm that `norm` is), p, lr, normalized (null for Adam), params,
+// One JSON object, whose keys docs/command.md lists: how it ended, `differences` of selected and optimal tokens,
+// `unsaturated` and min_max_softmax (null where not measured), the configuration's optimizer and its numbers, params,
 // isa, version; `output` is the folder, null for "". Numbers that are not finite are null.
 std::string to_json(const RunResult& result, const RunConfig& config, const std::filesystem::path& output);
 
