@@ -22,6 +22,8 @@ if TYPE_CHECKING or _HAS_CORE:
     from ._compare import (
         Comparison,
         ComparisonTrace,
+        RunComparison,
+        RunSide,
         attention,
         compare,
         compare_trace,
@@ -32,7 +34,7 @@ if TYPE_CHECKING or _HAS_CORE:
     )
     from ._data import Dataset, generate, generators, load_dataset, score_blind_key_weights
     from ._descent import Run, Trace, descend, descend_many, load_run
-    from ._errors import AttmirrorError, EnvironmentFailure, InputError
+    from ._errors import AttmirrorError, EnvironmentFailure, InputError, PaddingWarning
     from ._margin import (
         Certificate,
         MarginSolution,
@@ -110,9 +112,10 @@ __all__ = [
     "AdaGrad", "Adam", "AttentionClassifier", "AttmirrorError", "Certificate", "Comparison", "ComparisonTrace",
     "CoordinateDescent", "Dataset", "EnvironmentFailure", "Experiment", "Finding", "Flow", "GradientDescent",
     "InputError", "Lion", "MarginSolution", "MarginSolutions", "MirrorDescent", "Muon", "NextTokenRun", "Objective",
-    "ObjectiveRun", "Optimizer", "Path", "Record", "Report", "Reproduction", "Run", "Sentences", "SignDescent",
-    "Signum", "SpectralDescent", "SteepestDescent", "Study", "SweepResults", "Trace", "WhichMargin", "attention",
-    "compare", "compare_trace", "correlation", "descend", "descend_many", "directional_bregman", "experiments", "generate",
+    "ObjectiveRun", "Optimizer", "PaddingWarning", "Path", "Record", "Report", "Reproduction", "Run",
+    "RunComparison", "RunSide", "Sentences", "SignDescent",
+    "Signum", "SpectralDescent", "SteepestDescent", "Study", "SweepResults", "Trace", "WhichMargin", "attention", "compare",
+    "compare_trace", "correlation", "descend", "descend_many", "directional_bregman", "experiments", "generate",
     "generators", "isa", "load_dataset", "load_run", "load_solution", "load_sweep", "log_times", "max_margin",
     "max_margin_many", "mirror_flow", "next_token", "norm", "optimizer", "optimizers", "path", "report", "reproduce",
     "score_blind_key_weights", "selection_margin", "set_isa", "study", "sweep", "verify", "version_report", "which_margin",

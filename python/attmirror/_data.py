@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from . import _core, _html
 from ._arrays import Floats, Ints, PathLike, numbers, path_text, token_indices
+from ._errors import PaddingWarning
 
 
 def _join_sequences(X: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
@@ -24,14 +26,11 @@ def _join_sequences(X: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
     return {"X": np.ascontiguousarray(np.concatenate(parts)), "lengths": lengths}
 
 
-def _cut_padding(X: npt.NDArray[Any], lengths: Ints) -> npt.NDArray[Any]:
-    """Padded sequences (n, T, d) one after the other; what lies behind a sequence's end is left out."""
-    if lengths.shape != (len(X),):
-        raise ValueError(f"lengths has shape {lengths.shape}: expected ({len(X)},) to match X {X.shape}")
-    for i, length in enumerate(lengths):
-        if not 1 <= length <= X.shape[1]:
-            raise ValueError(f"lengths[{i}] is {length}: expected 1 to {X.shape[1]}, the tokens of X {X.shape}")
-    return np.ascontiguousarray(np.concatenate([x[:length] for x, length in zip(X, lengths)]))
+def _warn_of_padding(handle: _core.Dataset, name: str = "") -> None:
+    """Says that sequences end in zeros, if they do, to whoever made the dataset."""
+    text = handle.suspected_padding
+    if text is not None:
+        warnings.warn(f"{name}{text}", PaddingWarning, stacklevel=3)
 
 
 class Dataset:
@@ -40,7 +39,9 @@ class Dataset:
     Parameters
     ----------
     X : array (n, T, d), or a list of n arrays (T_i, d), or (sum of lengths, d) with `lengths`
-        The tokens. Padded sequences are an array (n, T, d) with `lengths`.
+        The tokens. Padded sequences are an array (n, T, d) with `lengths`; what stands in the padding, NaN even, does
+        not matter. Without `lengths`, sequences that end in rows of zeros are warned of (PaddingWarning): those rows are
+        tokens like any other.
     Z : array (n, d) or (n, K, d), optional
         One query for each sequence, or K. Leave it out for self-attention, with `query_index`.
     Y : array (n,) or one label per query
@@ -89,10 +90,7 @@ class Dataset:
         else:
             tokens = numbers(X, "X")
             if lengths is not None:
-                ends = token_indices(lengths, "lengths")
-                if tokens.ndim == 3:
-                    tokens = _cut_padding(tokens, ends)
-                arrays["lengths"] = ends
+                arrays["lengths"] = token_indices(lengths, "lengths")
             arrays["X"] = tokens
         given = {"Z": Z, "Y": Y, "v": v, "mask": mask, "V": V}
         arrays.update({name: numbers(value, name) for name, value in given.items() if value is not None})
@@ -100,6 +98,7 @@ class Dataset:
             if value is not None:
                 arrays[name] = token_indices(value, name)
         self._handle = _core.Dataset(arrays)
+        _warn_of_padding(self._handle)
         if causal:
             self._handle = self._handle.causal()
 
@@ -213,7 +212,9 @@ class Dataset:
 
 def load_dataset(path: PathLike) -> Dataset:
     """Reads an .npz file with the arrays X, Z (or query_index), Y and, if it has them, v, lengths, mask and V."""
-    return Dataset._of(_core.load_dataset(path_text(path)))
+    handle = _core.load_dataset(path_text(path))
+    _warn_of_padding(handle, f"{path_text(path)}: ")
+    return Dataset._of(handle)
 
 
 def generate(kind: str = "sphere", **settings: Any) -> Dataset:

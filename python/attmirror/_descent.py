@@ -177,8 +177,8 @@ class Run:
         """The smallest difference of logits between a selected token and another of its sequence; not normalized."""
         return self._handle.margin(token_indices(self.selected_tokens if tokens is None else tokens))
 
-    def compare(self, solution: MarginSolution, p: float | None = None, norm: Norm | None = None) -> Any:
-        """compare(self, solution): how near the weights are to a max-margin solution."""
+    def compare(self, solution: MarginSolution | Run, p: float | None = None, norm: Norm | None = None) -> Any:
+        """compare(self, solution): how near the weights are to a max-margin solution, or to another run's."""
         from ._compare import compare
 
         return compare(self, solution, p=p, norm=norm)

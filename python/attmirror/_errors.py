@@ -36,6 +36,10 @@ class InputError(AttmirrorError, ValueError):
     """What the caller gave cannot be used."""
 
 
+class PaddingWarning(UserWarning):
+    """Sequences end in rows of zeros, and no `lengths` say whether these are tokens or padding."""
+
+
 class EnvironmentFailure(AttmirrorError, OSError):
     """The machine failed: a full disk, a file that cannot be read, a folder in use by another process."""
 

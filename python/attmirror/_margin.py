@@ -141,6 +141,11 @@ class MarginSolution:
         """Whether training that starts near this direction stays there; None where the question makes no sense."""
         return self._handle.locally_optimal()  # type: ignore[no-any-return]
 
+    @property
+    def unique(self) -> bool:
+        """False for the norms 1, inf and "spectral", whose problems have many solutions: this is one of them."""
+        return self._handle.unique
+
     @cached_property
     def data(self) -> Dataset:
         return Dataset._of(self._handle.data)

@@ -21,12 +21,13 @@ class Sentences:
     """Sentences and their successors, read from text or generated.
 
     A line of two words "x y" says that y is the successor of x; more words "a b q y" are the sentence a b q, followed
-    by y.
+    by y. With skip_unexplained, sentences that attention cannot explain are left out: of those that contradict each
+    other the first stay. `skipped` counts the lines by reason.
     """
 
-    def __init__(self, text: str | Sequence[str], collocations: str = "auto") -> None:
+    def __init__(self, text: str | Sequence[str], collocations: str = "auto", *, skip_unexplained: bool = False) -> None:
         lines = text if isinstance(text, str) else "\n".join(text) + "\n"
-        self._handle = _core.parse_sentences(lines, "sentences", collocations)
+        self._handle = _core.parse_sentences(lines, "sentences", collocations, skip_unexplained)
 
     @classmethod
     def _of(cls, handle: Any) -> Sentences:
@@ -35,9 +36,9 @@ class Sentences:
         return made
 
     @classmethod
-    def load(cls, path: PathLike, collocations: str = "auto") -> Sentences:
+    def load(cls, path: PathLike, collocations: str = "auto", *, skip_unexplained: bool = False) -> Sentences:
         with open(path, encoding="utf-8") as file:
-            return cls._of(_core.parse_sentences(file.read(), path_text(path), collocations))
+            return cls._of(_core.parse_sentences(file.read(), path_text(path), collocations, skip_unexplained))
 
     @classmethod
     def generate(cls, vocab: int = 20, sentences: int = 100, *, min_length: int = 4, max_length: int = 6,
@@ -50,6 +51,11 @@ class Sentences:
     @property
     def words(self) -> list[str]:
         return self._handle.words
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """Lines that were left out, by reason; empty without skip_unexplained."""
+        return dict(self._handle.skipped)
 
     @property
     def text(self) -> str:

@@ -105,7 +105,8 @@ class AttentionClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc,
         if self.query not in ("mean", "last"):
             raise ValueError(f'query is "{self.query}": expected mean or last')
         queries = tokens.mean(axis=1) if self.query == "mean" else tokens[:, -1]
-        return Dataset(tokens, queries, labels, v)
+        # The lengths say that there is no padding: a constant feature may well be a token of zeros.
+        return Dataset(tokens, queries, labels, v, lengths=np.full(len(tokens), tokens.shape[1]))
 
     def _rule(self) -> Optimizer:
         if self.optimizer is not None:

@@ -103,10 +103,15 @@ def plot_run(run: Run, solution: MarginSolution | None = None, axes: Any = None)
         panels[1].set_ylim(0, 1.03)
         if solution is not None:
             along = compare_trace(run, solution)
-            shown = np.isfinite(along.directional_bregman) & (along.directional_bregman > 0)
-            panels[3].plot(along.step[shown], along.directional_bregman[shown], color=ORANGE, marker=".", markersize=3)
+            values = along.directional_bregman if solution.unique else along.distance
+            shown = np.isfinite(values) & (values > 0)
+            panels[3].plot(along.step[shown], values[shown], color=ORANGE, marker=".", markersize=3)
             panels[3].set_yscale("log")
-            panels[3].set_ylabel("divergence from the\nmax-margin solution")
+            panels[3].set_ylabel(
+                "divergence from the\nmax-margin solution" if solution.unique
+                else "distance from all\nmax-margin solutions" if solution.kind != "spectral"
+                else "no distance: there are\nmany max-margin solutions"
+            )
             panels[3].set_title("Direction", loc="left")
             _steps(panels[3])
     return figure

@@ -119,6 +119,11 @@ void bind_data(nb::module_& module) {
       .def_prop_ro("v", &decoder_of)
       .def_prop_ro("mask", [](const DataHandle& self) { return std::string(to_string(self.data->mask())); })
       .def_prop_ro("fingerprint", [](const DataHandle& self) { return self.data->fingerprint(); })
+      .def_prop_ro("suspected_padding",
+                   [](const DataHandle& self) -> std::optional<std::string> {
+                     const auto padding = suspected_padding(*self.data);
+                     return padding ? std::optional(to_string(*padding)) : std::nullopt;
+                   })
       .def_prop_ro("path", [](const DataHandle& self) { return self.path.string(); })
       .def("arrays", [](const DataHandle& self) { return to_dict(arrays_of(*self.data)); })
       .def("describe", [](const DataHandle& self) { return to_string(*self.data); })

@@ -386,6 +386,14 @@ void bind_descent(nb::module_& module) {
            })
       .def("compare", &compare_weights, nb::arg("solution"), nb::arg("tokens"), nb::arg("p").none(),
            nb::arg("norm").none(), nb::arg("along_trace"))
+      .def("measuring_norm", [](const RunHandle& self) { return to_python(measuring_norm(self.optimizer)); })
+      .def("trace_weights",
+           [](const RunHandle& self) {
+             nb::list list;
+             for (const Record& record : self.run.records)
+               list.append(to_numpy(attention_weights(record.parameters)));
+             return list;
+           })
       .def("summary", [](const RunHandle& self) { return summary(self.run); });
   module.def("descend", &descend_once, nb::arg("data"), nb::arg("optimizer"), nb::arg("settings"),
              nb::arg("init").none(), nb::arg("key_weights").none(), nb::arg("threads"),

@@ -2,6 +2,7 @@
 #include "base/numbers.hpp"
 #include "base/stopwatch.hpp"
 #include "bridge.hpp"
+#include "margin/solution_set.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/margin/certificate.hpp>
 #include <attmirror/margin/support.hpp>
@@ -254,6 +255,17 @@ nb::object locally_optimal(const SolutionHandle& self) {
                       .holds);
 }
 
+// From the nearest of all solutions, one for each set of weights (k, rows, cols); NaN where it is not known.
+nb::object distances_from_solutions(const SolutionHandle& self, const nb::list& weights) {
+  std::vector<double> distances;
+  const SolutionSet set(constraints(*self.data, self.problem), self.solution.kind, self.solution.W);
+  for (const nb::handle one : weights) {
+    const auto nearest = set.nearest(matrix_of(nb::cast<Doubles>(one), "weights"));
+    distances.push_back(nearest ? nearest->distance : nan_value);
+  }
+  return to_numpy(std::move(distances));
+}
+
 nb::tuple solution_state(const SolutionHandle& self) {
   const Selection* tokens = tokens_of_problem(self.problem);
   if (tokens == nullptr) throw bad_input("solutions of general problems cannot be pickled: save() them");
@@ -386,6 +398,9 @@ void bind_margin(nb::module_& module) {
       .def("conflict", [](const Handle& self) { return origins_of(self, &self.solution.conflict); })
       .def("verify", &verify_solution)
       .def("locally_optimal", &locally_optimal)
+      .def_prop_ro("unique",
+                   [](const Handle& self) { return solutions_of(self.solution.kind) != Solutions::several; })
+      .def("distances", &distances_from_solutions)
       .def("brief", [](const Handle& self) { return self.solution.brief(); })
       .def("report", [](const Handle& self) { return self.solution.report(); })
       .def("save", [](const Handle& self, const std::string& path) {

@@ -2,6 +2,7 @@
 #include "bridge.hpp"
 #include "descent/block_arrays.hpp"
 #include "descent/model_fields.hpp"
+#include "next_token/explained_sentences.hpp"
 #include <attmirror/next_token/embedding.hpp>
 #include <attmirror/next_token/partial_order.hpp>
 #include <attmirror/next_token/realizable.hpp>
@@ -24,12 +25,41 @@ struct SentencesHandle {
   std::string source;  // where successors come from
   std::vector<std::int64_t> lines;
   std::optional<RealizableData> generated{};
+  std::vector<std::pair<std::string, std::int64_t>> skipped{};  // lines by reason
 };
 
+// Leaves out what the model cannot explain, and returns how many lines that were, by reason.
+std::vector<std::pair<std::string, std::int64_t>> skip_sentences(SentenceText& text) {
+  std::vector<std::pair<std::string, std::int64_t>> counts{{"too short", text.short_lines}};
+  if (!text.collocations.is_hard()) {
+    std::vector<Token> most_often;
+    for (Token x = 0; x < text.vocabulary.size(); ++x) most_often.push_back(text.collocations.successor(x));
+    text.collocations = Collocations::hard(most_often);
+  }
+  ExplainedSentences explained = explained_sentences(text.sentences, text.collocations);
+  if (explained.sentences.empty())
+    throw bad_input(fmt::format("no sentence is left that attention can explain: expected 1 or more of {}",
+                                text.sentences.count()));
+  for (const SkipReason reason : skip_reasons) {
+    double lines = 0;
+    for (const SkippedSentence& one : explained.skipped)
+      if (one.reason == reason) lines += text.sentences.weight(one.sentence);
+    counts.emplace_back(to_string(reason), static_cast<std::int64_t>(lines));
+  }
+  std::vector<std::int64_t> lines;
+  for (const std::int64_t i : explained.kept) lines.push_back(text.lines[static_cast<std::size_t>(i)]);
+  text.sentences = std::move(explained.sentences);
+  text.lines = std::move(lines);
+  return counts;
+}
+
 std::shared_ptr<SentencesHandle> read_text(const std::string& text, const std::string& name,
-                                           const std::string& collocations) {
-  SentenceText read = parse_sentences(text, name, {.collocations = parse_collocation_source(collocations)});
+                                           const std::string& collocations, bool skip_unexplained) {
+  SentenceText read = parse_sentences(
+      text, name,
+      {.collocations = parse_collocation_source(collocations), .skip_unexplained = skip_unexplained});
   auto handle = std::make_shared<SentencesHandle>();
+  if (skip_unexplained) handle->skipped = skip_sentences(read);
   handle->source = std::string(to_string(read.source));
   handle->vocabulary = std::move(read.vocabulary);
   handle->collocations = std::move(read.collocations);
@@ -240,6 +270,12 @@ void bind_next_token(nb::module_& module) {
       .def_prop_ro("words", [](const SentencesHandle& self) { return self.vocabulary.words(); })
       .def_prop_ro("count", [](const SentencesHandle& self) { return self.sentences.count(); })
       .def_prop_ro("source", [](const SentencesHandle& self) { return self.source; })
+      .def_prop_ro("skipped",
+                   [](const SentencesHandle& self) {
+                     nb::dict counts;
+                     for (const auto& [reason, lines] : self.skipped) counts[reason.c_str()] = lines;
+                     return counts;
+                   })
       .def("text", &text_of_sentences)
       .def("contradiction",
            [](const SentencesHandle& self) {

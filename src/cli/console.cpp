@@ -4,9 +4,11 @@
 #include "cli/screen.hpp"
 #include <attmirror/base/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,6 +31,17 @@ void write_error(std::string_view who, std::string_view text) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+struct Warnings {
+  std::vector<std::string> texts;
+  bool silent = false;
+};
+
+// Of this command, from its first data set to its answer.
+Warnings& warnings() {
+  static Warnings all;
+  return all;
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -36,7 +49,11 @@ void print(std::string_view text) {
   write_out(takes_color(STDOUT_FILENO) ? colored(shown) : shown);
 }
 
-void print_json(const Json& object) { print_json_text(dump(object) + "\n"); }
+void print_json(const Json& object) {
+  Json answer = object;
+  if (!warnings().texts.empty()) answer["warnings"] = warnings().texts;
+  print_json_text(dump(answer) + "\n");
+}
 void print_json_text(std::string_view text) { write_out(printable(text, Breaks::keep, Escapes::json)); }
 
 void note(std::string_view text) { write_error("attmirror:", text); }
@@ -44,6 +61,15 @@ void note(std::string_view text) { write_error("attmirror:", text); }
 void note_error(std::string_view text) {
   write_error(takes_color(STDERR_FILENO) ? as_error("attmirror:") : "attmirror:", text);
 }
+
+void warn(std::string_view text) {
+  Warnings& all = warnings();
+  if (std::ranges::find(all.texts, text) != all.texts.end()) return;
+  all.texts.emplace_back(text);
+  if (!all.silent) note(fmt::format("warning: {}", text));
+}
+
+void silence_warnings() { warnings().silent = true; }
 
 std::string short_list(const std::vector<std::int64_t>& values) {
   constexpr std::size_t longest = 20;

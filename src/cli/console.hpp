@@ -34,6 +34,11 @@ void print_json_text(std::string_view text);  // of an object that is written al
 void note(std::string_view text);
 void note_error(std::string_view text);
 
+// "attmirror: warning: TEXT" on stderr, once, and from then on a text of "warnings" in the object of print_json():
+// what the user should know of the input although the command goes on. With --quiet it is in the object only.
+void warn(std::string_view text);
+void silence_warnings();
+
 // "(3, 0, 7)", and "(3, 0, 7, ... 397 more)" for a long one.
 std::string short_list(const std::vector<std::int64_t>& values);
 

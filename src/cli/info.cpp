@@ -4,10 +4,12 @@
 #include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/info_results.hpp"
+#include "cli/masked_data.hpp"
 #include "cli/options.hpp"
 #include "data/array_outline.hpp"
 #include "data/dataset_reader.hpp"
 #include "data/npy.hpp"
+#include "data/padding.hpp"
 #include "descent/selection_json.hpp"
 #include "margin/solution_summary.hpp"
 #include "pages/sources.hpp"
@@ -16,6 +18,7 @@
 #include <attmirror/data/npz.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <memory>
 #include <optional>
 
@@ -32,7 +35,7 @@ struct InfoOptions {
   fs::path path;
 };
 
-std::string plural(std::size_t count, const char* what) {
+std::string plural(std::integral auto count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
@@ -54,14 +57,37 @@ InfoAnswer describe_arrays(const fs::path& path, const char* kind, const std::ve
   return answer;
 }
 
+std::string layout_text(const DatasetReader& reader, const std::optional<SuspectedPadding>& suspected) {
+  const std::string shape = to_string(reader.tokens_shape());
+  switch (reader.layout()) {
+    case TokenLayout::box:
+      return fmt::format(
+          "box: X {}{}", shape,
+          suspected ? fmt::format("; {} of zeros at the end of {}", plural(suspected->total_rows, "row"),
+                                  plural(suspected->sequences, "sequence"))
+                    : "");
+    case TokenLayout::padded:
+      return fmt::format(
+          "padded: X {} with lengths; {} of padding left out", shape,
+          plural(reader.tokens_shape()[0] * reader.tokens_shape()[1] - reader.frame().total_tokens(), "row"));
+    case TokenLayout::ragged:
+      return fmt::format("ragged: X {} with lengths", shape);
+  }
+  return shape;
+}
+
 // The tokens go by once and are not kept, so that a large file takes no memory.
 InfoAnswer describe_dataset(const fs::path& path, const DatasetReader& reader) {
   const Dataset& data = reader.frame();
   std::optional<OptimalTokens> optimal_tokens;
   if (data.has_decoder()) optimal_tokens.emplace(data, data.decoder().eigen().row(0).transpose());
+  TrailingZeroRows zeros(data);
   const std::uint64_t data_print = reader.look_through([&](std::ptrdiff_t first, ConstMatrixView rows) {
     if (optimal_tokens) optimal_tokens->add(first, rows);
+    zeros.add(first, rows);
   });
+  const auto suspected = data.lengths_given() ? std::nullopt : zeros.found();
+  warn_of_padding(path, suspected);
   std::ptrdiff_t shortest = data.max_length(), positive = 0;
   for (std::ptrdiff_t i = 0; i < data.samples(); ++i) shortest = std::min(shortest, data.length(i));
   positive = std::ranges::count(data.labels(), 1.0);
@@ -73,6 +99,7 @@ InfoAnswer describe_dataset(const fs::path& path, const DatasetReader& reader) {
                  {"min_tokens", shortest},
                  {"max_tokens", data.max_length()},
                  {"total_tokens", data.total_tokens()},
+                 {"layout", to_string(reader.layout())},
                  {"dim", data.dim()},
                  {"queries", data.total_queries()},
                  {"self_attention", !data.query_index().empty()},
@@ -88,6 +115,7 @@ InfoAnswer describe_dataset(const fs::path& path, const DatasetReader& reader) {
                      ? fmt::format("tokens            {} each, {} in all\n", shortest, data.total_tokens())
                      : fmt::format("tokens            {} to {} each, {} in all\n", shortest,
                                    data.max_length(), data.total_tokens());
+  answer.text += fmt::format("layout            {}\n", layout_text(reader, suspected));
   answer.text += fmt::format("dimension         {}\n", data.dim());
   if (!data.one_query_each() || !data.query_index().empty())
     answer.text += fmt::format("queries           {}{}\n", data.total_queries(),

@@ -66,6 +66,7 @@ int exit_code(const NextTokenReport& report, const NextTokenOptions& options, in
 int run_next_token(const CLI::App& app, const NextTokenOptions& options) {
   const NextTokenPlan plan = make_next_token_plan(app, options);
   const Corpus corpus = make_corpus(plan, options);
+  if (corpus.sentences.empty()) return refuse(nothing_left(corpus), options);
   const PartialOrders orders(corpus.sentences, corpus.collocations);
   const auto contradiction = find_contradiction(corpus, orders);
   const bool only_cyclic = contradiction && orders.unexplained().empty();
@@ -129,10 +130,11 @@ Subcommand add_next_token(CLI::App& parent) {
   add_next_token_options(app, *options);
   add_common_options(app, options->common);
   app.footer(
-      "A FILE has one sentence per line: its last word is the one to predict, and the word before that is the query. Lines\nof two words \"x y\" say that y is the successor of x. Sentences that contradict each other end with exit code 1 and\nthe cycle.\nmd and gd take normalized steps here unless --unnormalized is given.\n\n"
+      "A FILE has one sentence per line: its last word is the one to predict, and the word before that is the query. Lines\nof two words \"x y\" say that y is the successor of x. Sentences that the model cannot explain end with exit code 1 and\nthe reason; --skip-unexplained leaves them out, and of sentences that contradict each other the first stay.\nmd and gd take normalized steps here unless --unnormalized is given.\n\n"
       "Examples:\n"
       "  attmirror next-token --vocab 20 --sentences 100 --seed 1 -o run/\n"
       "  attmirror next-token --embedding gaussian --order linear --steps 10000 --ov-steps 3000\n"
+      "  attmirror next-token text.txt --skip-unexplained\n"
       "  attmirror next-token sentences.txt --optimizer md --p 1.5 --test unseen.txt -o run/\n"
       "  attmirror next-token --stages joint --steps 5000 --json");
   return {&app, &options->common, [options, &app] { return run_next_token(app, *options); }};

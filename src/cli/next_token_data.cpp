@@ -1,5 +1,6 @@
 #include "cli/next_token_data.hpp"
 
+#include "next_token/explained_sentences.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <optional>
@@ -48,9 +49,62 @@ Corpus generate(const NextTokenPlan& plan, const NextTokenOptions& options) {
   return corpus;
 }
 
+// One successor for each word.
+Collocations hardened(const Collocations& soft) {
+  std::vector<Token> successors;
+  for (Token x = 0; x < soft.vocabulary_size(); ++x) successors.push_back(soft.successor(x));
+  return Collocations::hard(successors);
+}
+
+const char* reason_text(SkipReason reason) {
+  switch (reason) {
+    case SkipReason::no_successor:
+      return "with a word that no two-word line gives a successor (--collocations bigrams takes successors from the text)";
+    case SkipReason::unexplained_label:
+      return "whose last word is the successor of no other";
+    case SkipReason::contradiction:
+      return "that contradict sentences kept before them";
+  }
+  return "";
+}
+
+// Leaves out what the model cannot explain, by the rule of explained_sentences().
+SkippedLines skip_unexplained(SentenceText& text, bool cyclic) {
+  SkippedLines skipped;
+  if (!cyclic)
+    for (Token x = 0; x < text.vocabulary.size(); ++x)
+      skipped.ambiguous += text.collocations.successors(x).size() > 1 ? 1 : 0;
+  if (skipped.ambiguous > 0) text.collocations = hardened(text.collocations);
+  ExplainedSentences explained = explained_sentences(text.sentences, text.collocations,
+                                                     cyclic ? Contradictions::keep : Contradictions::skip);
+  const auto times = [&](std::int64_t i) { return static_cast<std::int64_t>(text.sentences.weight(i)); };
+  skipped.sentences = static_cast<std::int64_t>(text.sentences.total_weight());
+  skipped.kept = static_cast<std::int64_t>(explained.sentences.total_weight());
+  for (const SkipReason reason : skip_reasons) {
+    SkippedLines::Reason entry{std::string(to_string(reason)), reason_text(reason)};
+    for (const SkippedSentence& one : explained.skipped) {
+      if (one.reason != reason) continue;
+      if (entry.lines == 0) entry.first = text.lines[static_cast<std::size_t>(one.sentence)];
+      entry.lines += times(one.sentence);
+    }
+    if (entry.lines > 0) skipped.reasons.push_back(std::move(entry));
+  }
+  std::vector<std::int64_t> lines;
+  for (const std::int64_t i : explained.kept) lines.push_back(text.lines[static_cast<std::size_t>(i)]);
+  text.sentences = std::move(explained.sentences);
+  text.lines = std::move(lines);
+  return skipped;
+}
+
 Corpus load(const NextTokenPlan& plan, const NextTokenOptions& options) {
   SentenceText text = load_sentences(options.file, plan.text);
   Corpus corpus;
+  if (options.skip_unexplained) {
+    corpus.skipped = skip_unexplained(text, options.cyclic);
+    if (text.short_lines > 0)
+      corpus.skipped->reasons.insert(corpus.skipped->reasons.begin(),
+                                     {"too short", "of fewer than two words", text.short_lines, 0});
+  }
   corpus.source = options.file.string();
   corpus.collocation_source = collocation_text(text.source);
   corpus.vocabulary = std::move(text.vocabulary);
@@ -65,6 +119,14 @@ std::string sentence_name(const Corpus& corpus, std::int64_t sentence) {
                               : fmt::format("line {}", corpus.lines[static_cast<std::size_t>(sentence)]);
 }
 
+// "214 of 320 sentences are like that; --skip-unexplained leaves them out": weighted, as lines count.
+std::string unexplained_count(const Corpus& corpus, const PartialOrders& orders) {
+  double count = 0;
+  for (const UnexplainedLabel& one : orders.unexplained()) count += corpus.sentences.weight(one.sentence);
+  const double all = corpus.sentences.total_weight();
+  return fmt::format("{:.0f} of {:.0f} sentences {} like that", count, all, count == 1 ? "is" : "are");
+}
+
 // The first word with several successors.
 std::optional<Contradiction> find_soft_collocation(const Corpus& corpus) {
   for (Token x = 0; x < corpus.vocabulary.size(); ++x) {
@@ -73,9 +135,10 @@ std::optional<Contradiction> find_soft_collocation(const Corpus& corpus) {
     const std::string &word = corpus.vocabulary.word(x), &one = corpus.vocabulary.word(successors[0].token),
                       &other = corpus.vocabulary.word(successors[1].token);
     return Contradiction{
-        fmt::format("\"{}\" has {} successors, \"{}\" and \"{}\"{}: expected one; --cyclic trains on such "
-                    "sentences too",
-                    word, successors.size(), one, other, successors.size() > 2 ? " among them" : ""),
+        fmt::format(
+            "\"{}\" has {} successors, \"{}\" and \"{}\"{}: expected one; --skip-unexplained takes the most "
+            "frequent, --cyclic trains on all",
+            word, successors.size(), one, other, successors.size() > 2 ? " among them" : ""),
         Json{{"kind", "several successors"}, {"word", word}, {"successors", {one, other}}}};
   }
   return std::nullopt;
@@ -96,6 +159,41 @@ Json cycle_json(const PreferenceCycle& cycle, const Corpus& corpus) {
 
 }  // namespace
 
+std::string SkippedLines::text() const {
+  std::string result = fmt::format("kept        {} of {} sentences\n", kept, sentences);
+  const char* head = "skipped";
+  for (const Reason& reason : reasons) {
+    result += fmt::format("{:<11} {} {}{}\n", head, reason.lines, reason.text,
+                          reason.first > 0 ? fmt::format(" (first in line {})", reason.first) : "");
+    head = "";
+  }
+  if (ambiguous > 0)
+    result += fmt::format("successors  {} {} several: the most frequent was taken\n", ambiguous,
+                          ambiguous == 1 ? "word has" : "words have");
+  return result;
+}
+
+Json SkippedLines::json() const {
+  Json by_reason = Json::object(), first = Json::object();
+  for (const Reason& reason : reasons) {
+    by_reason[reason.name] = reason.lines;
+    if (reason.first > 0) first[reason.name] = reason.first;
+  }
+  return {{"sentences", sentences},
+          {"kept", kept},
+          {"skipped", by_reason},
+          {"first_lines", first},
+          {"ambiguous_words", ambiguous}};
+}
+
+Contradiction nothing_left(const Corpus& corpus) {
+  std::string why;
+  for (const SkippedLines::Reason& reason : corpus.skipped->reasons)
+    why += fmt::format("{}{} {}", why.empty() ? "" : ", ", reason.lines, reason.text);
+  return {fmt::format("{}: none of {} sentences is left: {}", corpus.source, corpus.skipped->sentences, why),
+          Json{{"kind", "nothing left"}, {"skipped", corpus.skipped->json()}}};
+}
+
 Corpus make_corpus(const NextTokenPlan& plan, const NextTokenOptions& options) {
   Corpus corpus = options.file.empty() ? generate(plan, options) : load(plan, options);
   if (!options.test.empty())
@@ -111,19 +209,24 @@ std::optional<Contradiction> find_contradiction(const Corpus& corpus, const Part
     for (const Token x : corpus.sentences.tokens(sentence)) words.push_back(corpus.vocabulary.word(x));
     const std::string label = corpus.vocabulary.word(corpus.sentences.label(sentence));
     return Contradiction{
-        fmt::format("{}: no word of \"{}\" has the successor \"{}\" ({}), so that no attention predicts it; "
-                    "--collocations says where successors "
-                    "come from",
-                    sentence_name(corpus, sentence), fmt::join(words, " "), label, corpus.collocation_source),
+        fmt::format(
+            "{}: no word of \"{}\" has the successor \"{}\" ({}), so that no attention predicts it; {}; "
+            "--skip-unexplained leaves out what the model cannot explain, --collocations says where successors "
+            "come from",
+            sentence_name(corpus, sentence), fmt::join(words, " "), label, corpus.collocation_source,
+            unexplained_count(corpus, orders)),
         Json{{"kind", "unexplained label"},
              {"sentence", fmt::format("{}", fmt::join(words, " "))},
              {"label", label},
-             {"where", sentence_name(corpus, sentence)}}};
+             {"where", sentence_name(corpus, sentence)},
+             {"unexplained", orders.unexplained().size()}}};
   }
   if (const auto cycle = orders.find_cycle())
-    return Contradiction{fmt::format("the sentences contradict each other: {}; --cyclic trains on them",
-                                     to_string(*cycle, corpus.vocabulary, corpus.lines)),
-                         cycle_json(*cycle, corpus)};
+    return Contradiction{
+        fmt::format("the sentences contradict each other: {}; --skip-unexplained leaves out those that "
+                    "contradict earlier ones, --cyclic trains on all",
+                    to_string(*cycle, corpus.vocabulary, corpus.lines)),
+        cycle_json(*cycle, corpus)};
   return find_soft_collocation(corpus);
 }
 

@@ -20,6 +20,20 @@ struct UnseenSentences {
   Sentences sentences;
 };
 
+// The lines of a text that --skip-unexplained left out, and the first line of each reason.
+struct SkippedLines {
+  struct Reason {
+    std::string name, text;  // a word for programs, and "whose last word follows none of the others"
+    std::int64_t lines = 0, first = 0;
+  };
+  std::int64_t sentences = 0, kept = 0;  // lines of three words or more
+  std::vector<Reason> reasons;           // those that there are
+  std::int64_t ambiguous = 0;  // words with several successors, of which the most frequent was taken
+
+  std::string text() const;  // some lines of the report
+  Json json() const;
+};
+
 struct Corpus {
   std::string source;  // the file, or how the sentences were generated
   Vocabulary vocabulary;
@@ -29,6 +43,7 @@ struct Corpus {
   std::vector<std::int64_t> lines;  // of a file
   std::vector<UnseenSentences> unseen;
   std::vector<std::string> missing_unseen;  // kinds that these data have none of, and why
+  std::optional<SkippedLines> skipped{};    // of --skip-unexplained
 
   NextTokenInput input(const Embedding& embedding) const {
     return {&vocabulary, &collocations, &sentences, &embedding};
@@ -43,6 +58,7 @@ struct Contradiction {
   std::string text;
   Json json;
 };
+Contradiction nothing_left(const Corpus& corpus);  // after --skip-unexplained
 std::optional<Contradiction> find_contradiction(const Corpus& corpus, const PartialOrders& orders);
 
 struct Targets : NextTokenTargets {

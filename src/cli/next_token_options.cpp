@@ -21,7 +21,7 @@ namespace {
 constexpr std::array generator_options{"--vocab",      "--sentences",   "--lengths", "--order",
                                        "--optimal",    "--non-optimal", "--seed",    "--successor",
                                        "--repetition", "--unseen"};
-constexpr std::array text_options{"--collocations", "--vocabulary"};
+constexpr std::array text_options{"--collocations", "--vocabulary", "--skip-unexplained"};
 constexpr std::string_view default_method = "gd";
 
 void refuse(const CLI::App& app, std::span<const char* const> names, std::string_view why) {
@@ -131,6 +131,9 @@ void add_next_token_options(CLI::App& app, NextTokenOptions& o) {
   add_path(app, "--vocabulary", o.vocabulary, "FILE",
            "one word per line, in the order of an embedding's rows; other words are then unknown")
       ->group(group);
+  add_flag(app, "--skip-unexplained", o.skip_unexplained,
+           "keep the sentences that the model can explain, in their order, and count the others by reason")
+      ->group(group);
   add_path(app, "--test", o.test, "FILE", "more sentences to test on, made of the same words")->group(group);
 
   group = "Model";
@@ -192,6 +195,7 @@ NextTokenPlan make_next_token_plan(const CLI::App& app, const NextTokenOptions& 
   plan.realizable = plan_generator(options);
   plan.text.collocations = parse_collocation_source(options.collocations);
   plan.text.vocabulary = options.vocabulary;
+  plan.text.skip_unexplained = options.skip_unexplained;
   plan.embedding = EmbeddingOptions::parse(options.embedding);
   plan.embedding.dim = options.dim;
   plan.embedding.seed = options.embedding_seed;

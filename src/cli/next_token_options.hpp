@@ -26,7 +26,7 @@ struct NextTokenOptions {
   std::string collocations = "auto";
   std::filesystem::path vocabulary, test;
   std::int64_t unseen = 1000;
-  bool cyclic = false;
+  bool cyclic = false, skip_unexplained = false;
 
   std::string embedding = "one-hot";
   std::int64_t dim = 0;

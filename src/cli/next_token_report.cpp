@@ -123,6 +123,7 @@ std::string to_text(const NextTokenReport& report) {
   std::string text = fmt::format(
       "{}: {}, {}, {}\n", corpus.source, counted(corpus.sentences.count(), "sentence", "sentences"),
       counted(corpus.vocabulary.size(), "word", "words"), corpus.collocation_source);
+  if (corpus.skipped) text += corpus.skipped->text();
   text +=
       fmt::format("orders      {} with {}; {}\n",
                   counted(static_cast<std::ptrdiff_t>(report.orders->queries().size()), "query", "queries"),
@@ -178,6 +179,7 @@ Json to_json(const NextTokenReport& report) {
           {"source", corpus.source},
           {"vocabulary", corpus.vocabulary.size()},
           {"sentences", corpus.sentences.count()},
+          {"skipped", corpus.skipped ? corpus.skipped->json() : Json()},
           {"queries", report.orders->queries().size()},
           {"comparisons", report.orders->total_preferences()},
           {"realizable", report.realizable},

@@ -184,6 +184,7 @@ void apply(const CommonOptions& options) {
   if (options.threads < 0 || options.threads > ThreadPool::max_threads)
     throw bad_input(fmt::format("threads is {}: expected 0 to {}", options.threads, ThreadPool::max_threads));
   if (!options.isa.empty()) set_isa(parse_isa(options.isa));
+  if (options.quiet) silence_warnings();
 }
 
 std::string help_text(const CLI::App& app) {

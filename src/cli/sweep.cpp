@@ -5,6 +5,7 @@
 #include "base/table_fold.hpp"
 #include "base/words.hpp"
 #include "cli/console.hpp"
+#include "cli/masked_data.hpp"
 #include "cli/options.hpp"
 #include "cli/screen.hpp"
 #include "cli/sweep_ranks.hpp"
@@ -22,6 +23,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -194,6 +196,24 @@ SweepDatabase open_database(const SweepCommand& options, const SweepPlan& plan) 
                        header_of(plan));
 }
 
+// What a file holds that cannot be read is said by the rows of its runs.
+void warn_of_padded_files(const SweepPlan& plan) {
+  const auto column = std::ranges::find(plan.columns, "file", &RowColumn::name);
+  if (column == plan.columns.end()) return;
+  std::set<std::string> files;
+  for (const RunSettings& run : plan.runs)
+    if (const auto* file =
+            std::get_if<std::string>(&run.cells[static_cast<std::size_t>(column - plan.columns.begin())]))
+      files.insert(*file);
+  for (const std::string& file : files) {
+    try {
+      warn_of_padding(plan.folder / file);
+    } catch (const Error&) {
+      continue;
+    }
+  }
+}
+
 int run_file(const SweepCommand& options, Ranks& ranks) {
   SweepOptions how;
   how.engine = parse_engine(options.engine);
@@ -203,6 +223,7 @@ int run_file(const SweepCommand& options, Ranks& ranks) {
   const SweepPlan plan = load_sweep(options.file);
   if (options.output.empty())
     throw bad_input("no database is given: name the file for the results with -o FILE");
+  warn_of_padded_files(plan);
 
   const SignalGuard guard;  // from here on a signal is a request: what has been computed is written
   SweepDatabase database = open_database(options, plan);

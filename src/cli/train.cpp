@@ -5,7 +5,9 @@
 #include "cli/options.hpp"
 #include "cli/train_plan.hpp"
 #include "cli/training.hpp"
+#include "descent/optimizer_fields.hpp"
 #include "descent/run_text.hpp"
+#include "descent/selection_differences.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/dataset.hpp>
 #include <attmirror/descent/run_folder.hpp>
@@ -27,7 +29,41 @@ std::string optimality(const RunResult& result) {
   if (result.globally_optimal()) return n == 1 ? "yes" : fmt::format("yes, all {}", n);
   std::size_t equal = 0;
   for (std::size_t i = 0; i < n; ++i) equal += result.selected.tokens[i] == result.optimal->tokens[i] ? 1 : 0;
-  return fmt::format("{} of {}; the best would be {}", equal, n, short_list(result.optimal->tokens));
+  return fmt::format("{} of {}", equal, n);
+}
+
+// Where the selected tokens are not the best, sequence by sequence.
+std::string differences_text(const RunResult& result, const RunConfig& config) {
+  if (!result.optimal) return "";
+  return difference_lines(
+      selection_differences(result.selected, *result.optimal), [&](const SelectionDifference& one) {
+        return fmt::format("{} selects token {}; the best is {}",
+                           place_text(one.position, config.queries_each), one.first, one.second);
+      });
+}
+
+// An end at which attention has not made up its mind, and what to try.
+std::string unsaturated_text(const RunResult& result, const RunConfig& config) {
+  const auto& saturation = result.saturation;
+  if (!saturation || saturation->unsaturated == 0 || result.status == RunStatus::interrupted ||
+      result.status == RunStatus::saturated)
+    return "";
+  const std::string who = saturation->queries == 1
+                              ? std::string("the query gives")
+                              : fmt::format("{} of {} {} give", saturation->unsaturated, saturation->queries,
+                                            config.queries_each == 1 ? "sequences" : "queries");
+  std::string text = fmt::format(
+      "not saturated     {} no token a probability of {:g} (the smallest maximum is {:.3g}): the selection may still "
+      "change\n",
+      who, Saturation::threshold, saturation->smallest);
+  if (config.penalty != 0)
+    return text +
+           "                  the penalty keeps the weights finite; with a smaller --penalty they grow further\n";
+  const Json optimizer = optimizer_json(config.optimizer);
+  const bool plain = optimizer.contains("normalized") && optimizer.at("normalized") == false;
+  return text + fmt::format("                  try more --steps{}{}or a larger --lr\n",
+                            result.status == RunStatus::out_of_time ? ", more --max-seconds" : "",
+                            plain ? ", --normalized " : " ");
 }
 
 // A trained v has a start of its own, unless a file gives it.
@@ -55,7 +91,9 @@ std::string summary(const RunResult& result, const RunConfig& config, const Trai
   if (!result.selected.tokens.empty()) {
     text += fmt::format("selected tokens   {}\n", short_list(result.selected.tokens));
     text += fmt::format("globally optimal  {}\n", optimality(result));
+    text += differences_text(result, config);
   }
+  text += unsaturated_text(result, config);
   if (!options.output.empty())
     text += fmt::format(
         "files             {} (config.json, metrics.jsonl, trace.npz, final.npz, checkpoint.npz, "
@@ -67,7 +105,7 @@ std::string summary(const RunResult& result, const RunConfig& config, const Trai
 void report(const RunResult& result, const RunConfig& config, const TrainOptions& options,
             const Dataset& data) {
   if (options.common.json)
-    print_json_text(to_json(result, config, options.output));
+    print_json(Json::parse(to_json(result, config, options.output)));
   else if (!options.common.quiet)
     print(summary(result, config, options, data));
 }
@@ -141,7 +179,8 @@ int run_train(const CLI::App& app, const TrainOptions& options) {
                                          .quiet = options.common.quiet},
                                         folder ? &*folder : nullptr);
   if (folder) folder->finish(model, training.run, training.last, config);
-  const RunResult result = result_of(model, training.run);
+  RunResult result = result_of(model, training.run);
+  result.saturation = saturation_of(model, training.run);
   report(result, config, options, data);
   return exit_code(result, options, plan.descent.steps, SignalGuard::interrupted());
 }

@@ -1,6 +1,7 @@
 // Data sets as .npz files: written here, read by DatasetReader.
 #include "data/dataset_arrays.hpp"
 #include "data/dataset_reader.hpp"
+#include "data/padding.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/array.hpp>
 #include <attmirror/data/dataset.hpp>
@@ -80,12 +81,13 @@ NamedArrays arrays_of(const Dataset& data) {
   const std::int64_t n = data.samples(), d = data.dim();
   NamedArrays arrays;
   arrays.emplace("format_version", Array::scalar(dataset_format_version));
-  if (data.equal_lengths()) {
-    arrays.emplace("X", to_array(data.all_tokens(), {n, data.max_length(), d}));
-  } else {
+  const bool box = data.equal_lengths();
+  arrays.emplace(
+      "X", to_array(data.all_tokens(), box ? Shape{n, data.max_length(), d} : Shape{data.total_tokens(), d}));
+  // Tokens that look like padding and are known to be none keep their lengths, so that nobody is warned of them.
+  if (!box || (data.lengths_given() && trailing_zero_rows(data))) {
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i) lengths[static_cast<std::size_t>(i)] = data.length(i);
-    arrays.emplace("X", to_array(data.all_tokens(), {data.total_tokens(), d}));
     arrays.emplace("lengths", Array({n}, std::span<const std::int64_t>(lengths)));
   }
   put_queries(arrays, data);

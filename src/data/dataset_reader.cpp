@@ -2,14 +2,15 @@
 // shape of the file, because that is what the user can look up.
 #include "data/dataset_reader.hpp"
 
-#include "data/array_piece.hpp"
+#include "data/array_source.hpp"
 #include "data/dataset_fingerprint.hpp"
 #include "data/messages.hpp"
+#include "data/token_rows.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -19,83 +20,6 @@ namespace attmirror {
 
 // Not anonymous: DatasetReader::State has members of these types.
 namespace dataset_reading {
-
-// Where the arrays come from: an .npz file, or memory.
-class ArraySource {
- public:
-  virtual ~ArraySource() = default;
-  virtual std::vector<std::string> names() const = 0;
-  // What the array is, if it is there; its numbers are not read.
-  virtual std::optional<NpyHeader> header(const std::string& name) const = 0;
-  virtual Array read(const std::string& name) const = 0;
-  virtual void read_pieces(const std::string& name, const NpzReader::UsePiece& use) const = 0;
-};
-
-class ArraysOfFile final : public ArraySource {
- public:
-  explicit ArraysOfFile(const NpzReader& file) : file_(file) {}
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
-    for (const NpzReader::Entry& entry : file_.entries()) names.push_back(entry.key);
-    return names;
-  }
-  std::optional<NpyHeader> header(const std::string& name) const override {
-    const NpzReader::Entry* entry = file_.find(name);
-    return entry == nullptr ? std::nullopt : std::optional(file_.header(*entry));
-  }
-  Array read(const std::string& name) const override { return file_.read(*file_.find(name)); }
-  void read_pieces(const std::string& name, const NpzReader::UsePiece& use) const override {
-    file_.read_pieces(*file_.find(name), use);
-  }
-
- private:
-  const NpzReader& file_;
-};
-
-class ArraysInMemory final : public ArraySource {
- public:
-  explicit ArraysInMemory(const NamedArrays& arrays) : arrays_(arrays) {}
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
-    for (const auto& [name, array] : arrays_) names.push_back(name);
-    return names;
-  }
-  std::optional<NpyHeader> header(const std::string& name) const override {
-    const auto found = arrays_.find(name);
-    if (found == arrays_.end()) return std::nullopt;
-    return NpyHeader{.dtype = found->second.dtype(), .shape = found->second.shape()};
-  }
-  Array read(const std::string& name) const override { return arrays_.at(name); }
-  void read_pieces(const std::string& name, const NpzReader::UsePiece& use) const override {
-    constexpr std::size_t numbers_at_once = 65536;
-    const Array& array = arrays_.at(name);
-    const std::size_t item = item_size(array.dtype());
-    for (std::size_t first = 0; first < array.size(); first += numbers_at_once)
-      use(first, array.bytes().subspan(first * item, std::min(numbers_at_once, array.size() - first) * item));
-  }
-
- private:
-  const NamedArrays& arrays_;
-};
-
-// An array of the source, known by its type and shape.
-struct NamedArray {
-  std::string name;
-  const ArraySource* source = nullptr;
-  NpyHeader header{};
-
-  explicit operator bool() const { return source != nullptr; }
-  const Shape& shape() const { return header.shape; }
-  std::string with_shape() const { return name + " " + to_string(shape()); }
-  void read_pieces(const NpzReader::UsePiece& use) const { source->read_pieces(name, use); }
-  std::vector<double> to_doubles() const { return source->read(name).to_doubles(name); }
-  std::vector<std::int64_t> to_int64() const { return source->read(name).to_int64(name); }
-};
-
-NamedArray find(const ArraySource& source, const std::string& name) {
-  std::optional<NpyHeader> header = source.header(name);
-  return header ? NamedArray{name, &source, *std::move(header)} : NamedArray{name};
-}
 
 // The array under its usual name or in lower case.
 NamedArray find_either_case(const ArraySource& file, const std::string& upper, const std::string& lower) {
@@ -118,86 +42,10 @@ void require_shape(const NamedArray& found, const Shape& expected, const NamedAr
                               to_string(found.shape()), to_string(expected), X.with_shape()));
 }
 
-// "2,0,1" for the element at `position` in C order.
-std::string index_of(std::size_t position, const Shape& shape) {
-  std::vector<std::size_t> index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    const auto extent = static_cast<std::size_t>(shape[axis]);
-    index[axis] = position % extent;
-    position /= extent;
-  }
-  return fmt::format("{}", fmt::join(index, ","));
-}
-
-void check_finite_piece(const NamedArray& found, std::span<const double> values, std::size_t first) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) {
-      throw bad_input(fmt::format("{}[{}] is {}: expected a finite number", found.name,
-                                  index_of(first + i, found.shape()), values[i]));
-    }
-  }
-}
-
-// The numbers of an array, finite doubles, piece by piece: use(first, values).
-template <class Use>
-void for_each_piece(const NamedArray& found, Use use) {
-  std::vector<double> values;
-  found.read_pieces([&](std::size_t first, std::span<const std::byte> bytes) {
-    values.resize(bytes.size() / item_size(found.header.dtype));
-    piece_to_doubles(found.header.dtype, bytes, values.data(), found.name, found.shape(), first);
-    check_finite_piece(found, values, first);
-    use(first, std::span<const double>(values));
-  });
-}
-
 Matrix finite_matrix(const NamedArray& found, std::ptrdiff_t rows, std::ptrdiff_t cols) {
   const std::vector<double> values = found.to_doubles();
   check_finite_piece(found, values, 0);
   return Eigen::Map<const Matrix>(values.data(), rows, cols);
-}
-
-// Whole rows, padded, from pieces that may end within one.
-class RowPieces {
- public:
-  explicit RowPieces(std::ptrdiff_t cols) : cols_(cols) {}
-
-  template <class Use>
-  void add(std::ptrdiff_t first, std::span<const double> values, Use use) {
-    const auto size = static_cast<std::ptrdiff_t>(values.size());
-    if (first % cols_ == 0 && size % cols_ == 0) {
-      if (rows_.view().rows != size / cols_) rows_ = PaddedMatrix(size / cols_, cols_);
-      rows_.view().eigen() = Eigen::Map<const Matrix>(values.data(), size / cols_, cols_);
-      return use(first / cols_, ConstMatrixView(rows_.view()));
-    }
-    // A row is longer than a piece: one row at a time.
-    if (rows_.view().rows != 1) rows_ = PaddedMatrix(1, cols_);
-    for (std::ptrdiff_t i = 0; i < size; ++i) {
-      const std::ptrdiff_t col = (first + i) % cols_;
-      rows_.view().data[col] = values[static_cast<std::size_t>(i)];
-      if (col + 1 == cols_) use((first + i) / cols_, ConstMatrixView(rows_.view()));
-    }
-  }
-
- private:
-  std::ptrdiff_t cols_;
-  PaddedMatrix rows_;
-};
-
-// Straight to where they stay: there is never a second copy of a large array.
-PaddedMatrix finite_padded(const NamedArray& found, std::ptrdiff_t rows, std::ptrdiff_t cols) {
-  PaddedMatrix result(rows, cols);
-  const MatrixView into = result.view();
-  for_each_piece(found, [&](std::size_t first, std::span<const double> values) {
-    auto at = static_cast<std::ptrdiff_t>(first);
-    for (std::size_t i = 0; i < values.size();) {
-      const std::ptrdiff_t row = at / cols, col = at % cols;
-      const std::size_t count = std::min(values.size() - i, static_cast<std::size_t>(cols - col));
-      std::copy_n(values.data() + i, count, into.data + row * into.stride + col);
-      i += count;
-      at += static_cast<std::ptrdiff_t>(count);
-    }
-  });
-  return result;
 }
 
 void check_version(const ArraySource& file) {
@@ -210,7 +58,18 @@ void check_version(const ArraySource& file) {
   }
 }
 
-// Lengths, from a box (n, T, d) or from rows (sum of lengths, d) with `lengths`.
+// Padded sequences: a box (n, T, d) of which `lengths` says how many rows of each sequence are tokens.
+std::vector<std::int64_t> read_padded_lengths(const NamedArray& lengths, const NamedArray& X) {
+  require_shape(lengths, {X.shape()[0]}, X);
+  std::vector<std::int64_t> result = lengths.to_int64();
+  for (std::size_t i = 0; i < result.size(); ++i)
+    if (result[i] < 1 || result[i] > X.shape()[1])
+      throw bad_whole_entry("lengths", i, result[i],
+                            fmt::format("1 to {}, the tokens of {}", X.shape()[1], X.with_shape()));
+  return result;
+}
+
+// Lengths of a box (n, T, d), full or padded, or of rows (sum of lengths, d). The axes of X say which it is.
 std::vector<std::int64_t> read_lengths(const ArraySource& file, const NamedArray& X) {
   const NamedArray lengths = find(file, "lengths");
   const Shape& shape = X.shape();
@@ -222,13 +81,8 @@ std::vector<std::int64_t> read_lengths(const ArraySource& file, const NamedArray
     if (extent == 0)
       throw bad_input(fmt::format("{} has shape {}: expected no empty axis", X.name, to_string(shape)));
   }
-  if (shape.size() == 3) {
-    if (lengths) {
-      throw bad_input(fmt::format("lengths is there but {} has shape {}: expected (sum of lengths, d)",
-                                  X.name, to_string(shape)));
-    }
-    return std::vector<std::int64_t>(static_cast<std::size_t>(shape[0]), shape[1]);
-  }
+  if (shape.size() == 3 && lengths) return read_padded_lengths(lengths, X);
+  if (shape.size() == 3) return std::vector<std::int64_t>(static_cast<std::size_t>(shape[0]), shape[1]);
   if (!lengths) {
     throw bad_input(fmt::format("{} has shape {}: expected (n, T, d), or an array lengths beside it", X.name,
                                 to_string(shape)));
@@ -314,13 +168,16 @@ std::string mask_row_index(std::size_t j, Shape shape) {
   return index_of(j, shape);
 }
 
-// The mask of the file is a box as wide as the longest sequence; a Dataset wants each row as long as its sequence.
+// The mask of the file is a box as wide as the longest sequence, or as X (n, T, d); a Dataset wants each row as long as
+// its sequence.
 std::vector<std::uint8_t> read_mask(const NamedArray& found, const QueryLayout& layout,
                                     const DatasetArrays& data, const NamedArray& X) {
-  const std::int64_t longest = *std::ranges::max_element(data.lengths);
-  layout.require(found, {longest}, X);
+  std::int64_t widest = *std::ranges::max_element(data.lengths);
+  const bool as_wide_as_longest = !found.shape().empty() && found.shape().back() == widest;
+  if (X.shape().size() == 3 && !as_wide_as_longest) widest = X.shape()[1];
+  layout.require(found, {widest}, X);
   const std::vector<std::size_t> sequence = sequences_of(layout);
-  const auto width = static_cast<std::size_t>(longest);
+  const auto width = static_cast<std::size_t>(widest);
   // As bytes: what lies beyond the end of a sequence may be anything, and is never looked at.
   constexpr std::uint8_t other = 2;
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(layout.total) * width);
@@ -380,7 +237,9 @@ std::vector<double> read_labels(const NamedArray& Y, const QueryLayout& layout, 
 }
 
 // Lengths must fit before queries are looked up by them; the other checks are those of Dataset itself.
-void check_lengths(const DatasetArrays& data, const NamedArray& X, std::int64_t rows) {
+void check_lengths(const DatasetArrays& data, const NamedArray& X) {
+  if (X.shape().size() == 3) return;  // read_lengths() saw to it
+  const std::int64_t rows = X.shape()[0];
   std::int64_t left = rows;
   for (std::size_t i = 0; i < data.lengths.size(); ++i) {
     if (data.lengths[i] < 1 || data.lengths[i] > left) {
@@ -391,7 +250,8 @@ void check_lengths(const DatasetArrays& data, const NamedArray& X, std::int64_t 
   }
   if (data.lengths.empty() || left != 0) {
     throw bad_input(
-        fmt::format("lengths add up to {}: expected {}, the rows of {}", rows - left, rows, X.with_shape()));
+        fmt::format("lengths add up to {}: expected {}, the rows of {}; padded sequences are X (n, T, d)",
+                    rows - left, rows, X.with_shape()));
   }
 }
 
@@ -439,16 +299,18 @@ using namespace dataset_reading;
 struct DatasetReader::State {
   std::unique_ptr<const dataset_reading::ArraySource> source;
   dataset_reading::NamedArray X, Z;  // Z from nowhere: self-attention
+  dataset_reading::KeptNumbers tokens;
   Dataset frame;
 };
 
 DatasetReader::DatasetReader(const NpzReader& file)
-    : state_(std::make_unique<State>(State{std::make_unique<ArraysOfFile>(file), {}, {}, Dataset()})) {
+    : state_(std::make_unique<State>(State{std::make_unique<ArraysOfFile>(file), {}, {}, {}, Dataset()})) {
   read_frame();
 }
 
 DatasetReader::DatasetReader(const NamedArrays& arrays)
-    : state_(std::make_unique<State>(State{std::make_unique<ArraysInMemory>(arrays), {}, {}, Dataset()})) {
+    : state_(
+          std::make_unique<State>(State{std::make_unique<ArraysInMemory>(arrays), {}, {}, {}, Dataset()})) {
   read_frame();
 }
 
@@ -466,9 +328,9 @@ void DatasetReader::read_frame() {
 
   DatasetArrays data;
   data.lengths = read_lengths(file, X);
-  const Shape& shape = X.shape();
-  const std::int64_t rows = shape.size() == 3 ? shape[0] * shape[1] : shape[0], d = shape.back();
-  check_lengths(data, X, rows);
+  check_lengths(data, X);
+  const std::int64_t d = X.shape().back();
+  const std::int64_t rows = std::accumulate(data.lengths.begin(), data.lengths.end(), std::int64_t{0});
   const auto n = static_cast<std::int64_t>(data.lengths.size());
   const QueryLayout layout =
       query_index ? query_layout(file, query_index, {}, X, n) : query_layout(file, require(Z), {d}, X, n);
@@ -489,6 +351,9 @@ void DatasetReader::read_frame() {
   const ConstMatrixView tokens{nullptr, rows, d, d};
   const ConstMatrixView queries{nullptr, query_index ? 0 : layout.total, query_index ? 0 : d, d};
   state_->frame.take(data, tokens, queries);
+  const bool box = X.shape().size() == 3, lengths_given = static_cast<bool>(find(file, "lengths"));
+  state_->frame.lengths_given_ = lengths_given;
+  if (box && lengths_given) state_->tokens = KeptNumbers(X.shape(), data.lengths);
   state_->X = X;
   if (!query_index) state_->Z = Z;
 }
@@ -497,11 +362,30 @@ DatasetReader::~DatasetReader() = default;
 
 const Dataset& DatasetReader::frame() const { return state_->frame; }
 
+std::string_view to_string(TokenLayout layout) {
+  switch (layout) {
+    case TokenLayout::box:
+      return "box";
+    case TokenLayout::padded:
+      return "padded";
+    case TokenLayout::ragged:
+      return "ragged";
+  }
+  return "unknown";
+}
+
+TokenLayout DatasetReader::layout() const {
+  if (tokens_shape().size() == 2) return TokenLayout::ragged;
+  return state_->frame.lengths_given() ? TokenLayout::padded : TokenLayout::box;
+}
+
+const Shape& DatasetReader::tokens_shape() const { return state_->X.shape(); }
+
 Dataset DatasetReader::load() && {
   Dataset data = std::move(state_->frame);
-  data.tokens_ = finite_padded(state_->X, data.total_tokens(), data.dim());
+  data.tokens_ = finite_padded(state_->X, state_->tokens, data.total_tokens(), data.dim());
   if (state_->Z)
-    data.queries_ = finite_padded(state_->Z, data.total_queries(), data.dim());
+    data.queries_ = finite_padded(state_->Z, {}, data.total_queries(), data.dim());
   else
     data.gather_queries();
   data.fingerprint_ = data.compute_fingerprint();
@@ -534,20 +418,21 @@ std::uint64_t DatasetReader::look_through(const UseRows& use) const {
   return frame.fingerprint_with(
       [&](Fingerprint& print) {
         add_sizes(print, frame.total_tokens(), d);
-        RowPieces pieces(d);
-        for_each_piece(state_->X, [&](std::size_t first, std::span<const double> values) {
+        RowBlocks blocks(d);
+        const auto use_rows = [&](std::ptrdiff_t first, ConstMatrixView rows) {
+          gather(first, rows);
+          use(first, rows);
+        };
+        for_each_piece(state_->X, state_->tokens, [&](std::size_t, std::span<const double> values) {
           add_entries(print, values);
-          pieces.add(static_cast<std::ptrdiff_t>(first), values,
-                     [&](std::ptrdiff_t row, ConstMatrixView rows) {
-                       gather(row, rows);
-                       use(row, rows);
-                     });
+          blocks.add(values, use_rows);
         });
+        blocks.finish(use_rows);
       },
       [&](Fingerprint& print) {
         if (!state_->Z) return print.add(gathered.view().eigen());
         add_sizes(print, frame.total_queries(), d);
-        for_each_piece(state_->Z,
+        for_each_piece(state_->Z, {},
                        [&](std::size_t, std::span<const double> values) { add_entries(print, values); });
       });
 }

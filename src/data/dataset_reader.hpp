@@ -10,10 +10,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 namespace attmirror {
 
 inline constexpr std::int64_t dataset_format_version = 1;
+
+// How the tokens lie in X.
+enum class TokenLayout {
+  box,     // (n, T, d)
+  padded,  // (n, T, d) with lengths: rows of X that are no tokens
+  ragged,  // (sum of lengths, d) with lengths
+};
+
+std::string_view to_string(TokenLayout layout);
 
 class DatasetReader {
  public:
@@ -28,6 +38,9 @@ class DatasetReader {
   // The data without their tokens and queries: sizes, lengths, labels, mask and heads are there, the matrices
   // all_tokens() and queries() have no rows, and fingerprint() is 0.
   const Dataset& frame() const;
+
+  TokenLayout layout() const;
+  const Shape& tokens_shape() const;  // of X, as the file has it
 
   // Reads the rest. Takes the memory of the Dataset and a piece.
   Dataset load() &&;

@@ -115,6 +115,13 @@ std::optional<Selection> AttentionObjective::optimal(const Parameters& parameter
   return optimal_tokens(*model_, parameters);
 }
 
+std::vector<double> AttentionObjective::largest_probabilities(const Parameters& parameters) const {
+  std::vector<double> result;
+  for (const Vector& probabilities : attention_probabilities(*model_, parameters))
+    result.push_back(probabilities.maxCoeff());
+  return result;
+}
+
 NamedArrays AttentionObjective::final_arrays(const Selection& selected) const {
   NamedArrays arrays;
   const Dataset& data = model_->data();

@@ -23,6 +23,7 @@ class AttentionObjective final : public Objective {
                                                ThreadPool& pool) const override;
   Selection selected(const Parameters& parameters) const override;
   std::optional<Selection> optimal(const Parameters& parameters) const override;
+  std::vector<double> largest_probabilities(const Parameters& parameters) const override;
   NamedArrays final_arrays(const Selection& selected) const override;
 
  private:

@@ -243,7 +243,9 @@ void RunFolder::finish(const Objective& objective, const DescentRun& run, const 
   save_npz(path_ / "final.npz", final_arrays(objective, run));
   metrics_.close();
   write_metrics(path_ / "metrics.jsonl", run.records);
-  write_file_atomically(path_ / "result.json", to_json(result_of(objective, run), config, path_));
+  RunResult result = result_of(objective, run);
+  result.saturation = saturation_of(objective, run);
+  write_file_atomically(path_ / "result.json", to_json(result, config, path_));
 }
 
 bool is_run_folder(const fs::path& path) { return folder_kind(path) == ResultKind::run; }

@@ -1,10 +1,12 @@
 #include "base/json_numbers.hpp"
 #include "descent/attention_objective.hpp"
 #include "descent/optimizer_fields.hpp"
+#include "descent/selection_differences.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/run_folder.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -56,6 +58,12 @@ RunResult result_from(const Json& json) {
   result.seconds = number_or_nan(json.at("seconds"));
   result.selected = of_member("selected", json, parse_tokens);
   if (!json.at("optimal").is_null()) result.optimal = of_member("optimal", json, parse_tokens);
+  if (json.contains("unsaturated") && !json.at("unsaturated").is_null())
+    result.saturation =
+        Saturation{.queries = static_cast<std::int64_t>(result.selected.tokens.size()),
+                   .unsaturated = of_member("unsaturated", json,
+                                            [](const Json& one) { return whole_number<std::int64_t>(one); }),
+                   .smallest = number_or_nan(json.at("min_max_softmax"))};
   return result;
 }
 
@@ -86,6 +94,22 @@ RunResult result_of(const Objective& objective, const DescentRun& run) {
   return result;
 }
 
+std::optional<Saturation> saturation_of(const Attention& model, const DescentRun& run) {
+  return saturation_of(AttentionObjective(model), run);
+}
+
+std::optional<Saturation> saturation_of(const Objective& objective, const DescentRun& run) {
+  if (run.status == RunStatus::diverged) return std::nullopt;
+  const std::vector<double> largest = objective.largest_probabilities(run.final_parameters);
+  if (largest.empty()) return std::nullopt;
+  Saturation result{.queries = static_cast<std::int64_t>(largest.size()), .smallest = 1};
+  for (const double probability : largest) {
+    result.smallest = std::min(result.smallest, probability);
+    result.unsaturated += probability < Saturation::threshold ? 1 : 0;
+  }
+  return result;
+}
+
 std::string to_json(const RunResult& result, const RunConfig& config, const std::filesystem::path& output) {
   const Json optimizer = optimizer_json(config.optimizer);
   Json json = {
@@ -98,6 +122,12 @@ std::string to_json(const RunResult& result, const RunConfig& config, const std:
       {"selected", selection_json(result.selected, config.queries_each)},
       {"optimal", result.optimal ? selection_json(*result.optimal, config.queries_each) : Json()},
       {"globally_optimal", result.optimal ? Json(result.globally_optimal()) : Json()},
+      {"differences", result.optimal
+                          ? differences_json(selection_differences(result.selected, *result.optimal),
+                                             config.queries_each, "selected", "optimal")
+                          : Json()},
+      {"unsaturated", result.saturation ? Json(result.saturation->unsaturated) : Json()},
+      {"min_max_softmax", result.saturation ? finite_or_null(result.saturation->smallest) : Json()},
       {"optimizer", method_name(config.optimizer)},
       {"geometry", to_string(measuring_norm(config.optimizer))},
       {"p", geometry_p(config.optimizer)},

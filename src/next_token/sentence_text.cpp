@@ -86,9 +86,22 @@ struct Lines {
   }
 };
 
+// Lines of fewer than two words.
+enum class ShortLines {
+  refuse,
+  offer,  // refuse, and say that they can be left out
+  keep,
+};
+
+std::string offer_to_skip(ShortLines short_lines) {
+  return short_lines == ShortLines::offer
+             ? fmt::format("; {} leaves such lines out", field_name("skip_unexplained"))
+             : "";
+}
+
 // `number_of(word, place)` is the word's token or throws. Line i of the result is line i + 1 of the text.
 template <class NumberOf>
-Lines read_lines(std::string_view text, std::string_view name, NumberOf number_of) {
+Lines read_lines(std::string_view text, std::string_view name, ShortLines short_lines, NumberOf number_of) {
   Lines lines;
   LineReader reader(text);
   while (auto line = reader.next()) {
@@ -97,20 +110,21 @@ Lines read_lines(std::string_view text, std::string_view name, NumberOf number_o
       ++place.word;
       lines.tokens.push_back(number_of(word, place));
     }
-    if (place.word == 0)
-      throw bad_input(fmt::format("{}, line {} is empty: expected two words or more", name, place.line));
-    if (place.word == 1)
+    if (place.word == 0 && short_lines != ShortLines::keep)
+      throw bad_input(fmt::format("{}, line {} is empty: expected two words or more{}", name, place.line,
+                                  offer_to_skip(short_lines)));
+    if (place.word == 1 && short_lines != ShortLines::keep)
       throw bad_input(
-          fmt::format("{}, line {} has one word: expected two or more, of which the last follows the others",
-                      name, place.line));
+          fmt::format("{}, line {} has one word: expected two or more, of which the last follows the others{}",
+                      name, place.line, offer_to_skip(short_lines)));
     lines.first.push_back(lines.tokens.size());
   }
   return lines;
 }
 
-Lines read_with_vocabulary(std::string_view text, std::string_view name, const Vocabulary& vocabulary,
-                           std::string_view vocabulary_name) {
-  return read_lines(text, name, [&](std::string_view word, const Place& place) {
+Lines read_with_vocabulary(std::string_view text, std::string_view name, ShortLines short_lines,
+                           const Vocabulary& vocabulary, std::string_view vocabulary_name) {
+  return read_lines(text, name, short_lines, [&](std::string_view word, const Place& place) {
     if (const auto token = vocabulary.find(word)) return *token;
     check_letters(word, place);
     const std::vector<std::string_view> words(vocabulary.words().begin(), vocabulary.words().end());
@@ -120,8 +134,9 @@ Lines read_with_vocabulary(std::string_view text, std::string_view name, const V
   });
 }
 
-Lines read_and_number(std::string_view text, std::string_view name, Vocabulary& vocabulary) {
-  return read_lines(text, name, [&](std::string_view word, const Place& place) {
+Lines read_and_number(std::string_view text, std::string_view name, ShortLines short_lines,
+                      Vocabulary& vocabulary) {
+  return read_lines(text, name, short_lines, [&](std::string_view word, const Place& place) {
     if (const auto token = vocabulary.find(word)) return *token;
     check_letters(word, place);
     return vocabulary.add(word);
@@ -177,6 +192,7 @@ CollocationSource choose_source(const Lines& lines) {
   bool copies = true;
   for (std::size_t i = 0; i < lines.count(); ++i) {
     const auto line = lines.line(i);
+    if (line.size() < 2) continue;
     if (line.size() == 2) return CollocationSource::lines;
     copies = copies && std::find(line.begin(), line.end() - 1, line.back()) != line.end() - 1;
   }
@@ -188,8 +204,8 @@ void check_successors(const SentenceText& text, std::string_view name) {
     for (const Token x : text.sentences.tokens(i)) {
       if (!text.collocations.successors(x).empty()) continue;
       const std::string word = shown_word(text.vocabulary.word(x));
-      throw bad_input(fmt::format("{}, line {}: \"{}\" has no successor: expected a line \"{} NEXT\"", name,
-                                  text.lines[at(i)], word, word));
+      throw bad_input(fmt::format("{}, line {}: \"{}\" has no successor: expected a line \"{} NEXT\"{}", name,
+                                  text.lines[at(i)], word, word, offer_to_skip(ShortLines::offer)));
     }
 }
 
@@ -268,8 +284,11 @@ SentenceText parse_sentences(std::string_view text, std::string_view name,
   SentenceText result;
   const bool given = !options.vocabulary.empty();
   if (given) result.vocabulary = load_vocabulary(options.vocabulary);
-  const Lines lines = given ? read_with_vocabulary(text, name, result.vocabulary, options.vocabulary.string())
-                            : read_and_number(text, name, result.vocabulary);
+  const ShortLines short_lines = options.skip_unexplained ? ShortLines::keep : ShortLines::offer;
+  const Lines lines =
+      given ? read_with_vocabulary(text, name, short_lines, result.vocabulary, options.vocabulary.string())
+            : read_and_number(text, name, short_lines, result.vocabulary);
+  for (std::size_t i = 0; i < lines.count(); ++i) result.short_lines += lines.line(i).size() < 2 ? 1 : 0;
   const std::ptrdiff_t size = result.vocabulary.size();
   SentenceFile sentences = count_sentences(lines, size, 3);
   if (sentences.sentences.empty())
@@ -294,7 +313,7 @@ SentenceText parse_sentences(std::string_view text, std::string_view name,
     case CollocationSource::automatic:
     case CollocationSource::lines:
       result.collocations = line_collocations(lines, size);
-      check_successors(result, name);
+      if (!options.skip_unexplained) check_successors(result, name);
   }
   return result;
 }
@@ -305,8 +324,8 @@ SentenceText load_sentences(const std::filesystem::path& path, const SentenceTex
 
 SentenceFile parse_more_sentences(std::string_view text, std::string_view name,
                                   const Vocabulary& vocabulary) {
-  SentenceFile result =
-      count_sentences(read_with_vocabulary(text, name, vocabulary, ""), vocabulary.size(), 2);
+  SentenceFile result = count_sentences(read_with_vocabulary(text, name, ShortLines::refuse, vocabulary, ""),
+                                        vocabulary.size(), 2);
   if (result.sentences.empty())
     throw bad_input(fmt::format("{} has no sentence: expected lines of two words or more", name));
   return result;

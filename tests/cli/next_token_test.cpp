@@ -1,5 +1,6 @@
 // attmirror next-token: what it prints and keeps, contradictions, refusals, kill -9 and resume.
 #include "cli/command.hpp"
+#include "support/paths.hpp"
 #include <attmirror/data/npz.hpp>
 #include <attmirror/descent/run_folder.hpp>
 
@@ -140,6 +141,77 @@ TEST_F(NextToken, NamesOtherContradictions) {
   // Li et al.: the label is one of the words.
   write("a b q a\nb a q b\n");
   refused({text}, 1, {"after q: a > b (line 1) > a (line 2)"});
+}
+
+TEST_F(NextToken, SkipsWhatTheModelCannotExplain) {
+  // Line 5 is kept; 6 contradicts it; 7 has a label that follows no word; "e" of 9 has no successor; 3 and 8 are short.
+  write("a x\nb y\n\nq w\na b q x\nb a q y\na b q z\nalone\na e q x\na b q x\n");
+  refused({text}, 2, {"line 3 is empty", "--skip-unexplained leaves such lines out"});
+  const Json result = run({text, "--skip-unexplained", "--steps", "200", "-o", out});
+  EXPECT_EQ(result["realizable"], true);
+  EXPECT_EQ(result["sentences"], 1);
+  const Json& skipped = result["skipped"];
+  EXPECT_EQ(skipped["sentences"], 5);
+  EXPECT_EQ(skipped["kept"], 2) << "the line is there twice";
+  EXPECT_EQ(skipped["skipped"],
+            (Json{{"too short", 2}, {"no successor", 1}, {"unexplained label", 1}, {"contradiction", 1}}));
+  EXPECT_EQ(skipped["first_lines"],
+            (Json{{"no successor", 9}, {"unexplained label", 7}, {"contradiction", 6}}));
+  // What is kept can be trained on again, without the option.
+  EXPECT_EQ(
+      run({out + "/sentences.txt", "--vocabulary", out + "/vocabulary.txt", "--steps", "200"})["sentences"],
+      1);
+  const std::string screen =
+      attmirror_command({"next-token", text, "--skip-unexplained", "--steps", "50"}).out;
+  for (const char* word : {"kept        2 of 5 sentences", "2 of fewer than two words", "(first in line 9)",
+                           "1 whose last word is the successor of no other (first in line 7)",
+                           "1 that contradict sentences kept before them (first in line 6)"})
+    EXPECT_NE(screen.find(word), std::string::npos) << word << " is not in:\n" << screen;
+}
+
+TEST_F(NextToken, OfContradictionsTheFirstStay) {
+  const std::string collocations = "a x\nb y\nc z\nq w\n";
+  write(collocations + "a b q x\nb c q y\nc a q z\n");
+  EXPECT_EQ(run({text, "--skip-unexplained", "--steps", "50"})["skipped"]["first_lines"]["contradiction"], 7);
+  write(collocations + "c a q z\nb c q y\na b q x\n");
+  EXPECT_EQ(run({text, "--skip-unexplained", "--steps", "50"})["skipped"]["first_lines"]["contradiction"], 7);
+  // Where cycles are wanted they stay; labels without explanation do not.
+  write(collocations + "a b q x\nb c q y\nc a q z\na b q w x\nb c q a\n");
+  const Json cyclic =
+      run({text, "--skip-unexplained", "--cyclic", "--readout", "attention", "--steps", "200"});
+  EXPECT_EQ(cyclic["realizable"], false);
+  EXPECT_EQ(cyclic["skipped"]["skipped"], (Json{{"no successor", 1}, {"unexplained label", 1}}));
+  // Of several successors the most frequent.
+  write("a y\na x\na x\nb y\nq w\na b q x\n");
+  EXPECT_EQ(run({text, "--skip-unexplained", "--steps", "50"})["skipped"]["ambiguous_words"], 1);
+}
+
+TEST_F(NextToken, MessagesNameTheOptionThatSkips) {
+  write("a x\nb y\nq w\na b q z\na b q x\n");
+  refused({text}, 1, {"line 4", "1 of 2 sentences is like that", "--skip-unexplained leaves out"});
+  write("a x\nb y\nq w\na b q x\nb a q y\n");
+  refused({text}, 1,
+          {"after q: a > b", "--skip-unexplained leaves out those that contradict earlier ones", "--cyclic"});
+  write("a x\na y\nb z\nq w\na b q x\n");
+  refused({text}, 1, {"2 successors", "--skip-unexplained takes the most frequent"});
+  write("a x\nq w\na b q x\n");
+  refused({text}, 2, {"\"b\" has no successor", "--skip-unexplained leaves such lines out"});
+  refused({"--skip-unexplained"}, 2, {"--skip-unexplained is given", "generated"});
+  write("a x\nq w\na q z\n");
+  refused({text, "--skip-unexplained"}, 1,
+          {"none of 1 sentences is left", "1 whose last word is the successor of no other"});
+  EXPECT_EQ(run({text, "--skip-unexplained"}, 1)["kind"], "nothing left");
+}
+
+// The example text: a few hundred plain sentences, of which a third can be explained and are learned.
+TEST_F(NextToken, LearnsFromOrdinaryText) {
+  const std::string ordinary = (source_folder() / "examples" / "ordinary_text.txt").string();
+  refused({ordinary}, 1, {"so that no attention predicts it", "--skip-unexplained"});
+  const Json result = run({ordinary, "--skip-unexplained", "--steps", "1000"});
+  EXPECT_EQ(result["skipped"]["sentences"], 320);
+  EXPECT_GT(result["skipped"]["kept"], 80);
+  EXPECT_GT(result["skipped"]["skipped"]["contradiction"], 0);
+  EXPECT_EQ(result["accuracy"], 1);
 }
 
 TEST_F(NextToken, RefusesBadSentences) {

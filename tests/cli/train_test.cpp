@@ -344,5 +344,68 @@ TEST(Train, LeavesARunAloneUnlessTold) {
   EXPECT_EQ(file_text(other / "config.json"), "{\"theirs\": true}");
 }
 
+// At its end a run says whether attention has made up its mind, and where it has chosen other tokens than the best.
+TEST(Train, SaysThatItIsNotSaturated) {
+  const TemporaryFolder folder;
+  const std::string data = small_data(folder), run = (folder / "run").string();
+  const auto result = [&](const Words& options) {
+    const Outcome outcome = attmirror_command(Words{"train", data, "--json"} + options);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  };
+  const Json early = result({"--steps", "3", "-o", run});
+  EXPECT_EQ(early["unsaturated"], 6);
+  EXPECT_LT(early["min_max_softmax"], 0.9);
+  EXPECT_LE(early["min_max_softmax"], early["max_softmax"]);
+  EXPECT_EQ(Json::parse(file_text(run + "/result.json"))["unsaturated"], 6);
+  const std::string text = attmirror_command({"train", data, "--steps", "3"}).out;
+  for (const char* word :
+       {"not saturated     6 of 6 sequences give no token a probability of 0.9 (the smallest maximum is",
+        "try more --steps, --normalized or a larger --lr"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << " is not in:\n" << text;
+  // What is in use already is not advised; a run that ended tells the same when it is asked again.
+  EXPECT_NE(attmirror_command({"train", data, "--steps", "3", "--normalized"})
+                .out.find("try more --steps or a larger --lr"),
+            std::string::npos);
+  EXPECT_EQ(
+      attmirror_command({"train", data, "--steps", "3", "--resume", "-o", run}).out.find("not saturated") ==
+          std::string::npos,
+      false);
+  EXPECT_NE(attmirror_command({"train", data, "--steps", "3", "--penalty", "1"})
+                .out.find("with a smaller --penalty"),
+            std::string::npos);
+  const Json late = result({"--steps", "20000", "--normalized"});
+  EXPECT_EQ(late["unsaturated"], 0);
+  EXPECT_GE(late["min_max_softmax"], 0.9);
+  EXPECT_EQ(attmirror_command({"train", data, "--steps", "20000", "--normalized"}).out.find("not saturated"),
+            std::string::npos);
+}
+
+TEST(Train, ListsTheTokensThatAreNotTheBest) {
+  const TemporaryFolder folder;
+  const std::string data = (folder / "data.npz").string();
+  ASSERT_EQ(
+      attmirror_command({"generate", "--samples", "30", "--tokens", "9", "--dim", "3", "-o", data}).code, 0);
+  const Words train{"train", data, "--steps", "300", "--normalized"};
+  const Json result = Json::parse(attmirror_command(train + Words{"--json"}).out);
+  std::vector<std::size_t> different;
+  for (std::size_t i = 0; i < 30; ++i)
+    if (result["selected"][i] != result["optimal"][i]) different.push_back(i);
+  ASSERT_GT(different.size(), 10U) << "the test wants more than fit on the screen";
+  ASSERT_EQ(result["differences"].size(), different.size());
+  const std::string text = attmirror_command(train).out;
+  for (std::size_t k = 0; k < different.size(); ++k) {
+    const std::size_t i = different[k];
+    EXPECT_EQ(result["differences"][k], (Json{{"sequence", i},
+                                              {"query", 0},
+                                              {"selected", result["selected"][i]},
+                                              {"optimal", result["optimal"][i]}}));
+    const std::string line = fmt::format("  sequence {} selects token {}; the best is {}\n", i,
+                                         result["selected"][i].get<int>(), result["optimal"][i].get<int>());
+    EXPECT_EQ(text.find(line) != std::string::npos, k < 10) << line << text;
+  }
+  EXPECT_NE(text.find(fmt::format("  and {} more\n", different.size() - 10)), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace attmirror::test

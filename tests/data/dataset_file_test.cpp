@@ -153,8 +153,6 @@ TEST_F(DatasetFile, NamesWhatIsThereTwice) {
   EXPECT_EQ(refusal(with("y", numbers({6}))), "both Y and y are given: expected one of them");
   EXPECT_EQ(refusal(with("query_index", integers({6}, {0, 0, 0, 0, 0, 0}))),
             "both Z and query_index are given: expected one of them");
-  EXPECT_EQ(refusal(with("lengths", integers({6}, {8, 8, 8, 8, 8, 8}))),
-            "lengths is there but X has shape (6, 8, 10): expected (sum of lengths, d)");
 }
 
 TEST_F(DatasetFile, NamesTheWrongShape) {

@@ -1,6 +1,7 @@
 """Datasets: arrays in and out, and what is refused."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -144,3 +145,40 @@ def test_files_that_fail(tmp_path):
     (tmp_path / "junk.npz").write_bytes(b"junk")
     with pytest.raises(ValueError, match="junk.npz"):
         am.load_dataset(tmp_path / "junk.npz")
+
+
+def test_padding_does_not_matter(tmp_path):
+    parts = [np.random.default_rng(i).normal(size=(length, 3)) for i, length in enumerate((2, 5, 1))]
+    Z, Y = np.ones((3, 3)), [1, -1, 1]
+    ragged = am.Dataset(parts, Z, Y)
+    for padding in (0.0, np.nan, np.inf):
+        padded = np.full((3, 6, 3), padding)
+        for i, part in enumerate(parts):
+            padded[i, : len(part)] = part
+        data = am.Dataset(padded, Z, Y, lengths=[2, 5, 1])
+        assert data == ragged and data.X.tobytes() == ragged.X.tobytes()
+        np.savez(tmp_path / "padded.npz", X=padded, Z=Z, Y=Y, lengths=[2, 5, 1])
+        assert am.load_dataset(tmp_path / "padded.npz") == ragged
+    with pytest.raises(ValueError, match=r"lengths\[1\] is 7: expected 1 to 6, the tokens of X \(3, 6, 3\)"):
+        am.Dataset(padded, Z, Y, lengths=[2, 7, 1])
+    with pytest.raises(ValueError, match=r"lengths has shape \(2,\): expected \(3,\)"):
+        am.Dataset(padded, Z, Y, lengths=[2, 5])
+
+
+def test_padding_without_lengths_is_warned_of(tmp_path):
+    X, Z, Y, v = arrays()
+    X = np.array(X)
+    X[1, 3:] = 0
+    X[3, 4:] = 0
+    with pytest.warns(am.PaddingWarning, match=r"sequence 1 ends in 2 rows of zeros \(3 rows .* in 2 sequences") as caught:
+        data = am.Dataset(X, Z, Y, v)
+    assert caught[0].filename == __file__
+    data.save(tmp_path / "data.npz")
+    with pytest.warns(am.PaddingWarning, match="data.npz: sequence 1 ends in 2 rows"):
+        am.load_dataset(tmp_path / "data.npz")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tokens = am.Dataset(X, Z, Y, v, lengths=[5] * 4)
+        assert tokens == data and pickle.loads(pickle.dumps(data)) == data
+        tokens.save(tmp_path / "tokens.npz")
+        assert am.load_dataset(tmp_path / "tokens.npz") == data

@@ -143,3 +143,40 @@ def test_comparisons(data, rule):
     assert run.margin() == pytest.approx(am.selection_margin(data, run.selected_tokens, run.W))
     with pytest.raises(ValueError, match="kept metrics only"):
         am.compare_trace(am.descend(data, rule, steps=3, keep="metrics"), svm)
+
+
+@pytest.mark.parametrize("optimizer, norm", [(am.SignDescent(lr=0.01), "inf"), (am.CoordinateDescent(lr=0.01), 1.0)])
+def test_distance_from_all_solutions(optimizer, norm):
+    data = am.generate()
+    run = am.descend(data, optimizer, 3000)
+    solution = am.max_margin(data, run.selected_tokens, norm)
+    assert not solution.unique
+    found = am.compare(run, solution)
+    assert np.isnan(found.directional_bregman) and np.isnan(found.correlation)
+    direction = run.W / am.norm(run.W, norm)
+    assert 0 <= found.distance <= am.norm(direction - solution.W / solution.norm, norm) + 1e-6
+    along = am.compare_trace(run, solution)
+    assert along.distance[-1] == pytest.approx(found.distance, abs=1e-6) and np.isnan(along.distance[0])
+    euclidean = am.max_margin(data, run.selected_tokens, 2)
+    assert euclidean.unique and np.isnan(am.compare(run, euclidean).distance)
+    spectral = am.compare(run, am.max_margin(data, run.selected_tokens, "spectral"))
+    assert np.isnan(spectral.distance) and np.isnan(spectral.correlation) and np.isfinite(spectral.margin_ratio)
+
+
+def test_two_runs():
+    data = am.generate()
+    first = am.descend(data, am.MirrorDescent(p=2, lr=0.1, normalized=True), 2000)
+    second = am.descend(data, am.MirrorDescent(p=3, lr=0.1, normalized=True), 3, init="normal:1", init_seed=5)
+    found = am.compare(first, second)
+    where = np.flatnonzero(first.selected_tokens != second.selected_tokens)
+    assert found.differences[:, 0].tolist() == where.tolist() and not found.same_tokens
+    assert found.correlation == pytest.approx(am.correlation(first.W, second.W))
+    assert found.first.margins["2"] == pytest.approx(
+        am.selection_margin(data, first.selected_tokens, first.W) / am.norm(first.W, 2))
+    assert set(found.second.margins) == {"2", "3"} and len(found.first.scores) == 6
+    itself = am.compare(first, first)
+    assert itself.same_tokens and itself.shared_support == len(itself.first.support) > 0
+    with pytest.raises(ValueError, match="different data"):
+        am.compare(first, am.descend(am.generate(seed=2), am.MirrorDescent(), 3))
+    with pytest.raises(ValueError, match="shapes"):
+        am.compare(first, am.descend(data, am.MirrorDescent(), 3, params="prompt"))

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +65,9 @@ class Dataset {
   std::ptrdiff_t length(std::ptrdiff_t i) const { return offset(i + 1) - offset(i); }
   std::ptrdiff_t offset(std::ptrdiff_t i) const { return offsets_[static_cast<std::size_t>(i)]; }
   bool equal_lengths() const { return max_length_ * samples() == total_tokens(); }
+
+  // False where X was an array (n, T, d) and nobody said how long its sequences are: suspected_padding() below.
+  bool lengths_given() const { return lengths_given_; }
 
   ConstMatrixView all_tokens() const { return tokens_.view(); }  // (total_tokens, d), starts on a cache line
   ConstMatrixView tokens(std::ptrdiff_t i) const {               // (length(i), d)
@@ -128,6 +132,7 @@ class Dataset {
   std::vector<std::size_t> mask_offsets_;  // of each query's row in mask_values_
   std::ptrdiff_t max_length_ = 0;
   std::uint64_t fingerprint_ = 0;
+  bool lengths_given_ = true;
 };
 
 Dataset with_causal_mask(Dataset data);
@@ -136,21 +141,35 @@ Dataset with_causal_mask(Dataset data);
 std::string to_string(const Dataset& data);
 
 // Reads an .npz file with the arrays
-//   X (n, T, d), or (sum of lengths, d) together with `lengths` (n)
+//   X (n, T, d); padded, with `lengths` (n): the first lengths[i] rows of X[i] are tokens, and what stands in the
+//     others, NaN even, does not matter; or (sum of lengths, d) with `lengths`, one sequence after the other
 //   Z (n, d) for one query each or (n, K, d) for K; or instead query_index (n) or (n, K): the query is that token
 //     of the sequence. With an array query_counts (n) their first axis runs over all queries instead: Z (N, d),
 //     query_index (N)
 //   Y (n), each -1 or +1; or one per query: (n, K), and (N) with query_counts
 //   mask (n, K, T), optional: 1 where query k of a sequence may attend to token t; (n, T) for one query each, (N, T)
-//     with query_counts. T is the longest length; what lies beyond a shorter sequence's end is ignored
+//     with query_counts. T is that of X, or the longest length; what lies beyond a shorter sequence's end is ignored
 //   v (d), V (d, m), optional: the linear head, the weights of the ReLU head
 // Lower-case names are accepted for X, Y and Z. Throws Error (bad input) when the arrays do not fit, naming
 // the file and the array.
 Dataset load_dataset(const std::filesystem::path& path);
 
-// Writes what load_dataset() reads, as doubles: X rectangular when all lengths are equal, otherwise ragged
-// with `lengths`; a causal mask as the array it stands for; and `format_version`, which load_dataset()
-// checks. The file is written completely or not at all.
+// Sequences that may have been padded without `lengths` to say so: they end in rows of zeros, which are tokens like any
+// other, and so become support tokens of max-margin problems. Rows that a mask hides from all queries do not count.
+struct SuspectedPadding {
+  std::ptrdiff_t sequence = 0, rows = 0;         // the first such sequence, and how many rows of zeros end it
+  std::ptrdiff_t sequences = 0, total_rows = 0;  // all of them
+};
+
+// Nothing where the lengths were given, because then the rows are tokens.
+std::optional<SuspectedPadding> suspected_padding(const Dataset& data);
+
+// "sequence 3 ends in 2 rows of zeros (...)": what was found and what to do, in a sentence or two.
+std::string to_string(const SuspectedPadding& padding);
+
+// Writes what load_dataset() reads, as doubles, whole or not at all: X rectangular when all lengths are equal, else
+// ragged; `lengths` where they differ, or where rows of zeros that end a sequence are known to be tokens; a causal
+// mask as the array it stands for; and `format_version`, which load_dataset() checks.
 void save_dataset(const std::filesystem::path& path, const Dataset& data);
 
 }  // namespace attmirror

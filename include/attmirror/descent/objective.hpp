@@ -96,6 +96,8 @@ class Objective {
   // if that is known.
   virtual Selection selected(const Parameters&) const { return {}; }
   virtual std::optional<Selection> optimal(const Parameters&) const { return std::nullopt; }
+  // The largest attention probability of each query, empty where there is no attention.
+  virtual std::vector<double> largest_probabilities(const Parameters&) const { return {}; }
   // What final.npz contains besides the blocks.
   virtual NamedArrays final_arrays(const Selection&) const { return {}; }
 

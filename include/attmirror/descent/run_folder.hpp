@@ -28,6 +28,14 @@
 
 namespace attmirror {
 
+// How near attention is to picking one token. A query is saturated where its largest probability is at least 0.9: from
+// there on the other tokens move the prediction by a tenth at most, and the selection seldom changes any more.
+struct Saturation {
+  static constexpr double threshold = 0.9;
+  std::int64_t queries = 0, unsaturated = 0;
+  double smallest = 0;  // of the largest probabilities
+};
+
 // How a run ended, without its weights: what `attmirror train --json` prints and result.json holds.
 struct RunResult {
   RunStatus status = RunStatus::completed;
@@ -36,13 +44,19 @@ struct RunResult {
   Selection selected;                // empty when diverged
   std::optional<Selection> optimal;  // the tokens that are best for the run's v; none while v is 0
   bool globally_optimal() const { return optimal && *optimal == selected; }
+  // None where it was not measured: sweeps do not ask, and neither did version 0.1.0.
+  std::optional<Saturation> saturation{};
 };
 
 RunResult result_of(const Objective& objective, const DescentRun& run);
 RunResult result_of(const Attention& model, const DescentRun& run);
 
-// One JSON object: status, steps, loss, selected, max_softmax, norm, seconds, globally_optimal, optimal, and
-// of the configuration optimizer, geometry (the norm that `norm` is), p, lr, normalized (null for Adam), params,
+// None where the weights are not finite, or the model has no attention.
+std::optional<Saturation> saturation_of(const Objective& objective, const DescentRun& run);
+std::optional<Saturation> saturation_of(const Attention& model, const DescentRun& run);
+
+// One JSON object, whose keys docs/command.md lists: how it ended, `differences` of selected and optimal tokens,
+// `unsaturated` and min_max_softmax (null where not measured), the configuration's optimizer and its numbers, params,
 // isa, version; `output` is the folder, null for "". Numbers that are not finite are null.
 std::string to_json(const RunResult& result, const RunConfig& config, const std::filesystem::path& output);
 

@@ -33,13 +33,17 @@ struct SentenceText {
   Sentences sentences;  // of two tokens or more; each distinct (sentence, label) once, with its weight
   Collocations collocations;
   CollocationSource source = CollocationSource::lines;  // never automatic
-  std::vector<std::int64_t> lines;  // of sentence i: the first line that contains it, from 1
+  std::vector<std::int64_t> lines;                      // of sentence i: the first line that contains it, from 1
+  std::int64_t short_lines = 0;                         // empty or of one word: of an ordinary text
 };
 
 struct SentenceTextOptions {
   CollocationSource collocations = CollocationSource::automatic;
   std::filesystem::path
       vocabulary{};  // a file with one word per line, in the order of an embedding's rows; empty: as they occur
+  // For a text that was not written for this model: empty lines and lines of one word are counted and left out, and
+  // words of a sentence may lack a successor.
+  bool skip_unexplained = false;
 };
 
 // Throws Error: bad input, naming the line (and word), for an empty line, a line of one word, bytes that are
