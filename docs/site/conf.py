@@ -48,5 +48,5 @@ copybutton_prompt_text = r"\$ |> "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
-# Comments that are marks for the tests, and examples that are only shown.
-suppress_warnings = ["misc.highlighting_failure"]
+# Every header opens the namespace again, which is no mistake.
+suppress_warnings = ["duplicate_declaration.cpp"]
