@@ -17,9 +17,10 @@ import re
 import sys
 
 CONVENTIONS = (
-    (r"\bvalidate\(\)", "Throws Error (bad input), naming the field and its value, unless every setting can be used."),
+    (r"\bvalidate\(", "Throws Error (bad input), naming the field and its value, unless every setting can be used."),
     (r"\bto_string\(", "The name as texts and files have it."),
     (r"\bparse_\w+\(", "Reads what to_string() writes. Throws Error (bad input) for any other text, and lists what was expected."),
+    (r"\bDataset generate\(", "The dataset that these options describe."),
     (r"\boperator==\(", "Whether the two are equal, member by member."),
     (r"\bbegin\(\) const", "For range-based loops."),
     (r"\bend\(\) const", "For range-based loops."),

@@ -38,6 +38,7 @@ struct RunResult {
   bool globally_optimal() const { return optimal && *optimal == selected; }
 };
 
+// The result.json of a run.
 RunResult result_of(const Objective& objective, const DescentRun& run);
 RunResult result_of(const Attention& model, const DescentRun& run);
 

@@ -21,6 +21,7 @@ namespace attmirror {
 // The comparisons x >_q x' are the edges of a directed graph for each query. Where there are cycles the tokens of one
 // strongly connected component cannot be ordered; attention keeps a finite ratio between them and separates components.
 
+// Which tokens sentences prefer to which, cycles included, and the classes of equals.
 class PriorityGraph {
  public:
   explicit PriorityGraph(const PartialOrders& orders);

@@ -28,6 +28,7 @@ enum class CollocationSource {
 std::string_view to_string(CollocationSource source);
 CollocationSource parse_collocation_source(std::string_view name);  // throws Error (bad input)
 
+// Sentences as words, with their vocabulary.
 struct SentenceText {
   Vocabulary vocabulary;
   Sentences sentences;  // of two tokens or more; each different (sentence, label) once, with its weight
@@ -36,6 +37,7 @@ struct SentenceText {
   std::vector<std::int64_t> lines;                      // of sentence i: the first line that holds it, from 1
 };
 
+// How a file of sentences is read.
 struct SentenceTextOptions {
   CollocationSource collocations = CollocationSource::automatic;
   std::filesystem::path
