@@ -5,6 +5,8 @@ import pathlib
 import re
 import sys
 
+from sphinx.ext.autodoc.mock import _MockModule
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 root = pathlib.Path(__file__).resolve().parents[2]
 
@@ -27,6 +29,7 @@ breathe_projects = {"attmirror": os.environ["ATTMIRROR_DOXYGEN_XML"]}
 breathe_default_project = "attmirror"
 cpp_index_common_prefix = ["attmirror::", "attmirror::deep::"]
 
+napoleon_use_ivar = True
 autodoc_mock_imports = ["torch", "jax", "optax", "sklearn"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -50,3 +53,24 @@ copybutton_only_copy_prompt_lines = True
 
 # Every header opens the namespace again, which is no mistake.
 suppress_warnings = ["duplicate_declaration.cpp"]
+
+
+def escape_bars(app, what, name, thing, options, lines):
+    """Docstrings are plain text: |W| is a norm there, not one of reStructuredText's substitutions."""
+    literal = None  # the indentation of the line that announced a block of code
+    for index, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if literal is not None and line.strip() and indent <= literal:
+            literal = None
+        if literal is None and not line.lstrip().startswith(">>>"):
+            lines[index] = line.replace("|", "\\|")
+        if line.rstrip().endswith("::"):
+            literal = indent
+
+
+def setup(app):
+    # attmirror.torch asks for PyTorch's version; the site is built without PyTorch.
+    torch = _MockModule("torch")
+    torch.__version__ = "2.5.0"
+    sys.modules["torch"] = torch
+    app.connect("autodoc-process-docstring", escape_bars, priority=600)
