@@ -3,12 +3,13 @@
 #
 #   scripts/test.sh           the tests that every change must pass: stages release, python and format
 #   scripts/test.sh all       what continuous integration runs: quickstart, release (on every instruction set, with the
-#                             GPU kernels), python, install, packages, asan, tsan, fuzz, format
+#                             GPU kernels), python, docs, install, packages, asan, tsan, fuzz, format
 #   scripts/test.sh nightly   what takes longer still: separate, tarball, clean_root, newest, torch, differential, long
 #
 # Stages:
 #   release      build/release with all tests; on this machine's instruction set, or on all of them (in `all`)
 #   python       the wheel of the Python package, installed into a virtual environment and tested there
+#   docs         scripts/docs.sh: the documentation as a site
 #   quickstart   scripts/quickstart.sh; its build is then installed and used from another project
 #   install      the same with everything built
 #   packages     .deb and .tar.gz, unpacked and used
@@ -46,7 +47,7 @@ case ${1:-} in
   "") stages=(release python format) ;;
   all)
     every_kernel=1
-    stages=(quickstart release python install packages asan tsan fuzz format)
+    stages=(quickstart release python docs install packages asan tsan fuzz format)
     ;;
   nightly) stages=(separate tarball clean_root newest torch differential long) ;;
   *) stages=("$@") ;;

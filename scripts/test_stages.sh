@@ -190,31 +190,28 @@ stage_python() {
     return 0
   fi
   say "python: the wheel, installed and tested"
-  local environment=$PWD/build/python-env name defines=() began=$SECONDS prefix
-  local python=$environment/bin/python
-  if [[ ! -x $python ]]; then attempt "a virtual environment" python3 -m venv "$environment" || return 0; fi
-  attempt "the packages of the Python tests" "$python" -m pip install --quiet --disable-pip-version-check \
-    -r tests/python/requirements.txt || return 0
+  local began=$SECONDS python=$PWD/build/python-env/bin/python
   if [[ ! -f build/release/CMakeCache.txt ]]; then
     configure_release -DATTMIRROR_TESTS=OFF -DATTMIRROR_EXAMPLES=OFF -DATTMIRROR_DEEP=OFF -DBUILD_SHARED_LIBS=OFF || return 0
   fi
-  # All else stays as this build folder has it.
-  for name in TESTS EXAMPLES CUDA DEEP MPI; do
-    defines+=(-C "cmake.define.ATTMIRROR_$name=$(sed -n "s/^ATTMIRROR_$name:[A-Z]*=//p" build/release/CMakeCache.txt)")
-  done
-  prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' build/release/CMakeCache.txt)
-  # scikit-build-core starts a folder afresh that another environment used; this one is ours, whoever used it last.
-  rm -rf build/wheels build/release/.skbuild-info.json
-  attempt "building the wheel" "$python" -m pip wheel . --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-    --wheel-dir build/wheels -C build-dir=build/release "${defines[@]}" || return 0
-  attempt "leaving build/release as it was" cmake -B build/release -DATTMIRROR_PYTHON=OFF "-DCMAKE_INSTALL_PREFIX=$prefix" \
-    -U 'SKBUILD*' -U '*Python_*' -U nanobind_DIR || return 0
+  attempt "building the wheel" scripts/python_wheel.sh || return 0
   attempt "installing the wheel" "$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     build/wheels/attmirror-*.whl || return 0
   echo "   built and installed in $(duration $((SECONDS - began)))"
   run_pytest "$python" tests/python
   test_torch_optimizers
-  attempt "the pages about Python" "$python" tests/docs/run_blocks.py shell --command build/release/bin/attmirror README.md docs/python.md || true
+  attempt "the pages about Python" "$python" tests/docs/run_blocks.py shell --command build/release/bin/attmirror README.md docs/python.md \
+    docs/tutorials/a-sweep.md || true
+}
+
+# The pages as a site, with the package of stage python; a broken link or a formula that cannot be typeset fails.
+stage_docs() {
+  if ! command -v doxygen >/dev/null || ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+    skip docs "there is no doxygen, or no python3-venv"
+    return 0
+  fi
+  say "docs: the site of the documentation"
+  if attempt "scripts/docs.sh" scripts/docs.sh; then tail -n 1 build/test.log | sed 's/^/   /'; fi
 }
 
 # Sanitizers see as much at -O1, which compiles in half the time. The command and the examples run in stage release, and so

@@ -5,6 +5,9 @@ import pathlib
 import re
 import sys
 
+from sphinx import addnodes
+from sphinx.ext.autodoc.mock import _MockModule
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 root = pathlib.Path(__file__).resolve().parents[2]
 
@@ -27,12 +30,13 @@ breathe_projects = {"attmirror": os.environ["ATTMIRROR_DOXYGEN_XML"]}
 breathe_default_project = "attmirror"
 cpp_index_common_prefix = ["attmirror::", "attmirror::deep::"]
 
+napoleon_use_ivar = True
 autodoc_mock_imports = ["torch", "jax", "optax", "sklearn"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
 add_module_names = False
 
 html_theme = "furo"
@@ -48,5 +52,36 @@ copybutton_prompt_text = r"\$ |> "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
-# Comments that are marks for the tests, and examples that are only shown.
-suppress_warnings = ["misc.highlighting_failure"]
+# Every header opens the namespace again, which is no mistake.
+suppress_warnings = ["duplicate_declaration.cpp"]
+
+
+def escape_marks(app, what, name, thing, options, lines):
+    """Docstrings are plain text: |W| is a norm there, not one of reStructuredText's substitutions, and lambda_ no link."""
+    literal = None  # the indentation of the line that announced a block of code
+    for index, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if literal is not None and line.strip() and indent <= literal:
+            literal = None
+        if literal is None and not line.lstrip().startswith(">>>"):
+            lines[index] = re.sub(r"(?<=\w)_(?=[\s,.:;)]|$)", r"\\_", line.replace("|", "\\|"))
+        if line.rstrip().endswith("::"):
+            literal = indent
+
+
+def unwrap_namespaces(app, doctree):
+    """Every header opens the namespace attmirror; what stands in it is shown without a box around it."""
+    for box in list(doctree.findall(addnodes.desc)):
+        if box["domain"] == "cpp" and box[0].astext().startswith("namespace "):
+            content = next(child for child in box if isinstance(child, addnodes.desc_content))
+            box.parent[box.parent.index(box):box.parent.index(box) + 1] = content.children
+
+
+def setup(app):
+    # attmirror.torch asks for PyTorch's version; the site is built without PyTorch.
+    torch = _MockModule("torch")
+    torch.__version__ = "2.5.0"
+    sys.modules["torch"] = torch
+    # Before the table of contents is collected.
+    app.connect("doctree-read", unwrap_namespaces, priority=400)
+    app.connect("autodoc-process-docstring", escape_marks, priority=600)

@@ -17,9 +17,10 @@ import re
 import sys
 
 CONVENTIONS = (
-    (r"\bvalidate\(\)", "Throws Error (bad input), naming the field and its value, unless every setting can be used."),
+    (r"\bvalidate\(", "Throws Error (bad input), naming the field and its value, unless every setting can be used."),
     (r"\bto_string\(", "The name as texts and files have it."),
     (r"\bparse_\w+\(", "Reads what to_string() writes. Throws Error (bad input) for any other text, and lists what was expected."),
+    (r"\bDataset generate\(", "The dataset that these options describe."),
     (r"\boperator==\(", "Whether the two are equal, member by member."),
     (r"\bbegin\(\) const", "For range-based loops."),
     (r"\bend\(\) const", "For range-based loops."),
@@ -51,8 +52,8 @@ def doc_lines(texts):
         if block:
             indent = min(len(line) - len(line.lstrip()) for line in block if line.strip())
             is_code = any(CODE.search(line) for line in block)
-            begin, end = ("@code{.cpp}", "@endcode") if is_code else ("@verbatim", "@endverbatim")
-            result.extend([begin, *(line[indent:] for line in block), end, ""])
+            begin = "@code{.cpp}" if is_code else "@code{.text}"
+            result.extend([begin, *(line[indent:] for line in block), "@endcode", ""])
             block.clear()
 
     for text in texts:
@@ -128,6 +129,9 @@ class Filter:
         while index < len(self.lines):
             line = self.lines[index]
             match = COMMENT.match(line)
+            if line.strip() == "private:":
+                index = self.skip_private(index)
+                continue
             if self.in_body():
                 self.out.append(line)
                 self.follow(line)
@@ -139,8 +143,8 @@ class Filter:
                     index += 1
                     continue
                 texts, after = self.comment_at(index)
-                followed = after < len(self.lines) and self.lines[after].strip() and not self.lines[after].lstrip().startswith("#")
-                if followed and not self.lines[after].strip().startswith("}"):
+                followed = after < len(self.lines) and not re.match(r"\s*(#|$)", self.lines[after])
+                if followed and not re.match(r"\s*(\}|namespace\b)", self.lines[after]):
                     self.emit_doc(match[1], texts)
                     self.group = texts
                 else:
@@ -167,6 +171,13 @@ class Filter:
             column = line.index("// ") if trailing else -1
             index = self.declaration(index)
         return self.out
+
+    def skip_private(self, index):
+        """The index of what follows the private part of a class."""
+        indent = self.lines[index].index("private:")
+        while not re.match(rf" {{{indent - 1}}}\}}| {{{indent}}}(public|protected):", self.lines[index]):
+            index += 1
+        return index
 
     def declaration(self, index):
         """Copies one line, with the comment behind it turned into Doxygen's."""

@@ -13,7 +13,8 @@ def mathml(text, as_block):
     """The MathML of a formula."""
     for pattern, word in SYNONYMS:
         text = re.sub(pattern, word, text)
-    return latex2mathml.tex2mathml(text, as_block=as_block)
+    # The bars of a norm are no brackets to the converter: one of a pair would grow with its surroundings, the other not.
+    return re.sub(r"<mo>([|‖])</mo>", r'<mo stretchy="false">\1</mo>', latex2mathml.tex2mathml(text, as_block=as_block))
 
 
 def visit_math(translator, node):

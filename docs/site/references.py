@@ -27,7 +27,7 @@ GROUPS = {
 
 
 def headers_of(doxygen):
-    """The public headers by room, in the order of their names."""
+    """{room: [(header, Doxygen's name of it)]}, of the public headers."""
     rooms = collections.defaultdict(list)
     for compound in xml.parse(doxygen / "index.xml").getroot().findall("compound"):
         if compound.get("kind") != "file":
@@ -36,8 +36,20 @@ def headers_of(doxygen):
         path = path.split("include/", 1)[-1]
         parts = path.split("/")
         if len(parts) == 3:
-            rooms[parts[1]].append(path)
+            rooms[parts[1]].append((path, compound.findtext("name")))
     return rooms
+
+
+def classes_of(doxygen, path):
+    """Directives for the classes and structs of one header."""
+    directives = []
+    for compound in xml.parse(doxygen / "index.xml").getroot().findall("compound"):
+        if compound.get("kind") not in ("class", "struct"):
+            continue
+        location = xml.parse(doxygen / f"{compound.get('refid')}.xml").getroot().find("compounddef/location")
+        if location.get("file").endswith(path) and compound.findtext("name").count("::") == 1:
+            directives += [f".. doxygen{compound.get('kind')}:: {compound.findtext('name')}", "   :members:", ""]
+    return directives
 
 
 def cpp_pages(doxygen, write):
@@ -46,14 +58,16 @@ def cpp_pages(doxygen, write):
     unknown = sorted(set(rooms) - set(ROOMS))
     if unknown:
         raise SystemExit(f"references.py: no description of the room {unknown[0]}: add it to ROOMS")
+    names = collections.Counter(name for headers in rooms.values() for _, name in headers)
     entries = []
     for room, what in ROOMS.items():
         if room not in rooms:
             continue
         lines = [f"# attmirror/{room}", "", f"{what}.", ""]
-        for path in sorted(rooms[room]):
-            lines += [f"## {path}", "", f"`#include <{path}>`", "", "```{eval-rst}", f".. doxygenfile:: {path}",
-                      "   :project: attmirror", "   :allow-dot-graphs:" if False else "", "```", ""]
+        for path, name in sorted(rooms[room]):
+            # Breathe finds a file by its name alone; of headers with the same name it is told the classes.
+            directives = [f".. doxygenfile:: {name}"] if names[name] == 1 else classes_of(doxygen, path)
+            lines += [f"## {path}", "", "```{eval-rst}", *directives, "```", ""]
         write(f"reference/cpp/{room}.md", "\n".join(lines))
         entries.append(f"cpp/{room}")
     return "\n".join(["```{toctree}", ":hidden:", "", *entries, "```"])
@@ -62,10 +76,12 @@ def cpp_pages(doxygen, write):
 def python_pages(write):
     """Writes a page per group of names; returns the list of them."""
     import attmirror  # the installed package
+    from sphinx.ext.autodoc.mock import mock
 
     groups = collections.defaultdict(list)
     for name in attmirror.__all__:
-        thing = getattr(attmirror, name)
+        with mock(["sklearn"]):  # which the site does without
+            thing = getattr(attmirror, name)
         if inspect.ismodule(thing):
             continue
         module = getattr(thing, "__module__", "attmirror").removeprefix("attmirror").lstrip(".")
@@ -80,8 +96,7 @@ def python_pages(write):
         slug = module.strip("_").replace("_", "-") or "library"
         lines = [f"# {title}", "", "```{eval-rst}", ".. currentmodule:: attmirror", ""]
         for name in sorted(groups[module], key=str.lower):
-            thing = getattr(attmirror, name)
-            if inspect.isclass(thing):
+            if name == "AttentionClassifier" or inspect.isclass(getattr(attmirror, name)):
                 lines += [f".. autoclass:: attmirror.{name}", "   :members:", ""]
             else:
                 lines += [f".. autofunction:: attmirror.{name}", ""]

@@ -22,6 +22,7 @@ import sys
 import references
 
 LINK = re.compile(r"(?P<open>!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\()(?P<target>[^)\s]+)(?P<close>\))")
+CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 PLACES = {"README.md": "index.md", "docs/index.md": "index.md", "CONTRIBUTING.md": "contributing.md",
           "CHANGELOG.md": "changelog.md", "examples/README.md": "examples/index.md",
           "examples/python": "examples/index.md", "examples/deep": "examples/index.md",
@@ -70,20 +71,15 @@ class Stage:
             new = os.path.relpath(self.place(os.path.normpath(os.path.join(folder, target))), here or ".")
             return match["open"] + new + ("#" + anchor if anchor else "") + match["close"]
 
-        def outside_code(line):
-            # Inline code stays as it is: every second piece between backticks.
-            return "".join(piece if index % 2 else LINK.sub(replaced, piece)
-                           for index, piece in enumerate(re.split(r"(?<!\[)(`+[^`]+`+)(?!\])", line)))
+        def outside_code(text):
+            # Inline code is set aside, so that brackets in it are no links.
+            spans = []
+            text = CODE_SPAN.sub(lambda match: spans.append(match[0]) or f"\0{len(spans) - 1}\0", text)
+            return re.sub("\0(\\d+)\0", lambda match: spans[int(match[1])], LINK.sub(replaced, text))
 
-        lines, fence = [], ""
-        for line in text.split("\n"):
-            mark = re.match(r" *(`{3,}|~{3,})", line)
-            if mark and (not fence or mark[1] == fence):
-                fence = "" if fence else mark[1]
-                lines.append(line)
-            else:
-                lines.append(line if fence else outside_code(line))
-        return "\n".join(lines)
+        # Fenced blocks are every second piece, too.
+        pieces = re.split(r"(^ *(?:`{3,}|~{3,})[^\n]*\n.*?^ *(?:`{3,}|~{3,}) *$)", text, flags=re.MULTILINE | re.DOTALL)
+        return "".join(piece if index % 2 else outside_code(piece) for index, piece in enumerate(pieces))
 
     def write(self, path, text):
         path = self.out / path
@@ -142,7 +138,7 @@ def figures(reproduction):
         for figure in shown:
             name = f"{result['id']}-{figure['id']}.svg"
             alt = re.sub(r"[\[\]\n]", " ", figure.get("description") or figure["title"])
-            parts.append(f"![{alt}](figures/{name})\n\n*{figure['title'].strip()}.* {figure['caption']}\n")
+            parts.append(f"![{alt}](../figures/{name})\n\n*{figure['title'].strip()}.* {figure['caption']}\n")
     return "\n".join(parts)
 
 

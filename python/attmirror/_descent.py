@@ -83,6 +83,7 @@ class Run:
 
     @property
     def loss(self) -> float:
+        """The loss at the last weights."""
         return self._handle.loss
 
     @property
@@ -97,6 +98,7 @@ class Run:
 
     @property
     def seconds(self) -> float:
+        """How long the run took, all its parts together."""
         return self._handle.seconds
 
     @property
@@ -137,18 +139,22 @@ class Run:
 
     @property
     def K(self) -> Floats:
+        """The trained keys, where K and Q were trained."""
         return self._block("K")
 
     @property
     def Q(self) -> Floats:
+        """The trained queries, where K and Q were trained."""
         return self._block("Q")
 
     @property
     def p(self) -> Floats:
+        """The trained prompt."""
         return self._block("p")
 
     @property
     def v(self) -> Floats:
+        """The trained decoder, where it was trained along."""
         return self._block("v")
 
     @cached_property

@@ -60,6 +60,7 @@ class MarginSolution:
 
     @property
     def status(self) -> str:
+        """One of "certified", "infeasible" or "stopped"."""
         return self._handle.status
 
     @property
@@ -74,14 +75,17 @@ class MarginSolution:
 
     @property
     def norm(self) -> float:
+        """The norm of W."""
         return self._handle.norm
 
     @property
     def dual(self) -> float:
+        """The lower bound that lambda proves for the norm of every solution."""
         return self._handle.dual
 
     @property
     def gap(self) -> float:
+        """(norm - dual) / norm: no solution is smaller by more than this share."""
         return self._handle.gap
 
     @property
@@ -91,10 +95,12 @@ class MarginSolution:
 
     @property
     def seconds(self) -> float:
+        """How long the solver worked."""
         return self._handle.seconds
 
     @property
     def iterations(self) -> int:
+        """Newton steps."""
         return self._handle.iterations
 
     @property
@@ -194,14 +200,17 @@ class MarginSolutions(Sequence[MarginSolution]):
 
     @property
     def norm(self) -> Floats:
+        """The norm of each solution."""
         return np.array([handle.norm for handle in self._handles])
 
     @property
     def gap(self) -> Floats:
+        """The gap of each solution."""
         return np.array([handle.gap for handle in self._handles])
 
     @property
     def status(self) -> list[str]:
+        """The status of each solution."""
         return [handle.status for handle in self._handles]
 
     @property

@@ -37,6 +37,7 @@ class Sentences:
 
     @classmethod
     def load(cls, path: PathLike, collocations: str = "auto", *, skip_unexplained: bool = False) -> Sentences:
+        """Reads a file with one sentence per line."""
         with open(path, encoding="utf-8") as file:
             return cls._of(_core.parse_sentences(file.read(), path_text(path), collocations, skip_unexplained))
 
@@ -50,6 +51,7 @@ class Sentences:
 
     @property
     def words(self) -> list[str]:
+        """The vocabulary, in the order of the tokens."""
         return self._handle.words
 
     @property
@@ -116,14 +118,17 @@ class NextTokenRun:
 
     @property
     def status(self) -> str:
+        """How the last stage ended."""
         return list(self.stages.values())[-1].status
 
     @property
     def W_ov(self) -> Floats:
+        """The weights that say what follows the attended token."""
         return self.blocks["W_ov"]
 
     @property
     def W_kq(self) -> Floats:
+        """The weights that say which token is attended to."""
         return self.blocks["W_kq"]
 
     def correlation(self, block: str = "W_kq") -> float:

@@ -80,6 +80,7 @@ class SweepResults:
 
     @property
     def interrupted(self) -> bool:
+        """Whether the sweep was stopped before its last run."""
         return bool(self._outcome.get("interrupted", False))
 
     def __len__(self) -> int:
@@ -98,6 +99,7 @@ class SweepResults:
         return result
 
     def column(self, name: str) -> npt.NDArray[Any]:
+        """One column, by its name."""
         columns = self.columns()
         if name not in columns:
             raise KeyError(f"there is no column {name}: expected one of {', '.join(columns)}")

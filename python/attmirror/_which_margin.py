@@ -52,6 +52,7 @@ class WhichMargin:
 
     @property
     def columns(self) -> list[str]:
+        """The names of the norms."""
         return [norm_label(norm) for norm in self.norms]
 
     @property

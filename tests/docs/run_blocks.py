@@ -2,12 +2,13 @@
 """Tests the documentation: every shell block of a page runs, every C++ block compiles.
 
     run_blocks.py check                          the rules that all pages keep: languages, marks, names
+    run_blocks.py links                          links between pages, and to files, lead somewhere
     run_blocks.py list                           the blocks that are marked, with their marks
     run_blocks.py options --command ATTMIRROR    docs/command.md has the options that the command has
     run_blocks.py shell --command ATTMIRROR PAGE...   runs the shell, console and Python blocks of pages
     run_blocks.py cpp --compiler CXX [--system DIR]... [--torch DIR]...   compiles the C++ blocks of all pages
 
-Pages are README.md, CONTRIBUTING.md, docs/*.md and examples/README.md of --source (default: this checkout). Marks, which
+Pages are README.md, CONTRIBUTING.md, examples/README.md and all of docs/ of --source (default: this checkout). Marks, which
 are comments above a block, are explained in markdown_blocks.py. Exit code 0: all is well; 1: something fails; it is
 printed with page and line, and so is every block that was not run, with the reason.
 """
@@ -19,6 +20,7 @@ import sys
 import tomllib
 
 import cpp_blocks
+import links
 import option_tables
 import shell_page
 from markdown_blocks import PageError, read_blocks
@@ -29,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def all_pages(source):
     pages = [name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md") if (source / name).exists()]
-    return pages + sorted(str(path.relative_to(source)) for path in (source / "docs").glob("*.md"))
+    return pages + sorted(str(path.relative_to(source)) for path in (source / "docs").rglob("*.md"))
 
 
 def blocks_of(source, page):
@@ -120,7 +122,7 @@ def compile_cpp(source, pages, options):
 
 def main():
     parser = argparse.ArgumentParser(description="Tests the code blocks of the documentation.")
-    parser.add_argument("what", choices=("check", "list", "options", "shell", "cpp"))
+    parser.add_argument("what", choices=("check", "links", "list", "options", "shell", "cpp"))
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="relative to the source tree; default: all")
     parser.add_argument("--source", type=pathlib.Path, default=ROOT, help="the source tree")
     parser.add_argument("--command", help="options, shell: the attmirror to test")
@@ -135,6 +137,9 @@ def main():
     try:
         if options.what == "check":
             return check(source, pages)
+        if options.what == "links":
+            linked = options.pages or [*pages, "CHANGELOG.md"]
+            return finish(f"links of {len(linked)} pages", [], links.check_links(source, linked))
         if options.what == "list":
             return list_marked(source, pages)
         if options.what == "options":

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 import cpp_blocks
+import links
 import option_tables
 import prose
 import shell_page
@@ -53,6 +54,27 @@ class Prose(unittest.TestCase):
         self.assertIn("cites P1 and does not say who wrote it", self.found("As in P1.\n")[0])
         self.assertEqual(self.found("As in P1 (Julistiono, Ataee Tarzanagh and\nAzizan).\n"), [])
         self.assertEqual(self.found("P4 is by Huang, Liang\nand Yang.\n"), [])
+
+
+class Links(unittest.TestCase):
+    def test_links(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder)
+            (source / "docs").mkdir()
+            (source / "docs/b.md").write_text("# Top\n\n## What `lr` means\n\n## Twice\n\n## Twice\n\n## To 10¹² steps\n", encoding="utf-8")
+
+            def failures(text):
+                (source / "a.md").write_text(text, encoding="utf-8")
+                return links.check_links(source, ["a.md"])
+
+            for good in ("docs/b.md", "docs/b.md#what-lr-means", "docs/b.md#twice-1", "docs", "https://example.org/x#y", "#own"):
+                self.assertEqual(failures(f"# Own\n\n[a [b] `]` c]({good})\n"), [], good)
+            self.assertEqual(failures(f"`[x](none.md)`\n\n{FENCE}sh\n[x](none.md)\n{FENCE}\n"), [])
+            self.assertEqual(failures("\n[x](none.md)\n"), ["a.md:2: none.md: there is no none.md"])
+            self.assertEqual(failures("![two\nlines](docs/c.svg)\n"), ["a.md:1: docs/c.svg: there is no docs/c.svg"])
+            for anchor in ("what-means", "twice-2", "to-1012-steps", "to-10-steps", "to-10¹²-steps"):
+                self.assertEqual(failures(f"[`x`](docs/b.md#{anchor})\n"),
+                                 [f"a.md:1: docs/b.md#{anchor}: docs/b.md has no such heading"])
 
 
 class Rules(unittest.TestCase):

@@ -22,6 +22,11 @@ expect 0 "Debian" "$source_folder/scripts/setup.sh" --help
 expect 2 "unknown argument --network" "$source_folder/scripts/quickstart.sh" --network
 expect 0 "--networks" "$source_folder/scripts/quickstart.sh" --help
 expect 2 "unknown argument --test" "$source_folder/scripts/setup.sh" --test
+expect 0 "no server" "$source_folder/scripts/docs.sh" --help
+expect 2 "unknown argument --site" "$source_folder/scripts/docs.sh" --site
+expect 2 "has files that are not an earlier site" "$source_folder/scripts/docs.sh" "$source_folder/tests/house"
+expect 2 "expected one folder at most" "$source_folder/scripts/docs.sh" a b
+expect 2 "unknown argument --fast" "$source_folder/scripts/python_wheel.sh" --fast
 expect 2 "unknown stage relase" "$source_folder/scripts/test.sh" relase
 expect 2 "all is given together with asan" "$source_folder/scripts/test.sh" all asan
 expect 0 "" env ATTMIRROR_NO_SETUP=1 "$source_folder/scripts/setup.sh" --tests

@@ -520,6 +520,17 @@ def test_the_example_of_the_documentation_runs():
     assert float(loss.detach()) < 0.5, "1 is what a network learns that says 0"
 
 
+def test_the_tutorial_runs_and_says_what_is_true():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "tutorials" / "optimizer-in-a-network.md"
+    if not page.exists():
+        pytest.skip("docs/tutorials/optimizer-in-a-network.md is not there")
+    names = {}
+    exec(page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0], names)
+    accuracy, small = zip(names["results"]["SGD"], names["results"]["l1.1 mirror descent"])
+    assert min(accuracy) > 0.97
+    assert small[0] < 0.3 and small[1] > 0.5, "mirror descent with p = 1.1 makes most weights small"
+
+
 def test_spectral_steps_are_orthogonal():
     (w,) = parameters([(6, 4)], torch.float64)
     before = w.detach().clone()

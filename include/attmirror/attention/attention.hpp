@@ -16,6 +16,7 @@
 
 namespace attmirror {
 
+// Which blocks an attention layer trains, and what is added to its logits and its loss.
 struct AttentionOptions {
   // The blocks that training moves, in any combination that the model has, e.g. {Block::W, Block::v}. Empty
   // means the attention's own blocks: W, or K and Q, or p, with v fixed to the dataset's decoder.
@@ -27,6 +28,7 @@ struct AttentionOptions {
   double penalty = 0;
 };
 
+// One layer of softmax attention on a dataset. It views the data, which must outlive it.
 class Attention {
  public:
   // Throws Error (bad input) when a block to train does not belong to the model, when the rank, the key

@@ -12,6 +12,7 @@
 
 namespace attmirror {
 
+// The name of a block of weights. Those of attention are constants; other models have names of their own.
 class Block {
  public:
   static constexpr std::size_t max_length = 31;
@@ -64,6 +65,7 @@ constexpr bool Block::is_name(std::string_view text) {
 
 inline constexpr Block Block::W{"W"}, Block::K{"K"}, Block::Q{"Q"}, Block::p{"p"}, Block::v{"v"};
 
+// The blocks of attention, in the order in which files have them.
 inline constexpr std::array attention_blocks{Block::W, Block::K, Block::Q, Block::p, Block::v};
 
 constexpr std::string_view to_string(const Block& block) { return block.name(); }

@@ -44,6 +44,7 @@ enum class TokenStorage {
 std::string_view to_string(TokenStorage storage);
 TokenStorage parse_token_storage(std::string_view name);
 
+// How a gradient is computed: on how many threads, along which path through the data, in which precision.
 struct EngineOptions {
   Jacobian jacobian = Jacobian::safe;            // accurate everywhere; textbook matches published runs
   DataPath path = DataPath::automatic;           // choose another only to compare them
@@ -53,6 +54,7 @@ struct EngineOptions {
   void validate() const;
 };
 
+// What an evaluation yields besides the gradient.
 struct Evaluation {
   double loss = 0;         // L
   double max_softmax = 0;  // mean over queries of the largest attention probability
@@ -65,6 +67,7 @@ struct Gradient {
   std::vector<double> log_scale;
 };
 
+// Computes loss and gradient again and again, in memory that it allocates once.
 class GradientEngine {
  public:
   // Uses the kernels of active_isa() at this moment. The model and the pool must outlive the engine.

@@ -25,11 +25,13 @@ struct LinearHead {
   static constexpr std::string_view word = "linear";
 };
 
+// P3's nonlinear head, 1^T ReLU(V^T u).
 struct ReluHead {
   static constexpr std::string_view word = "relu";
   Matrix V{};  // (d, m); empty: the one in the dataset
 };
 
+// The head v^T u - lambda |u|^2, under which attention keeps a sparsemax of tokens.
 struct QuadraticHead {
   static constexpr std::string_view word = "quadratic:LAMBDA";
   double lambda = 1;  // the larger, the more tokens are kept
@@ -45,6 +47,7 @@ class CustomHead {
   virtual double evaluate(std::span<const double> u, std::span<double> gradient) const = 0;
 };
 
+// Any head: one of those above, or your own.
 using Head = std::variant<LinearHead, ReluHead, QuadraticHead, std::shared_ptr<const CustomHead>>;
 
 // "linear", "relu", "quadratic:0.5", "custom:NAME"

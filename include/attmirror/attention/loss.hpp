@@ -28,12 +28,15 @@ namespace attmirror {
 struct Logistic {
   static constexpr std::string_view word = "logistic";
 };
+// The exponential loss, e^{-m} for a margin m.
 struct Exponential {
   static constexpr std::string_view word = "exponential";
 };
+// The linear loss, -m for a margin m.
 struct LinearLoss {
   static constexpr std::string_view word = "linear";
 };
+// The sigmoid loss, 1/(1 + e^m) for a margin m: bounded, and not convex.
 struct Sigmoid {
   static constexpr std::string_view word = "sigmoid";
 };
@@ -47,6 +50,7 @@ class CustomLoss {
   virtual double log_abs_derivative(double margin) const = 0;  // log|ell'|, where ell' itself may underflow
 };
 
+// Any loss: one of those above, or your own.
 using Loss = std::variant<Logistic, Exponential, LinearLoss, Sigmoid, std::shared_ptr<const CustomLoss>>;
 
 std::string to_string(const Loss& loss);  // "logistic", ..., "custom:NAME"

@@ -26,14 +26,17 @@ namespace attmirror {
 struct W {
   static constexpr std::string_view word = "W";
 };
+// Keys and queries: logits X K Q^T z with K and Q of shape (d, rank).
 struct KQ {
   static constexpr std::string_view word = "KQ";
   std::ptrdiff_t rank = 0;  // m; 0 means m = d, the papers' default
 };
+// A prompt: logits X A^T p with a trained vector p and fixed key weights A.
 struct Prompt {
   static constexpr std::string_view word = "prompt";
   Matrix key_weights{};  // A; empty means the identity
 };
+// How the logits depend on the weights.
 using Parameterization = std::variant<W, KQ, Prompt>;
 
 std::string_view to_string(const Parameterization& parameterization);
@@ -118,6 +121,7 @@ struct BlockShape {
   static BlockShape vector(const Block& name, std::ptrdiff_t size) { return {name, 1, size, false, true}; }
 };
 
+// Blocks of weights in padded, aligned memory, as the training loop reads and writes them.
 class ParameterBlocks {
  public:
   ParameterBlocks() = default;

@@ -12,6 +12,7 @@ namespace attmirror {
 // for small arrays, or where the system has no large pages.
 void prefer_large_pages(void* begin, std::size_t bytes) noexcept;
 
+// An allocator whose memory begins at a cache line, for std::vector.
 template <class T>
 struct CacheLineAllocator {
   using value_type = T;

@@ -18,6 +18,7 @@
 
 namespace attmirror {
 
+// Whose fault an error is.
 enum class ErrorKind {
   bad_input,    // the caller's input cannot be used (exit code 2)
   environment,  // the machine failed: disk full, unreadable device, out of memory (exit code 3)
@@ -33,6 +34,7 @@ struct ErrorPlace {
   std::string value;  // as text
 };
 
+// The exception that every function of the library throws.
 class Error : public std::runtime_error {
  public:
   // The message may contain names marked by field_name().

@@ -12,12 +12,15 @@
 
 namespace attmirror {
 
+// One axis of a figure: its label, its scale, its range.
 struct Axis {
   std::string label = {};
+  // How numbers are spread along an axis.
   enum class Scale { linear, log } scale = Scale::linear;
   std::optional<std::pair<double, double>> range = {};  // empty: chosen from the data
 };
 
+// One curve or set of points, with a band around it where there is one.
 struct Series {
   std::string name = {};  // in the legend; empty: not listed there
   std::vector<double> x = {}, y = {};
@@ -25,7 +28,9 @@ struct Series {
                       high = {};  // a band about y (a standard error, a quantile range); empty: none
   // Extra text when hovering over each point; empty: none.
   std::vector<std::string> labels = {};
+  // What is drawn at the points of a series.
   enum class Mark { line, points, both } mark = Mark::line;
+  // How the line of a series is drawn.
   enum class Dash { solid, dashed, dotted } dash = Dash::solid;
   // Series of the same color belong together (one optimizer, measured and predicted); -1: the next free color.
   int color = -1;
@@ -39,6 +44,7 @@ struct Heatmap {
   std::vector<std::pair<std::size_t, std::size_t>> marked = {};  // cells with a frame: (row, column)
 };
 
+// A figure as data: a title, axes, and series or a heat map. report/svg.hpp draws it.
 struct Figure {
   std::string id = {};  // letters, digits and dashes: the name of its file
   std::string title = {};

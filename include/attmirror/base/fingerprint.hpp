@@ -13,6 +13,7 @@
 
 namespace attmirror {
 
+// A number that tells data apart: equal for equal bits, different for almost all others.
 class Fingerprint {
  public:
   void add(std::uint64_t word) {

@@ -10,6 +10,7 @@
 
 namespace attmirror {
 
+// The instruction sets that kernels are compiled for.
 enum class Isa { sse2, avx2, avx512 };
 
 std::string_view to_string(Isa isa);

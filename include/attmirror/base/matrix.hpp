@@ -16,7 +16,9 @@ static_assert(EIGEN_MAX_ALIGN_BYTES == 64, "compile with -DEIGEN_MAX_ALIGN_BYTES
 
 namespace attmirror {
 
+// A matrix of doubles, stored row by row.
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+// A vector of doubles.
 using Vector = Eigen::VectorXd;
 
 // Views of a padded matrix. `data` may be treated as one flat array of rows * stride numbers.
@@ -29,6 +31,7 @@ struct ConstMatrixView {
   }
 };
 
+// A matrix that lies elsewhere, with a stride between its rows. Writable.
 struct MatrixView {
   double* data = nullptr;
   std::ptrdiff_t rows = 0, cols = 0, stride = 0;

@@ -10,13 +10,16 @@
 
 namespace attmirror {
 
+// The side of a column that its cells keep to.
 enum class Align { left, right };
 
+// The head of a column, and how its cells are aligned.
 struct Column {
   std::string name;
   Align align = Align::right;  // most cells are numbers
 };
 
+// A table of texts, for the terminal, CSV, LaTeX and pages.
 struct Table {
   std::string title = {};  // may be empty
   std::vector<Column> columns = {};

@@ -38,6 +38,7 @@ struct Chunking {
 // unless total >= 0, grain >= 1 and max_chunks >= 1.
 Chunking fixed_chunks(std::ptrdiff_t total, std::ptrdiff_t grain, std::ptrdiff_t max_chunks);
 
+// Threads that wait for work in fixed chunks, so that results do not depend on how many there are.
 class ThreadPool {
  public:
   static constexpr int max_threads = 1024;

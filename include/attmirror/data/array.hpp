@@ -18,6 +18,7 @@
 
 namespace attmirror {
 
+// The number types of files.
 enum class DType {
   float64,
   float32,
@@ -37,6 +38,7 @@ enum class DType {
 std::string_view to_string(DType dtype);
 std::size_t item_size(DType dtype);  // bytes per element
 
+// The lengths of an array's axes; empty for a single number.
 using Shape = std::vector<std::int64_t>;
 
 // Shapes have at most this many axes, which every version of numpy supports.
@@ -49,6 +51,7 @@ std::size_t element_count(const Shape& shape, DType dtype, std::string_view name
 // "(6, 8, 10)", "(6,)", "()": as Python writes a tuple.
 std::string to_string(const Shape& shape);
 
+// Numbers of one type with a shape, as files hold them.
 class Array {
  public:
   // A float64 array of shape (0,).

@@ -43,6 +43,7 @@ struct DatasetArrays {
   Matrix head{};
 };
 
+// Which tokens a query may attend to.
 enum class Mask {
   none,    // every query attends to all tokens of its sequence
   causal,  // the query at token k attends to the tokens up to k
@@ -51,6 +52,7 @@ enum class Mask {
 
 std::string_view to_string(Mask mask);
 
+// Sequences of tokens, each with queries and labels, and a decoder where there is one.
 class Dataset {
  public:
   // Checks all arrays, then copies them; throws Error (bad input) that names the first wrong entry.

@@ -106,6 +106,7 @@ Matrix score_blind_key_weights();
 // One input of three tokens, (-0.1, 1, 1), (1, 0, 0.9) and (0, 0, s). The first is optimal, and the second
 // beats only the third: whether training can end on the second depends on s.
 struct SingleInputData {
+  // Whether the two tokens that are not optimal have the same score.
   enum class Scores {
     equal,    // s = 0.9: no token but the optimal one is better than another, and every start leads to it
     unequal,  // s = 0: the second token is locally optimal, and some starts lead to it
@@ -132,6 +133,7 @@ Dataset generate(const MultiInputData& options);
 // x = (1, 1), (1, -1) and a third. No decoder, because the run trains it (P2 starts from v = (-1, 0) and p =
 // (0, -1)); the key weights are the identity.
 struct JointPromptData {
+  // Whether every sequence is a support vector of the labels' max-margin problem.
   enum class LabelMargin {
     tight,  // third (1/2, 1): all three are support vectors of the labels' max-margin problem
     slack,  // third (1/2, 3/2): not a support vector, so its attention constraint relaxes from >= 1 to >= 0

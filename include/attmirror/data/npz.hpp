@@ -16,6 +16,7 @@
 
 namespace attmirror {
 
+// How large a file may be that is read. What exceeds a limit is refused before memory is taken for it.
 struct NpzLimits {
   // All arrays of an archive together, inflated. 64 GiB is more than every data set of the papers and fits
   // into a big machine's memory; anything above it, by mistake or by attack, is refused at once instead of
@@ -25,8 +26,10 @@ struct NpzLimits {
   void validate() const;
 };
 
+// Whether arrays of an .npz file are compressed.
 enum class NpzCompression { stored, deflated };
 
+// How an .npz file is written.
 struct NpzOptions {
   // Trained weights and random data hardly compress, and stored entries are read at the speed of the disk;
   // deflate pays for masks, labels and one-hot tokens.

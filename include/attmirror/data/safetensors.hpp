@@ -18,6 +18,7 @@
 
 namespace attmirror {
 
+// What a .safetensors file holds: arrays by name, and texts about them.
 struct Safetensors {
   NamedArrays tensors;
   std::map<std::string, std::string> metadata;

@@ -12,6 +12,7 @@
 
 namespace attmirror {
 
+// One token for each query: the index of the token in its sequence.
 struct Selection {
   std::vector<std::int64_t> tokens;  // one per query: a token of its sequence that the mask allows
 

@@ -21,6 +21,7 @@
 
 namespace attmirror::deep {
 
+// The sizes of an encoder for texts.
 struct EncoderOptions {
   std::int64_t vocabulary = 30522;  // bert-base-uncased
   std::int64_t length = 512;        // positions that have an embedding; longer texts are cut before
@@ -42,6 +43,7 @@ struct EncoderOptions {
   void validate() const;
 };
 
+// P1's network for texts: an encoder that classifies by its first token.
 class EncoderClassifier : public Transformer {
  public:
   // Initial weights are a function of `seed` alone; without a seed they are 0, for code that loads weights.

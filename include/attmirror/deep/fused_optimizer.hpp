@@ -59,6 +59,7 @@ struct GroupRule {
   std::function<at::Tensor(const at::Tensor&)> direction;
 };
 
+// What the optimizers for LibTorch share: groups, masters, momentum, archives, the fused step.
 class FusedOptimizer : public torch::optim::Optimizer {
  public:
   // Throws Error (bad input) with one sentence, naming the group and the index of the parameter, before

@@ -19,6 +19,7 @@
 
 namespace attmirror::deep {
 
+// How the scale of a loss in half precision grows and shrinks.
 struct GradScalerOptions {
   double initial_scale = 65536;
   double growth_factor = 2;             // after growth_interval steps in a row without overflow
@@ -29,6 +30,7 @@ struct GradScalerOptions {
   void validate() const;
 };
 
+// Scales losses in half precision, so that small gradients do not round to 0.
 class GradScaler {
  public:
   explicit GradScaler(GradScalerOptions options = {});
@@ -57,6 +59,7 @@ class GradScaler {
 };
 
 // So that torch::save(scaler, path) and torch::load(scaler, path) work.
+// Writes the scaler to an archive, and reads it back.
 torch::serialize::OutputArchive& operator<<(torch::serialize::OutputArchive& archive,
                                             const GradScaler& scaler);
 torch::serialize::InputArchive& operator>>(torch::serialize::InputArchive& archive, GradScaler& scaler);

@@ -21,6 +21,7 @@
 
 namespace attmirror::deep {
 
+// What is done to training images at random: padding, cropping, flipping, normalizing.
 struct Augmentation {
   std::int64_t padding = 4;  // zeros around the image before it is cut; 0: no cut
   std::int64_t size = 48;    // size after resizing; 0: unchanged

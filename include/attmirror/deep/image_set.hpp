@@ -8,6 +8,7 @@
 
 namespace attmirror {
 
+// Images of one size with their classes, in memory.
 struct ImageSet {
   std::int64_t channels = 3, height = 32, width = 32;
   std::vector<std::uint8_t> pixels;  // image after image, `channels` planes each

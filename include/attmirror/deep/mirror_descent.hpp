@@ -19,6 +19,7 @@
 
 namespace attmirror::deep {
 
+// The settings of mirror descent, for all parameters or for a group.
 struct MirrorDescentOptions : public torch::optim::OptimizerCloneableOptions<MirrorDescentOptions> {
   MirrorDescentOptions(double lr) : lr_(lr) {}  // NOLINT: a number will do, as in LibTorch
 
@@ -45,6 +46,7 @@ struct MirrorDescentOptions : public torch::optim::OptimizerCloneableOptions<Mir
   void set_lr(double lr) override { lr_ = lr; }
 };
 
+// Mirror descent as an optimizer for LibTorch.
 class MirrorDescent : public FusedOptimizer {
  public:
   // Both throw Error (bad input) for invalid options.

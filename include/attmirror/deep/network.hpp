@@ -23,6 +23,7 @@ struct DropoutPlace {
   std::int64_t step = 0;   // of the training, from 0
 };
 
+// Some samples, their rows packed one after another.
 struct Batch {
   at::Tensor tokens;     // texts: int64 [rows] ids; undefined for images
   at::Tensor positions;  // texts: int64 [rows], the position of each token in its text
@@ -58,6 +59,7 @@ struct Projection {
   at::Tensor weight;
 };
 
+// A network that the trainer can train: it classifies batches.
 class Network : public torch::nn::Module {
  public:
   // [samples, classes], or [samples, 1] for a yes-or-no question. With batch.dropout_keys there is dropout.

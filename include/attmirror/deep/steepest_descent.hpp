@@ -28,6 +28,7 @@ namespace attmirror::deep {
 // iterations, not 1. `svd`: exactly, but slowly.
 enum class PolarMethod { newton_schulz, svd };
 
+// The settings of steepest descent, for all parameters or for a group.
 struct SteepestDescentOptions : public torch::optim::OptimizerCloneableOptions<SteepestDescentOptions> {
   SteepestDescentOptions(double lr) : lr_(lr) {}  // NOLINT: a number will do, as in LibTorch
 
@@ -55,6 +56,7 @@ struct SteepestDescentOptions : public torch::optim::OptimizerCloneableOptions<S
   void set_lr(double lr) override { lr_ = lr; }
 };
 
+// Steepest descent in a norm as an optimizer for LibTorch.
 class SteepestDescent : public FusedOptimizer {
  public:
   // Both throw Error (bad input) for invalid options and for norms that are not listed above.

@@ -17,6 +17,7 @@
 
 namespace attmirror::deep {
 
+// A trained network for texts, with the name that pages give it.
 struct TextModel {
   std::string name;  // in pages and messages
   std::shared_ptr<EncoderClassifier> network;
@@ -42,6 +43,7 @@ ViewedPieces viewed_pieces(std::span<const TextModel> models, const WordPiece& v
 // Rows of attention to keep: those of all tokens, or the first token's, which the answer reads.
 enum class AttentionRows { all, first };
 
+// Where the heads of a network look in one text.
 struct TextAttention {
   std::int64_t blocks = 0, heads = 0, rows = 0, tokens = 0;
   std::vector<float> probabilities;  // [blocks][heads][rows][tokens]

@@ -15,6 +15,7 @@
 
 namespace attmirror {
 
+// Texts with their labels.
 struct TextSet {
   std::vector<std::string> texts;    // UTF-8, as it stands in the file
   std::vector<std::int32_t> labels;  // one per text: 0 or 1
@@ -29,6 +30,7 @@ std::string_view to_string(TextColumns columns);  // "auto", "label,text", "text
 TextColumns parse_text_columns(
     std::string_view word);  // of these words; throws Error (bad input) for another
 
+// How a file of texts is read.
 struct TextSetOptions {
   // Detected: the labels are the column that is 0 or 1 in every row. A file in which both columns are, or
   // neither is, is refused.

@@ -16,6 +16,7 @@
 
 namespace attmirror {
 
+// How texts become tokens where no cache has them.
 struct TokenCacheOptions {
   // P1's length for IMDb.
   std::int64_t length = 512;
@@ -27,6 +28,7 @@ struct TokenCacheOptions {
   void validate() const;
 };
 
+// What became of a cache.
 enum class TokenCacheOutcome {
   reused,    // read from the cache
   made,      // there was no file
@@ -35,6 +37,7 @@ enum class TokenCacheOutcome {
 };
 std::string_view to_string(TokenCacheOutcome outcome);
 
+// Tokens, and whether they were computed or read.
 struct CachedTokens {
   TokenSet tokens;
   TokenCacheOutcome outcome = TokenCacheOutcome::made;

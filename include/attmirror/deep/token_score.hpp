@@ -24,6 +24,7 @@
 
 namespace attmirror::deep {
 
+// How much attention the deciding word of one sentence gets.
 struct SentenceScore {
   std::vector<std::string> pieces;   // of the sentence, with [CLS] and [SEP]
   std::vector<std::size_t> pivotal;  // which of them are the word; empty where it does not occur
@@ -38,12 +39,14 @@ struct SentenceScore {
   double tokens_attended = 0;  // effective_count() of the row
 };
 
+// A mean over sentences, with its standard error.
 struct ScoreMean {
   std::int64_t count = 0;
   double mean = 0;            // NaN where the count is 0
   double standard_error = 0;  // NaN below 2
 };
 
+// The scores of one network over all sentences.
 struct ModelScore {
   std::string model;
   std::vector<SentenceScore> sentences;  // as given
@@ -68,6 +71,7 @@ std::vector<std::size_t> places_of(const WordPiece& vocabulary, std::string_view
 SentenceScore sentence_score(const WordPiece& vocabulary, const PivotalSentence& sentence,
                              std::span<const TextPiece> pieces, std::span<const double> attention);
 
+// The mean of numbers, and its standard error.
 ScoreMean mean_of(std::span<const double> numbers);
 
 }  // namespace attmirror::deep

@@ -16,6 +16,7 @@
 
 namespace attmirror {
 
+// Tokenized texts of different lengths, one after another, with their labels.
 struct TokenSet {
   std::vector<std::int32_t> ids;            // all rows end to end, [CLS] and [SEP] included
   std::vector<std::int64_t> offsets = {0};  // row r is ids[offsets[r]] up to ids[offsets[r + 1]]

@@ -20,6 +20,7 @@
 
 namespace attmirror {
 
+// Table [data] of a training's configuration: which files.
 struct DataConfig {
   std::string kind = "text";  // or "images"
   // A token file (.safetensors), a .tsv or .tsv.xz file, or half of aclImdb; for images a .bin file or a folder
@@ -35,6 +36,7 @@ struct DataConfig {
   double mirror = 0.5;               // images: probability of being mirrored
 };
 
+// Table [model] of a training's configuration: which network, of which size.
 struct ModelConfig {
   std::string kind = "encoder";  // or "vit"
   std::int64_t width = 384;
@@ -49,6 +51,7 @@ struct ModelConfig {
   std::int64_t head_width = 64;            // vit
 };
 
+// Table [optimizer] of a training's configuration.
 struct OptimizerConfig {
   std::string name = "md";                     // md, gd, sign, adam, adamw, muon-adamw
   double lr = 8e-4;                            // of the sum over a batch, unless train.loss is "mean"
@@ -64,6 +67,7 @@ struct OptimizerConfig {
   double warmup = 0;                  // epochs in which lr rises from 0
 };
 
+// Table [train] of a training's configuration: how long, with which seeds, how exactly.
 struct LoopConfig {
   std::int64_t epochs = 10;
   std::int64_t batch = 100;  // samples, of all processes together
@@ -83,6 +87,7 @@ struct LoopConfig {
   std::int64_t threads = 0;        // of the CPU; 0: as many as the machine has
 };
 
+// The configuration of a training, as its TOML file has it.
 struct TrainConfig {
   DataConfig data;
   ModelConfig model;

@@ -44,6 +44,7 @@ struct TrainData {
 // is one). Throws Error (bad input), naming the key and the file.
 TrainData load_train_data(const TrainConfig& config);
 
+// How a trial ended.
 enum class TrialStatus { running, completed, reached_accuracy, diverged };
 std::string_view to_string(TrialStatus status);  // "running", "completed", "reached accuracy", "diverged"
 
@@ -59,6 +60,7 @@ struct EpochRow {
   double tokens_per_second = 0;
   double lr = 0;           // at the epoch's last step
   double weight_norm = 0;  // l2, of all parameters
+  // The size of one of the maps K, Q and V after an epoch.
   struct MapMeasures {
     char map = 'K';
     double norm = 0;      // l2, of all blocks
@@ -69,6 +71,7 @@ struct EpochRow {
   std::vector<MapMeasures> maps = {};  // K, Q, V
 };
 
+// What a trial reached.
 struct TrialResult {
   std::int64_t trial = 0;
   TrialStatus status = TrialStatus::running;
@@ -82,9 +85,11 @@ struct TrialResult {
   std::uint64_t init_seed = 0, order_seed = 0, dropout_seed = 0;
 };
 
+// How a training ended.
 enum class TrainStatus { completed, stopped, time_limit };
 std::string_view to_string(TrainStatus status);  // "completed", "stopped", "time limit"
 
+// What a training reached, trial by trial.
 struct TrainResult {
   TrainStatus status = TrainStatus::completed;
   std::vector<TrialResult> trials;  // the last may still be running
@@ -97,13 +102,16 @@ struct TrainResult {
   bool all_diverged() const;
 };
 
+// How far a training is.
 struct TrainProgress {
   std::int64_t trial = 0, trials = 1, epoch = 0, epochs = 1;  // both from 0
   std::int64_t step = 0, steps = 1;                           // within the epoch
 };
 
+// What to do where the folder already has a training.
 enum class ExistingRun { refuse, resume, replace };
 
+// How train() runs, apart from what the configuration says.
 struct TrainOptions {
   std::filesystem::path folder = {};  // empty: nothing is kept
   ExistingRun existing = ExistingRun::refuse;
@@ -118,6 +126,7 @@ struct TrainOptions {
 // (unless `existing` says what to do), and for a checkpoint that is damaged or another run's; nothing is changed.
 TrainResult train(const TrainConfig& config, const TrainData& data, const TrainOptions& options = {});
 
+// The result.json of a training, and a line of its metrics.jsonl.
 std::string to_json(const TrainResult& result, const std::filesystem::path& folder);
 std::string to_json(const EpochRow& row);  // one line
 

@@ -22,6 +22,7 @@
 
 namespace attmirror::deep {
 
+// The sizes of a vision transformer.
 struct VitOptions {
   std::int64_t image = 48;  // height and width that images are resized to
   std::int64_t patch = 4;   // a divisor of image
@@ -46,6 +47,7 @@ struct VitOptions {
   void validate() const;
 };
 
+// P1's network for images, which classifies by its class token.
 class VisionTransformer : public Transformer {
  public:
   // As in EncoderClassifier, initial weights are a function of `seed` (0 without one), and arithmetic is in

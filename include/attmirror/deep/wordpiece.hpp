@@ -28,8 +28,10 @@
 
 namespace attmirror {
 
+// Which of two implementations with equal results is used.
 enum class WordPieceEngine { fast, plain };
 
+// How texts are cut into pieces.
 struct WordPieceOptions {
   // The plain engine exists to check the fast one, which is ten times as fast.
   WordPieceEngine engine = WordPieceEngine::fast;
@@ -43,6 +45,7 @@ struct TextPiece {
   std::size_t begin = 0, end = 0;
 };
 
+// Cuts texts into the pieces of a vocabulary, as BERT does.
 class WordPiece {
  public:
   // The pieces by id. Throws Error (bad input) for a piece that is empty, occurs twice or is not UTF-8, or if [PAD],

@@ -23,6 +23,7 @@
 
 namespace attmirror {
 
+// How long a run lasts, where it starts, what it records.
 struct DescentOptions {
   std::int64_t steps = 1000;  // stop after this many
   double saturation = 0;      // stop once the mean largest softmax probability reaches this; 0 = never
@@ -39,6 +40,7 @@ struct DescentOptions {
   void validate() const;
 };
 
+// How a run ended.
 enum class RunStatus {
   completed,    // all steps taken
   saturated,    // the softmax reached `saturation`
@@ -49,6 +51,7 @@ enum class RunStatus {
 
 std::string_view to_string(RunStatus status);
 
+// What a run reached.
 struct DescentRun {
   RunStatus status = RunStatus::completed;
   std::int64_t steps = 0;
@@ -81,6 +84,7 @@ struct Checkpoint {
 
 class Descent;
 
+// What is called while a run is under way.
 struct DescentCallbacks {
   std::function<void(const Record&)> on_record{};
   // Called about ten times a second, between steps: for progress bars and checkpoints.
@@ -113,6 +117,7 @@ class Descent {
   std::unique_ptr<State> state_;
 };
 
+// Trains: evaluates, records and steps until the options say stop.
 DescentRun descend(const Objective& objective, const Optimizer& optimizer, const DescentOptions& options = {},
                    const DescentCallbacks& callbacks = {});
 DescentRun descend(const Attention& model, const Optimizer& optimizer, const DescentOptions& options = {},

@@ -11,6 +11,7 @@
 
 namespace attmirror {
 
+// Where a run starts.
 enum class InitKind {
   zero,
   normal,   // N(0, std^2) entries: P1's Setting A with std = 1

@@ -30,6 +30,7 @@
 
 namespace attmirror {
 
+// Settings of mirror_flow(): the geometry, the times to record, the accuracy.
 struct MirrorFlow {
   // Of lp and schatten, as in MirrorDescent; above about 4 the flow is too stiff for this method.
   double p = 2;
@@ -53,6 +54,7 @@ struct MirrorFlow {
   void validate() const;  // throws Error (bad input) naming the field and its value
 };
 
+// How a flow ended.
 enum class FlowStatus {
   completed,           // the last time was reached
   out_of_evaluations,  // max_evaluations were not enough
@@ -62,6 +64,7 @@ enum class FlowStatus {
 
 std::string_view to_string(FlowStatus status);
 
+// The state of a flow at one time.
 struct FlowRecord {
   double time = 0;         // t; within the plain steps, lr k of the step closest to the requested time
   double loss = 0;         // at the weights at that time
@@ -70,6 +73,7 @@ struct FlowRecord {
   Parameters parameters;   // empty for Keep::metrics
 };
 
+// What a flow reached.
 struct FlowRun {
   FlowStatus status = FlowStatus::completed;
   double time = 0;  // reached

@@ -39,6 +39,7 @@ struct ModelFact {
 
 std::string to_string(const ModelFact& fact);  // "samples 30"
 
+// The kind of objectives that are attention layers, as files have it.
 inline constexpr std::string_view attention_kind = "attention", next_token_kind = "next-token";
 
 // What config.json of a run says about a model, and what must be equal when a run is resumed.

@@ -43,6 +43,7 @@ enum class Geometry {
 std::string_view to_string(Geometry geometry);  // "lp", "schatten", "entropy"
 Geometry parse_geometry(std::string_view name);
 
+// Mirror descent in a geometry of its choice: P1's l_p-AttGD for Geometry::lp.
 struct MirrorDescent {
   double p = 2;     // of lp and schatten, 1 < p < infinity; near 1 gives sparse weights, or low rank
   double lr = 0.1;  // step size in the dual space; the papers' synthetic runs all use 0.1
@@ -64,6 +65,7 @@ struct MirrorDescent {
                                         const ParameterBlocks& weights) const;
 };
 
+// Gradient descent, plain or normalized by the Frobenius norm of the gradient.
 struct GradientDescent {
   double lr = 0.1;
   bool normalized = false;
@@ -79,6 +81,7 @@ struct GradientDescent {
                                         const ParameterBlocks& weights) const;
 };
 
+// Steepest descent in a norm: each step goes where that norm gains most.
 struct SteepestDescent {
   Norm norm = Norm::l(std::numeric_limits<double>::infinity());  // sign descent
   double lr = 0.1;         // how far each step goes, in `norm`; times ||g||_* if it is not normalized
@@ -96,6 +99,7 @@ struct SteepestDescent {
                                         const ParameterBlocks& weights) const;
 };
 
+// Adam of Kingma and Ba 2015, by default without its eps.
 struct Adam {
   double lr = 0.1;  // about how far an entry moves in a step as long as gradients keep their sign
   double beta1 = 0.9, beta2 = 0.999;
@@ -141,6 +145,7 @@ struct AdaGrad {
                                         const ParameterBlocks& weights) const;
 };
 
+// Any of the optimizers.
 using Optimizer = std::variant<MirrorDescent, GradientDescent, SteepestDescent, Adam, Lion, AdaGrad>;
 
 // Steepest descent under its usual names.

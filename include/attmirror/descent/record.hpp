@@ -49,6 +49,7 @@ struct Metric {
   double value = 0;
 };
 
+// The state of a run at one step.
 struct Record {
   std::int64_t step = 0;          // steps taken so far
   double loss = 0;                // at the weights after `step` steps

@@ -32,9 +32,11 @@
 
 namespace attmirror {
 
+// Which minimum within a ball is looked for.
 enum class PathKind { global, local };
 std::string_view to_string(PathKind kind);
 
+// How the search at one radius ended.
 enum class PointStatus {
   converged,  // the gap is at most the tolerance, and no direction of descent was found
   inside,   // the loss falls toward the inside of the ball: its minimum is not on the sphere, and W is not it
@@ -48,6 +50,7 @@ std::vector<double> geometric_radii(double from, double to, int count);
 // Reads "1:1e3:16" (from : to : count) or "1,10,100". Throws Error (bad input).
 std::vector<double> parse_radii(std::string_view text);
 
+// The balls of a regularization path, and how exactly each problem is solved.
 struct PathOptions {
   Norm norm = Norm::
       frobenius();  // of W, p and v: 1 < p < infinity; nuclear for (K,Q), with v then in the Euclidean norm
@@ -68,6 +71,7 @@ struct PathOptions {
   void validate(const Attention& model) const;
 };
 
+// The least loss within one ball, and where it is attained.
 struct PathPoint {
   double radius = 0, decoder_radius = 0;  // the latter is 0 if v is not trained
   PointStatus status = PointStatus::stopped;
@@ -83,6 +87,7 @@ struct PathPoint {
   Parameters parameters;  // all blocks of the model
 };
 
+// The minimizers of the loss within balls of growing radius.
 struct RegularizationPath {
   PathOptions options;
   std::vector<PathPoint> points;  // by ascending radius; without those that were not reached
@@ -91,6 +96,7 @@ struct RegularizationPath {
   bool converged() const;  // every radius of the options
 };
 
+// What is called while a path is computed.
 struct PathCallbacks {
   std::function<void(const PathPoint&)> on_point{};  // each radius when it is done
   // Called about ten times a second, from any thread but one at a time, with the share that is done.

@@ -16,6 +16,7 @@
 
 namespace attmirror {
 
+// Everything that decides a run, as its config.json has it.
 struct RunConfig {
   // What was trained: attention, next-token prediction, or a user's own model, under the kind that its
   // facts() name.

@@ -48,6 +48,7 @@ struct RunResult {
   std::optional<Saturation> saturation{};
 };
 
+// The result.json of a run.
 RunResult result_of(const Objective& objective, const DescentRun& run);
 RunResult result_of(const Attention& model, const DescentRun& run);
 

@@ -19,6 +19,7 @@ enum class EpsPolicy {
 std::string_view to_string(EpsPolicy policy);
 EpsPolicy parse_eps_policy(std::string_view name);
 
+// How past gradients take part in a step.
 enum class MomentumKind {
   none,
   heavy_ball,  // M <- beta M + g: steps become up to 1/(1 - beta) times as long
@@ -37,12 +38,14 @@ struct Momentum {
 std::string to_string(const Momentum& momentum);  // "none", "heavy-ball:0.9", "ema:0.95"
 Momentum parse_momentum(std::string_view text);   // the same; a word alone has the default beta
 
+// How the step size changes with time.
 enum class ScheduleKind {
   constant,
   power,   // lr_t = lr (t + 1)^-exponent, t the number of steps taken so far
   polyak,  // lr_t = lr (L - L*) / sum over blocks of ||g||_*^2: the step to the loss's tangent at L*
 };
 
+// A step size over time, as a multiple of lr.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::constant;
   double exponent = 0.5;   // of `power`; 1/2 is the classical choice for normalized steps

@@ -32,6 +32,7 @@ namespace attmirror {
 // relative to sum_ij |a_i| |W_ij| |z_j| if that is larger: the size of what cancels in the product).
 constexpr double feasibility_tolerance = 1e-12;
 
+// What is proved about W and lambda: a lower bound, the gap, the worst violation.
 struct Certificate {
   double norm = 0;  // ||W||; NaN if there is no W
   // Lower bound on the norm of every feasible W, >= 0, from lambda clipped to >= 0; may be infinite.

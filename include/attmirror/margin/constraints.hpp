@@ -17,6 +17,7 @@
 
 namespace attmirror {
 
+// Whether a constraint is an inequality or an equality.
 enum class Relation : std::uint8_t { at_least, equal };
 
 // Where a constraint comes from, from 0; the query is counted within its sequence. For a problem of your own,
@@ -37,6 +38,7 @@ struct ConstraintArrays {
       origins{};  // m; empty: sequence = group, query 0, token = position within the group
 };
 
+// The constraints of a max-margin problem, each of rank one.
 class MarginConstraints {
  public:
   // Checks all arrays, then copies them; throws Error (bad input) that names the first wrong entry.

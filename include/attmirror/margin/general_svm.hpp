@@ -19,6 +19,7 @@ constexpr double kept_threshold = 1e-3;
 // that is not in [0, 1], or a query that keeps none.
 KeptTokens kept_tokens(const std::vector<Vector>& probabilities, double threshold = kept_threshold);
 
+// The matrix W_fin + R W_dir that is nearest to given weights.
 struct SvmEquivalent {
   double R = 0;
   Matrix W;  // W_fin + R W_dir

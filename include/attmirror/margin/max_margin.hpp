@@ -23,6 +23,7 @@
 
 namespace attmirror {
 
+// What is known about an answer.
 enum class MarginStatus {
   certified,   // W satisfies the constraints, and certify() found a gap of at most the tolerance
   infeasible,  // lambda proves that no W with a norm up to max_norm satisfies the constraints
@@ -30,6 +31,7 @@ enum class MarginStatus {
 };
 std::string_view to_string(MarginStatus status);
 
+// Which solver works on a problem.
 enum class MarginMethod {
   automatic,       // by norm and size
   active_set,      // Newton steps on the constraints that are active; 1 < p < infinity
@@ -38,6 +40,7 @@ enum class MarginMethod {
 std::string_view to_string(MarginMethod method);
 MarginMethod parse_margin_method(std::string_view name);
 
+// How exactly a problem is solved, by which method, and when to give up.
 struct MarginOptions {
   // The relative gap to reach. Default: 1e-10 for l_p with 1 < p < infinity, 1e-8 for the other norms.
   std::optional<double> tol{};
@@ -73,6 +76,7 @@ struct WarmStart {
   Vector lambda{};  // empty: none; else one per constraint
 };
 
+// The answer to a max-margin problem, with both halves of its proof.
 struct MarginSolution {
   MarginStatus status = MarginStatus::stopped;
   Norm kind = Norm::frobenius();

@@ -29,17 +29,20 @@
 
 namespace attmirror {
 
+// Selected tokens over all others, for weights W (P1, P3).
 struct AttentionSvm {
   Selection tokens;              // alpha, one per query
   std::vector<double> bounds{};  // one per query, >= 0; empty: 1. Relaxed: 1 or 0
 };
 
+// Selected tokens over all others, for a prompt p (P2).
 struct PromptSvm {
   Selection tokens;
   Matrix key_weights{};          // (d, d), keys are its products with tokens; empty: the tokens themselves
   std::vector<double> bounds{};  // as in AttentionSvm
 };
 
+// Selected tokens on the side of their label, for a decoder v (P2).
 struct DecoderSvm {
   Selection tokens;
 };
@@ -51,16 +54,19 @@ struct KeptTokens {
   void validate(const Dataset& data) const;
 };
 
+// Kept tokens equal to each other and over all others, for the growing direction W_dir (P3).
 struct GeneralDirectionSvm {
   KeptTokens kept;
 };
 
+// Given differences of logits among kept tokens, for the finite part W_fin (P3).
 struct GeneralFiniteSvm {
   KeptTokens kept;
   std::vector<Vector>
       logits;  // one vector per query, one entry per token of its sequence; finite for kept tokens
 };
 
+// Any of the problems.
 using MarginProblem =
     std::variant<AttentionSvm, PromptSvm, DecoderSvm, GeneralDirectionSvm, GeneralFiniteSvm>;
 

@@ -40,6 +40,7 @@ std::vector<std::ptrdiff_t> conflict(const MarginConstraints& constraints, const
 // not fit.
 std::vector<Vector> linear_scores(const Dataset& data, const Vector& v);
 
+// Whether each selected token has a better score than its support tokens.
 struct LocalOptimality {
   bool holds = true;
   // The smallest score of a selected token minus that of a support token; infinity if there are no support tokens.
@@ -54,11 +55,13 @@ LocalOptimality local_optimality(const Dataset& data, const Selection& tokens,
                                  const MarginConstraints& constraints,
                                  std::span<const std::ptrdiff_t> support, const std::vector<Vector>& scores);
 
+// How far each selected token is on the side of its label.
 struct LabelMargins {
   Vector values;        // Y_j v^T x_alpha of each query
   double smallest = 0;  // the label margin of v
 };
 
+// The label margins of selected tokens under a decoder v.
 LabelMargins label_margins(const Dataset& data, const Selection& tokens, const Vector& v);
 
 }  // namespace attmirror

@@ -48,6 +48,7 @@ void measure_on_device(StepElement element, std::span<const StepTensor> tensors,
 void find_nonfinite_on_device(StepElement element, std::span<const StepTensor> tensors, float* found,
                               void* workspace, void* stream);
 
+// fill_masters() for tensors on a GPU.
 void fill_masters_on_device(StepElement element, std::span<const StepTensor> tensors,
                             const StepOptions& options, void* stream);
 

@@ -25,10 +25,12 @@
 
 namespace attmirror {
 
+// The number types of weights and gradients.
 enum class StepElement { float32, bfloat16, float16, float64 };
 std::string_view to_string(StepElement element);
 std::size_t size_of(StepElement element);  // bytes
 
+// How a direction becomes a step.
 enum class StepRule { mirror, steepest, sign };
 std::string_view to_string(StepRule rule);
 
@@ -53,6 +55,7 @@ struct StepTensor {
   std::ptrdiff_t size = 0;
 };
 
+// The settings of one step, for all tensors.
 struct StepOptions {
   StepRule rule = StepRule::mirror;
   double p = 2;  // of the norm; not used by `sign`
@@ -70,6 +73,7 @@ struct StepOptions {
   void validate() const;
 };
 
+// What became of a step.
 struct StepReport {
   bool skipped = false;                  // a gradient was not finite, and skip_nonfinite is set
   std::ptrdiff_t nonfinite_tensor = -1;  // the first such tensor

@@ -22,6 +22,7 @@ enum class PowerPath { fast, general };
 std::string_view to_string(PowerPath path);
 PowerPath parse_power_path(std::string_view name);
 
+// The mirror map of the potential (1/p) sum |w_j|^p.
 class LpMap final : public MirrorMap {
  public:
   // Throws Error (bad input) unless 1 < p < infinity.

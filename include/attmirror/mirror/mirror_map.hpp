@@ -14,6 +14,7 @@
 
 namespace attmirror {
 
+// A geometry: potential, gradient and its inverse, norms, divergence, and the step.
 class MirrorMap {
  public:
   virtual ~MirrorMap() = default;

@@ -14,8 +14,10 @@
 
 namespace attmirror {
 
+// A norm of matrices, entrywise or of the singular values.
 class Norm {
  public:
+  // Whether a norm is of the entries or of the singular values.
   enum class Kind { entrywise, schatten };
 
   // Both throw Error (bad input) naming p unless 1 <= p <= infinity.

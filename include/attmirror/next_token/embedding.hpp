@@ -14,6 +14,7 @@
 
 namespace attmirror {
 
+// Where the vectors of words come from.
 enum class EmbeddingKind {
   one_hot,      // E = I, d = |V|; products with E are free
   orthonormal,  // a random rotation of it: the first |V| rows of a Haar orthogonal matrix of size d >= |V|
@@ -22,6 +23,7 @@ enum class EmbeddingKind {
 };
 std::string_view to_string(EmbeddingKind kind);
 
+// Which embedding to make, of which dimension, from which seed.
 struct EmbeddingOptions {
   EmbeddingKind kind = EmbeddingKind::one_hot;
   std::ptrdiff_t dim = 0;        // 0: |V|; must be |V| for one-hot
@@ -33,6 +35,7 @@ struct EmbeddingOptions {
   std::string to_string() const;  // what parse() reads
 };
 
+// One vector for each word of a vocabulary.
 struct Embedding {
   EmbeddingKind kind = EmbeddingKind::one_hot;
   PaddedMatrix vectors;  // (|V|, d)

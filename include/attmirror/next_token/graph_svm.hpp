@@ -21,6 +21,7 @@ namespace attmirror {
 // The comparisons x >_q x' are the edges of a directed graph for each query. With cycles, the tokens of a
 // strongly connected component cannot be ordered; attention keeps finite ratios within it.
 
+// Which tokens sentences prefer to which, cycles included, and the classes of equals.
 class PriorityGraph {
  public:
   explicit PriorityGraph(const PartialOrders& orders);

@@ -26,6 +26,7 @@ struct NextTokenBlock {
   static constexpr Block W_ov{"W_ov"}, W_kq{"W_kq"};
 };
 
+// Which weights are trained.
 enum class Stage {
   collocation,  // stage 1: trains W_ov on L0
   attention,    // stage 2: trains W_kq on L
@@ -33,6 +34,7 @@ enum class Stage {
 };
 std::string_view to_string(Stage stage);  // "W_ov", "W_kq", "joint"
 
+// From what the output is read.
 enum class Readout {
   softmax,    // P4: softmax(W_ov X^T s)_y
   attention,  // Li et al.: the sum of s over the tokens with n(x) = y; there is no W_ov
@@ -46,6 +48,7 @@ struct NextTokenData {
   const Sentences* sentences = nullptr;
 };
 
+// P4's layer on a set of sentences. It views the data, which must outlive it.
 class NextTokenModel {
  public:
   // Throws Error (bad input) if vocabularies differ, there is nothing to train on, or the readout has no such stage.
@@ -84,11 +87,13 @@ struct NextTokenEvaluation {
   double max_softmax = 0;
 };
 
+// How gradients go through the sentences.
 enum class NextTokenPath {
   fast,   // vector kernels, products shared between sentences
   plain,  // one sentence after the other, as the formulas are written, for comparison
 };
 
+// Computes loss and gradient of the layer in memory that it allocates once.
 class NextTokenEngine {
  public:
   // Uses the kernels of active_isa() at this moment. The model and the pool must outlive the engine.

@@ -20,6 +20,7 @@
 
 namespace attmirror {
 
+// What records of a training hold besides loss and norm.
 struct NextTokenMeasures {
   Matrix W_ov{}, W_kq{};              // targets to measure directions to; empty: none
   const Sentences* unseen = nullptr;  // not owned; nullptr: none

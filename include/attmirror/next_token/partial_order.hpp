@@ -19,6 +19,7 @@
 
 namespace attmirror {
 
+// One token is better than another, for some query.
 struct Preference {
   Token better = 0, worse = 0;
   std::int64_t sentence = 0;  // the first one that implies it
@@ -51,6 +52,7 @@ struct UnexplainedLabel {
   std::int64_t sentence = 0;
 };
 
+// For each query, which tokens sentences prefer to which.
 class PartialOrders {
  public:
   // Takes hard or soft collocations; tokens whose successors include the label are optimal. Unexplained

@@ -35,10 +35,12 @@
 
 namespace attmirror {
 
+// What the order of tokens under a query looks like.
 enum class OrderKind { three_class, linear };
 std::string_view to_string(OrderKind kind);
 OrderKind parse_order_kind(std::string_view name);  // three-class, linear; throws Error (bad input)
 
+// How successors are assigned to tokens.
 enum class SuccessorKind {
   permutation,  // every token has its own successor, as in P4
   map,          // successors are drawn from all tokens: some share one
@@ -51,6 +53,7 @@ enum class Repetition { allowed, avoided };
 std::string_view to_string(Repetition repetition);
 Repetition parse_repetition(std::string_view name);  // allowed, avoided; throws Error (bad input)
 
+// The size of generated sentences, their orders, their seed.
 struct RealizableOptions {
   std::ptrdiff_t vocabulary = 20;                 // 2 or more
   std::ptrdiff_t sentences = 100;                 // in total; dealt to the queries in turn
@@ -67,6 +70,7 @@ struct RealizableOptions {
   RealizableOptions resolved() const;  // with numbers for the zeros above; validates
 };
 
+// Generated sentences that some weights predict without error, with the orders behind them.
 struct RealizableData {
   RealizableOptions options;  // resolved
   Vocabulary vocabulary;      // w0, w1, ...
@@ -77,6 +81,7 @@ struct RealizableData {
   std::vector<std::vector<Token>> rankings;
 };
 
+// Sentences and orders from a seed: the same for the same options.
 RealizableData make_realizable(const RealizableOptions& options);
 
 // Sentences that training has not seen (dataset shift), of queries that it has.

@@ -28,6 +28,7 @@ enum class CollocationSource {
 std::string_view to_string(CollocationSource source);
 CollocationSource parse_collocation_source(std::string_view name);  // throws Error (bad input)
 
+// Sentences as words, with their vocabulary.
 struct SentenceText {
   Vocabulary vocabulary;
   Sentences sentences;  // of two tokens or more; each distinct (sentence, label) once, with its weight
@@ -37,6 +38,7 @@ struct SentenceText {
   std::int64_t short_lines = 0;                         // empty or of one word: of an ordinary text
 };
 
+// How a file of sentences is read.
 struct SentenceTextOptions {
   CollocationSource collocations = CollocationSource::automatic;
   std::filesystem::path

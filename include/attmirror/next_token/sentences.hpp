@@ -22,8 +22,10 @@ namespace attmirror {
 
 // A word's number in its vocabulary, from 0.
 using Token = std::int32_t;
+// What stands for a word that the vocabulary does not have.
 inline constexpr Token no_token = -1;
 
+// Words and their numbers.
 class Vocabulary {
  public:
   Vocabulary() = default;
@@ -47,6 +49,7 @@ class Vocabulary {
   std::unordered_map<std::string, Token, Hash, std::equal_to<>> tokens_;
 };
 
+// Sentences of different lengths, as numbers of words, each with its next token and its weight.
 class Sentences {
  public:
   Sentences() = default;
@@ -88,6 +91,7 @@ class Sentences {
 // occurs only as a label.
 class Collocations {
  public:
+  // A token that may follow, and how often it does.
   struct Successor {
     Token token = no_token;
     double weight = 1;

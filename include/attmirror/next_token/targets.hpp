@@ -22,6 +22,7 @@ namespace attmirror {
 MarginConstraints collocation_constraints(const Embedding& embedding, const Collocations& collocations);
 MarginConstraints attention_constraints(const Embedding& embedding, const PartialOrders& orders);
 
+// How the max-margin targets of the two stages are solved.
 struct TargetOptions {
   // Tolerance, time and threads. Each part of a decoupled problem is solved on one thread.
   MarginOptions margin{};

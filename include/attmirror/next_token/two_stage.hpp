@@ -21,6 +21,7 @@ struct StageOptions {
 // P4's step sizes: 0.2 / sqrt(d) in stage 1 and 0.05 / sqrt(d) in stage 2, normalized.
 StageOptions paper_stage(Stage stage, std::ptrdiff_t dim, std::int64_t steps);
 
+// The runs of both stages.
 struct TwoStageRun {
   DescentRun collocation, attention;
   // Both trained blocks.
@@ -31,6 +32,7 @@ struct TwoStageRun {
 TwoStageRun train_two_stage(const NextTokenData& data, const StageOptions& collocation,
                             const StageOptions& attention, const NextTokenMeasures& measures = {});
 
+// Both blocks at once, on one loss.
 DescentRun train_joint(const NextTokenData& data, const StageOptions& options,
                        const NextTokenMeasures& measures = {});
 

@@ -18,6 +18,7 @@
 
 namespace attmirror {
 
+// What an experiment is: its name, its paper, how long it takes.
 struct ExperimentInfo {
   std::string id;       // "p1-setting-a": letters, digits and dashes
   std::string paper;    // "P1", "P2", "P3", or "ours"
@@ -29,6 +30,7 @@ struct ExperimentInfo {
   std::string out_of_scope{};  // why it cannot be run; empty: it can
 };
 
+// The full experiment, or its quick version.
 enum class Extent {
   full,   // as published
   quick,  // fewer seeds or sizes, same settings otherwise: well under a second
@@ -38,6 +40,7 @@ std::string_view to_string(Extent extent);
 // Thrown to stop an experiment when the user asked for it; reproduce() catches it.
 struct Interrupted {};
 
+// What an experiment is given: its extent, threads, a request to stop.
 struct ExperimentContext {
   Extent extent = Extent::full;
   int threads = 0;  // 0: as many as the machine runs at once; results do not depend on it
@@ -53,11 +56,13 @@ struct ExperimentContext {
   ExperimentContext part(double from, double to) const;
 };
 
+// A table with the name of its file.
 struct NamedTable {
   std::string id;  // unique in the experiment: letters, digits and dashes
   Table table;
 };
 
+// What an experiment found: findings, figures, tables, configuration.
 struct ExperimentResult {
   std::vector<Finding> findings;  // at least one
   std::vector<NamedTable> tables;
@@ -66,6 +71,7 @@ struct ExperimentResult {
   std::vector<std::string> remarks;  // what a reader should know: a sentence or two each
 };
 
+// A published experiment, or one of your own.
 class Experiment {
  public:
   virtual ~Experiment() = default;

@@ -17,6 +17,7 @@
 
 namespace attmirror {
 
+// How a number of ours compares with the published one.
 enum class Verdict { reproduced, artefact, differs, unpublished };
 std::string_view to_string(Verdict verdict);  // "reproduced", "artefact", "differs", "new"
 
@@ -29,7 +30,9 @@ enum class ReferenceSource {
 };
 std::string_view to_string(ReferenceSource source);
 
+// How far ours may be from the published number.
 struct Tolerance {
+  // What the value of a tolerance is relative to.
   enum class Kind {
     absolute,         // |ours - published| <= value
     relative,         // |ours - published| <= value |published|
@@ -47,6 +50,7 @@ struct Tolerance {
   static Tolerance at_most(double slack = 0) { return {Kind::at_most, slack}; }
 };
 
+// One number: published, ours, the tolerance between them.
 struct Finding {
   std::string quantity;  // "mean divergence of p = 3 from q = 2 at step 20,000"
   std::optional<double> published{};

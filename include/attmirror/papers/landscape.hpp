@@ -24,12 +24,15 @@
 
 namespace attmirror {
 
+// What a selection of tokens is; the top of this file says what each word means.
 enum class SelectionClass { infeasible, feasible, local, global, undecided };
+// All of them, in order.
 inline constexpr std::array all_selection_classes{SelectionClass::infeasible, SelectionClass::feasible,
                                                   SelectionClass::local, SelectionClass::global,
                                                   SelectionClass::undecided};
 std::string_view to_string(SelectionClass kind);
 
+// How a landscape is enumerated, and how often it is trained on.
 struct LandscapeOptions {
   Norm norm = Norm::frobenius();              // of the max-margin problems, hence of the support tokens
   MarginOptions margin{};                     // threads among them
@@ -40,6 +43,7 @@ struct LandscapeOptions {
   void validate() const;
 };
 
+// One selection, with its max-margin solution.
 struct LandscapeEntry {
   Selection tokens;
   SelectionClass kind = SelectionClass::undecided;  // undecided: neither solved nor proved infeasible
@@ -47,6 +51,7 @@ struct LandscapeEntry {
   double least_advantage = 0;  // of LocalOptimality; NaN where there is no solution
 };
 
+// All selections of a small dataset.
 struct Landscape {
   std::vector<LandscapeEntry> entries;  // the last query's token varies fastest
   bool interrupted = false;             // later entries are then missing

@@ -18,6 +18,7 @@
 
 namespace attmirror {
 
+// How an experiment ended.
 enum class ExperimentOutcome {
   done,
   failed,        // `error` says why
@@ -26,6 +27,7 @@ enum class ExperimentOutcome {
 };
 std::string_view to_string(ExperimentOutcome outcome);
 
+// An experiment's result with the circumstances that it was made under.
 struct ExperimentReport {
   ExperimentInfo info;
   Extent extent = Extent::full;
@@ -40,6 +42,7 @@ struct ExperimentReport {
   std::ptrdiff_t count(Verdict verdict) const;
 };
 
+// Which versions to run, and on how many threads.
 struct ReproduceOptions {
   Extent extent = Extent::full;
   int threads = 0;
@@ -47,12 +50,14 @@ struct ReproduceOptions {
   bool again = false;              // reruns them even if the folder has results
 };
 
+// How far a reproduction is.
 struct ReproduceProgress {
   std::string id;                          // under way
   std::ptrdiff_t finished = 0, total = 0;  // experiments
   double share = 0;                        // of all work, by the typical run times
 };
 
+// What is called while experiments run.
 struct ReproduceCallbacks {
   std::function<void(const ReproduceProgress&)> on_progress{};
   std::function<void(const ExperimentReport&)> on_report{};  // each experiment as it ends

@@ -18,11 +18,13 @@
 
 namespace attmirror {
 
+// A paragraph of text.
 struct Paragraph {
   std::string
       text;  // plain; `code` between backticks; links as [text](#section) within the page or to https://
 };
 
+// Lines to be shown as they are.
 struct CodeBlock {
   std::string text;  // a command to repeat something; the page has a button to copy it
 };
@@ -36,6 +38,7 @@ struct Facts {
 // How a row of a table is meant; shown as a mark next to the text of `tone_column`, never by color alone.
 enum class Tone { none, good, bad, caution, neutral };
 
+// A table, with a color for its verdicts.
 struct TableBlock {
   std::string id;                // letters, digits and dashes: the name of its files
   Table table;                   // its title is the caption
@@ -43,6 +46,7 @@ struct TableBlock {
   std::size_t tone_column = 0;
 };
 
+// What a section may hold.
 using PlainBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure>;
 
 // Hidden until opened: details that most readers skip.
@@ -51,8 +55,10 @@ struct Folded {
   std::vector<PlainBlock> blocks;
 };
 
+// What a section may hold, parts that are folded away included.
 using PageBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure, Folded, TokenMaps>;
 
+// A part of a page, with a heading.
 struct Section {
   std::string id;  // letters, digits and dashes: #id is a link to it
   std::string title;
@@ -61,6 +67,7 @@ struct Section {
   std::vector<PageBlock> blocks;
 };
 
+// An HTML page as data.
 struct Page {
   std::string title;
   std::string subtitle = {};
@@ -74,6 +81,7 @@ struct Page {
 // Whether Plotly is built in.
 bool has_plotly();
 
+// The page as one HTML file that needs no other.
 std::string to_html(const Page& page);
 
 // What write_page() would write, the page first.

@@ -7,6 +7,7 @@
 
 namespace attmirror {
 
+// The size and the colors of a drawing.
 struct SvgOptions {
   int width = 720, height = 440;  // of the drawing; a heatmap takes the height it needs
   // Colors by class names and CSS variables of the page, or written out, for a stand-alone file (with a rule

@@ -20,9 +20,11 @@ struct TokenAttention {
   // Softmax probabilities [blocks][heads][rows][tokens]; a row is the attention that one token pays.
   std::vector<float> probabilities = {};
   std::string answer = {};  // what the model says about the text: "positive, 0.93"
+  // Whether the network's answer was right.
   enum class Verdict { unknown, right, wrong } verdict = Verdict::unknown;
 };
 
+// One text, with the attention that its tokens get.
 struct TokenText {
   std::string title = {};
   std::vector<std::string> tokens = {};     // pieces; "##ly" is joined to the one before it
@@ -30,6 +32,7 @@ struct TokenText {
   std::vector<TokenAttention> models = {};  // one for each of TokenMaps::models
 };
 
+// Attention maps of some texts by some networks, as a block of a page.
 struct TokenMaps {
   std::string id;  // letters, digits and dashes
   std::string title;

@@ -39,8 +39,10 @@ struct SweepHeader {
   void validate() const;
 };
 
+// The results of a sweep, in one SQLite file.
 class SweepDatabase {
  public:
+  // How a database is opened.
   enum class Mode {
     create,  // the file must not be there, or be empty
     // Goes on with a file of the same settings, metrics and records; new runs may have joined the sweep, and what.

@@ -27,6 +27,7 @@ void export_csv(const SweepDatabase& database, const std::filesystem::path& path
 // numpy.load() reads all of it; load_npz() does not, because an Array holds only numbers.
 void export_npz(const SweepDatabase& database, const std::filesystem::path& path);
 
+// What a summary groups by, and which columns it summarizes.
 struct SummaryOptions {
   // Setting columns, or "status"; empty: the axes and all other settings that differ between rows, except
   // seeds, which a study averages over.

@@ -25,6 +25,7 @@ namespace attmirror {
 // The arithmetic of a lane is that of descend(), operation by operation and in the same order, so each run has
 // the bits that descend() would give it alone, whatever its neighbors are and however wide the vectors are.
 
+// One training of many.
 struct DescentTask {
   const Attention* model = nullptr;  // not owned
   Optimizer optimizer;
@@ -45,6 +46,7 @@ std::string lane_group(const DescentTask& task);
 // How many runs fit into a vector of the active instruction set: 8, 4 or 2.
 std::ptrdiff_t lane_width();
 
+// How trainings share vector registers.
 struct LaneOptions {
   // 0: the narrowest that holds the tasks; 1, 2, 4, 8 to compare (if the set has it).
   std::ptrdiff_t width = 0;
@@ -59,6 +61,7 @@ struct LaneOptions {
 // order and equal those of descend() to the bit, except for `seconds`, which is each run's share of the total time.
 std::vector<DescentRun> descend_in_lanes(std::span<const DescentTask> tasks, const LaneOptions& options = {});
 
+// How many trainings are run at once.
 struct ManyOptions {
   int threads = 0;  // 0: as many as the machine runs at once
   // Called about ten times a second, from any thread but one at a time, with the steps taken so far and the

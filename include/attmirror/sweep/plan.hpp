@@ -43,10 +43,12 @@ namespace attmirror {
 
 // A max-margin solution to compare a run with.
 struct SolutionPlan {
+  // Whose tokens a solution is of.
   enum class Tokens {
     selected,  // those that the run selects at its end
     optimal,   // those with the best scores
   };
+  // Which problem a solution is of.
   enum class Problem {
     attention,  // for W and (K,Q), or for the prompt
     decoder,    // for a trained v
@@ -57,6 +59,7 @@ struct SolutionPlan {
   Problem problem = Problem::attention;
 };
 
+// What is recorded of each run.
 struct RecordPlan {
   RecordSchedule schedule = RecordSchedule::none();  // of the curves
   std::vector<std::string> curves;  // "loss", "max_softmax", "norm", "NAME.bregman", "NAME.correlation",
@@ -81,6 +84,7 @@ struct SweepSetting {
   std::string choices;  // of texts: "lp|schatten|entropy"; capitals stand for something of the user's
 };
 
+// All settings that a sweep file may have.
 const std::vector<SweepSetting>& sweep_settings();
 
 // One run: its settings, in the order of the columns.
@@ -100,6 +104,7 @@ struct PreparedRun {
 
 class SweepCache;
 
+// All runs of a sweep, and what to record of them.
 struct SweepPlan {
   std::string name, description;
   std::string text;                // of the file

@@ -12,8 +12,10 @@ namespace attmirror {
 // A cell of the table; empty if a value does not exist (the margin of a run that diverged). A NaN is empty, too.
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 
+// The type of a column.
 enum class CellType { integer, real, text };
 
+// The name and the type of a column.
 struct RowColumn {
   std::string name;
   CellType type = CellType::real;
@@ -30,6 +32,7 @@ struct RowArray {
   friend bool operator==(const RowArray&, const RowArray&) = default;
 };
 
+// The results of one run.
 struct RunRow {
   std::string key;             // of the run's configuration, 16 hexadecimal digits: unique in a database
   std::int64_t run = 0;        // its number in the sweep, from 0

@@ -30,8 +30,10 @@ SweepHeader header_of(const SweepPlan& plan);
 // The runs that the database lacks, including those that could not be made: what run_sweep() will compute.
 std::vector<std::int64_t> missing_runs(const SweepPlan& plan, const SweepDatabase& results);
 
+// How a sweep is run.
 struct SweepOptions {
   int threads = 0;  // 0: as many as the machine runs at once
+  // Whether trainings share vector registers.
   enum class Engine {
     automatic,
     single
@@ -40,18 +42,21 @@ struct SweepOptions {
   void validate() const;
 };
 
+// How far a sweep is.
 struct SweepProgress {
   std::int64_t done = 0, total = 0;  // runs; both include those of an earlier part
   std::int64_t failed = 0;           // of those done now
   double seconds = 0;
 };
 
+// What is called while a sweep runs.
 struct SweepCallbacks {
   // Called from the thread that called run_sweep(), about ten times a second.
   std::function<void(const SweepProgress&)> on_pulse{};
   StopRequest stop{};  // current runs are dropped, finished ones are written, and run_sweep() returns
 };
 
+// What became of a sweep.
 struct SweepOutcome {
   std::int64_t total = 0;                         // runs of the sweep
   std::int64_t computed = 0;                      // now; the others existed already
@@ -67,6 +72,7 @@ class SweepTeam {
   virtual ~SweepTeam() = default;
   virtual int helpers() const = 0;                                        // processes beside this one
   virtual void give(int helper, std::span<const std::int64_t> runs) = 0;  // helper: 0 to helpers() - 1
+  // Rows, and who computed them.
   struct Answer {
     int helper = 0;
     std::vector<RunRow> rows;
@@ -74,6 +80,7 @@ class SweepTeam {
   virtual std::vector<Answer> take() = 0;  // what has come back since; does not wait
 };
 
+// Computes the runs that the database lacks.
 SweepOutcome run_sweep(const SweepPlan& plan, SweepDatabase& results, const SweepOptions& options = {},
                        const SweepCallbacks& callbacks = {}, SweepTeam* team = nullptr);
 
