@@ -1,7 +1,7 @@
 """PyTorch's own checks of its optimizers, with MirrorDescent and SteepestDescent as two more.
 
 The machinery is PyTorch's, which knows how to combine options, types and devices, and compares step by step; the checks are
-those on the list of its test_optim.py. It is there since PyTorch 2.3. With 1.13, test_torch_optimizer.py and
+those on the list of its test_optim.py. It is there since PyTorch 2.3. With 1.13, test_torch_optimizer.py, test_torch_training.py and
 test_torch_layouts.py check the same by themselves, except what that version does not have: hooks of steps and states, names
 of parameters, GradScaler on the CPU, optimizers' states read with weights_only.
 
