@@ -101,7 +101,6 @@ std::string text_of(const std::array<RunSide, 2>& sides, const RunComparison& co
   const auto add = [&](std::string name, auto cell) {
     table.rows.push_back({std::move(name), cell(std::size_t{0}), cell(std::size_t{1})});
   };
-  add("optimizer", [&](std::size_t r) { return to_string(sides[r].saved.config.optimizer); });
   add("weights", [&](std::size_t r) { return weights_text(sides[r].saved.config); });
   add("step", [&](std::size_t r) { return fmt::format("{}", sides[r].saved.step); });
   for (std::size_t k = 0; k < comparison.norms.size(); ++k)
@@ -111,8 +110,10 @@ std::string text_of(const std::array<RunSide, 2>& sides, const RunComparison& co
   add("smallest score", [&](std::size_t r) { return number(runs[r].smallest_score()); });
   add("mean score", [&](std::size_t r) { return number(runs[r].mean_score()); });
   add("support tokens", [&](std::size_t r) { return support_text(sides[r]); });
-  std::string text = fmt::format("{} against {}: {}\n\n{}\n", sides[0].name(), sides[1].name(),
-                                 to_string(data), to_text(table));
+  std::string text = fmt::format("{} against {}: {}\n", sides[0].name(), sides[1].name(), to_string(data));
+  for (const RunSide& side : sides)
+    text += fmt::format("{}: {}\n", side.name(), to_string(side.saved.config.optimizer));
+  text += "\n" + to_text(table) + "\n";
   text += fmt::format("cosine of the weights    {}\n", number(comparison.correlation, "{:.9f}"));
   if (sides[0].support_status == MarginStatus::certified &&
       sides[1].support_status == MarginStatus::certified)

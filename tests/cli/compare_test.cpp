@@ -55,7 +55,7 @@ TEST_F(Compare, ApproachesTheReferenceSolution) {
   EXPECT_GT(trace[2]["directional_bregman"], result["directional_bregman"]);
   EXPECT_EQ(trace.back()["directional_bregman"], result["directional_bregman"]);
   const Outcome text = attmirror_command({"compare", run, svm});
-  for (const char* word : {"directional Bregman", "margin ratio", "the same"})
+  for (const char* word : {"Bregman, p = 3", "margin ratio, norm 3", "the same"})
     EXPECT_NE(text.out.find(word), std::string::npos) << text.out;
 }
 

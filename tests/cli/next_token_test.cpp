@@ -207,7 +207,8 @@ TEST_F(NextToken, MessagesNameTheOptionThatSkips) {
 TEST_F(NextToken, LearnsFromOrdinaryText) {
   const std::string ordinary = (source_folder() / "examples" / "ordinary_text.txt").string();
   refused({ordinary}, 1, {"so that no attention predicts it", "--skip-unexplained"});
-  const Json result = run({ordinary, "--skip-unexplained", "--steps", "1000"});
+  const Json result =
+      run({ordinary, "--skip-unexplained", "--lr", "0.05", "--ov-lr", "0.5", "--steps", "1000"});
   EXPECT_EQ(result["skipped"]["sentences"], 320);
   EXPECT_GT(result["skipped"]["kept"], 80);
   EXPECT_GT(result["skipped"]["skipped"]["contradiction"], 0);

@@ -188,8 +188,10 @@ TEST_F(DatasetFile, NamesTheWrongLength) {
             "lengths[5] is 0: expected 1 to 5, the rows of X (20, 10) that are left");
   EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 6}),
             "lengths[5] is 6: expected 1 to 5, the rows of X (20, 10) that are left");
-  EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 4}), "lengths add up to 19: expected 20, the rows of X (20, 10)");
-  EXPECT_EQ(with_lengths({}), "lengths add up to 0: expected 20, the rows of X (20, 10)");
+  EXPECT_EQ(with_lengths({1, 2, 3, 4, 5, 4}),
+            "lengths add up to 19: expected 20, the rows of X (20, 10); padded sequences are X (n, T, d)");
+  EXPECT_EQ(with_lengths({}),
+            "lengths add up to 0: expected 20, the rows of X (20, 10); padded sequences are X (n, T, d)");
   EXPECT_EQ(
       with_lengths({std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()}),
       "lengths[0] is 9223372036854775807: expected 1 to 20, the rows of X (20, 10) that are left");
@@ -198,8 +200,10 @@ TEST_F(DatasetFile, NamesTheWrongLength) {
 TEST_F(DatasetFile, NamesTheWrongValue) {
   std::vector<double> values(480, 0.5);
   values[2 * 80 + 1] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(refusal(with("X", Array({6, 8, 10}, std::span<const double>(values)))),
-            "X[2,0,1] is nan: expected a finite number");
+  EXPECT_EQ(
+      refusal(with("X", Array({6, 8, 10}, std::span<const double>(values)))),
+      "X[2,0,1] is nan: expected a finite number; if it is padding, give lengths (n), the number of tokens of "
+      "each sequence");
   EXPECT_EQ(refusal(with("Y", integers({6}, {1, -1, 1, 0, 1, 1}))),
             "labels[3] is 0: expected -1 or +1 (array Y)");
   std::vector<double> query(60, 0.5);

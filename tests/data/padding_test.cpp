@@ -18,7 +18,7 @@ using test::expect_bad_input;
 using test::TemporaryFolder;
 
 const std::vector<std::int64_t> four_lengths{3, 5, 1, 4};
-constexpr std::int64_t longest_of_four = 5, wide = 7, token_dim = 4;
+constexpr std::int64_t longest_of_four = 5, box_width = 7, token_dim = 4;
 
 double token_entry(std::int64_t i, std::int64_t t, std::int64_t j) {
   return std::sin(static_cast<double>(1 + 100 * i + 10 * t + j));
@@ -32,7 +32,7 @@ Array ragged_tokens() {
   return Array({13, token_dim}, std::span<const double>(values));
 }
 
-Array padded_tokens(double padding, std::int64_t width = wide) {
+Array padded_tokens(double padding, std::int64_t width = box_width) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < 4; ++i)
     for (std::int64_t t = 0; t < width; ++t)
@@ -99,7 +99,7 @@ TEST(Padding, MayHoldNumbersThatNoDoubleIs) {
                      {"Y", Array(std::vector<std::int64_t>{1, -1})}};
   EXPECT_EQ(make_dataset(arrays).total_tokens(), 5);
   arrays.insert_or_assign("lengths", Array(std::vector<std::int64_t>{3, 3}));
-  expect_bad_input({"X[1,2,0]", "a double holds exactly"}, [&] { make_dataset(arrays); });
+  expect_bad_input({"X[1, 2, 0]", "a double holds exactly"}, [&] { make_dataset(arrays); });
 }
 
 // Over many pieces of the file, each of which begins and ends anywhere; and rows that are longer than a
@@ -150,12 +150,12 @@ TEST(Padding, GoesWithMasksAndQueryIndex) {
   arrays.insert_or_assign("X", padded_tokens(std::nan("")));
   // As wide as the longest sequence, or as X.
   expect_same_data(make_dataset(arrays), ragged);
-  arrays.insert_or_assign("mask", mask(wide));
+  arrays.insert_or_assign("mask", mask(box_width));
   expect_same_data(make_dataset(arrays), ragged);
   arrays.insert_or_assign("mask", mask(6));
   expect_bad_input({"mask has shape (4, 6): expected (4, 7) to match X (4, 7, 4)"},
                    [&] { make_dataset(arrays); });
-  arrays.insert_or_assign("mask", mask(wide));
+  arrays.insert_or_assign("mask", mask(box_width));
   arrays.insert_or_assign("query_index",
                           Array(std::vector<std::int64_t>{3, 4, 0, 3}));  // padding is no query
   expect_bad_input({"query_index[0] is 3: expected 0 to 2, a token of sequence 0"},

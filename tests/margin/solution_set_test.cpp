@@ -11,7 +11,7 @@
 namespace attmirror::test {
 namespace {
 
-Matrix column(std::initializer_list<double> values) {
+Matrix as_column(std::initializer_list<double> values) {
   Matrix result(static_cast<std::ptrdiff_t>(values.size()), 1);
   std::copy(values.begin(), values.end(), result.data());
   return result;
@@ -39,25 +39,25 @@ TEST(SolutionSet, OfTheLargestEntryByHand) {
   Matrix a(1, 2);
   a << 1, 0;
   const SolutionSet set(vector_constraints(a), Norm::l(std::numeric_limits<double>::infinity()),
-                        column({1, 0}));
-  EXPECT_EQ(distance(set, column({2, 0.6})), 0);
-  EXPECT_EQ(distance(set, column({1, -1})), 0);
-  EXPECT_NEAR(distance(set, column({0.5, 1})), 0.5, 1e-5);
-  EXPECT_NEAR(distance(set, column({0, -3})), 1, 1e-5);
-  EXPECT_NEAR(distance(set, column({-1, 0})), 2, 1e-5);
-  EXPECT_NEAR(distance(set, column({-1e200, 0})), 2, 1e-5);
+                        as_column({1, 0}));
+  EXPECT_EQ(distance(set, as_column({2, 0.6})), 0);
+  EXPECT_EQ(distance(set, as_column({1, -1})), 0);
+  EXPECT_NEAR(distance(set, as_column({0.5, 1})), 0.5, 1e-5);
+  EXPECT_NEAR(distance(set, as_column({0, -3})), 1, 1e-5);
+  EXPECT_NEAR(distance(set, as_column({-1, 0})), 2, 1e-5);
+  EXPECT_NEAR(distance(set, as_column({-1e200, 0})), 2, 1e-5);
 }
 
 // In the sum of entries, p_1 + p_2 >= 1 is solved by (s, 1 - s) for every s between 0 and 1.
 TEST(SolutionSet, OfTheSumOfEntriesByHand) {
   Matrix a(1, 2);
   a << 1, 1;
-  const SolutionSet set(vector_constraints(a), Norm::l(1), column({1, 0}));
-  EXPECT_EQ(distance(set, column({0.3, 0.7})), 0);
-  EXPECT_EQ(distance(set, column({0, 5})), 0);
-  EXPECT_NEAR(distance(set, column({0.5, -0.5})), 1, 1e-5);
-  EXPECT_NEAR(distance(set, column({-1, 0})), 2, 1e-5);
-  EXPECT_NEAR(distance(set, column({-1, -1})), 2, 1e-5);
+  const SolutionSet set(vector_constraints(a), Norm::l(1), as_column({1, 0}));
+  EXPECT_EQ(distance(set, as_column({0.3, 0.7})), 0);
+  EXPECT_EQ(distance(set, as_column({0, 5})), 0);
+  EXPECT_NEAR(distance(set, as_column({0.5, -0.5})), 1, 1e-5);
+  EXPECT_NEAR(distance(set, as_column({-1, 0})), 2, 1e-5);
+  EXPECT_NEAR(distance(set, as_column({-1, -1})), 2, 1e-5);
 }
 
 // The solver's solution is in its own set, and no point between two members is nearer than the nearest.
