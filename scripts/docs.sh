@@ -75,6 +75,12 @@ make_site() {
   "$python" -B docs/site/stage.py --source . --out build/docs/pages --doxygen build/docs/doxygen/xml --reproduction "$reproduction" || return 1
   ATTMIRROR_DOXYGEN_XML=$PWD/build/docs/doxygen/xml "$python" -B -m sphinx -W --keep-going -q -E -j auto -c docs/site \
     -d build/docs/doctrees -b html build/docs/pages build/docs/html || return 1
+  # Nothing may be loaded from elsewhere.
+  if grep -rnoE '(<script[^>]* src|<link[^>]* href|<img[^>]* src|@import|url\()[= ]*["'"'"']?https?://[^"'"'"' )>]+' build/docs/html --include='*.html' --include='*.css' |
+    grep -v 'rel="canonical"'; then
+    echo "docs.sh: these files are loaded from the network" >&2
+    return 1
+  fi
   cp "$reproduction/report.html" build/docs/html/reproduce-quick.html
   touch build/docs/html/.attmirror-site
 }

@@ -17,7 +17,7 @@ release = version = re.search(r"project\(attmirror VERSION ([\d.]+)", (root / "C
 html_title = f"attmirror {release}"
 copyright = author  # noqa: A001
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "breathe", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "breathe", "mathml", "code_links"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = True

@@ -157,9 +157,10 @@ def main():
     for page in pages_of(stage.source):
         text = stage.rewrite(page, (stage.source / page).read_text(encoding="utf-8"))
         for name, make in generated.items():
-            mark = f"<!-- site: {name} -->"
-            if mark in text:
-                text = text.replace(mark, make())
+            mark = re.compile(rf"^<!-- site: {name} -->$", re.MULTILINE)
+            if mark.search(text):
+                made = make()
+                text = mark.sub(lambda _: made, text)
         stage.write(stage.place(page), contents(text))
     stage.source_pages()
     shutil.copytree(stage.source / "docs/images", options.out / "images")

@@ -12,7 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/site"))
 import cpp_blocks
+import doxygen_filter
 import links
 import option_tables
 import prose
@@ -75,6 +77,55 @@ class Links(unittest.TestCase):
             for anchor in ("what-means", "twice-2", "to-1012-steps", "to-10-steps", "to-10¹²-steps"):
                 self.assertEqual(failures(f"[`x`](docs/b.md#{anchor})\n"),
                                  [f"a.md:1: docs/b.md#{anchor}: docs/b.md has no such heading"])
+
+
+HEADER = """// What the file is about:
+//
+//   a <= b
+#pragma once
+
+namespace attmirror {
+
+// For readers of the source.
+
+// How long; see `steps`.
+struct Options {
+  int steps = 1;  // at most
+  // Never 0.
+  double lr = 0.1;
+  void validate() const;
+
+ private:
+  int secret_ = 0;
+};
+
+// Both throw <Error>.
+void first(int a);
+void second(int a) {
+  // not for the reference
+  if (a > 0) return;
+}
+
+void bare();
+
+}  // namespace attmirror
+"""
+
+
+class HeaderComments(unittest.TestCase):
+    def test_the_filter(self):
+        lines = doxygen_filter.Filter(HEADER.split("\n")).run()
+        text = "\n".join(lines)
+        self.assertEqual(lines[:2], ["/// @file", "/// What the file is about:"])
+        self.assertIn("/// @code{.text}\n/// a <= b\n/// @endcode", text)
+        self.assertIn("/// How long; see `steps`.\nstruct Options {\n  int steps = 1;  ///< at most\n  /// Never 0.\n", text)
+        self.assertNotIn("For readers of the source", text)
+        self.assertNotIn("secret_", text)
+        self.assertRegex(text, r"/// Throws Error \(bad input\).*\n  void validate")
+        self.assertIn("/// Both throw \\<Error\\>.\nvoid first", text)
+        self.assertRegex(text, r"/// Both throw .*\nvoid second")
+        self.assertIn("  // not for the reference\n", text)
+        self.assertNotIn("///", text[text.index("void bare"):])
 
 
 class Rules(unittest.TestCase):

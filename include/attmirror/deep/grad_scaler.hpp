@@ -59,9 +59,9 @@ class GradScaler {
 };
 
 // So that torch::save(scaler, path) and torch::load(scaler, path) work.
-// Writes the scaler to an archive, and reads it back.
 torch::serialize::OutputArchive& operator<<(torch::serialize::OutputArchive& archive,
                                             const GradScaler& scaler);
+// What torch::load() calls.
 torch::serialize::InputArchive& operator>>(torch::serialize::InputArchive& archive, GradScaler& scaler);
 
 }  // namespace attmirror::deep
