@@ -101,7 +101,7 @@ std::vector<const Experiment*> choose(const std::vector<std::string>& ids) {
 }
 
 struct Totals {
-  std::ptrdiff_t reproduced = 0, artefact = 0, differs = 0, unpublished = 0, failed = 0;
+  std::ptrdiff_t reproduced = 0, inconclusive = 0, artefact = 0, differs = 0, unpublished = 0, failed = 0;
   double seconds = 0;
 };
 
@@ -109,6 +109,7 @@ Totals totals_of(const std::vector<ExperimentReport>& reports) {
   Totals totals;
   for (const ExperimentReport& report : reports) {
     totals.reproduced += report.count(Verdict::reproduced);
+    totals.inconclusive += report.count(Verdict::inconclusive);
     totals.artefact += report.count(Verdict::artefact);
     totals.differs += report.count(Verdict::differs);
     totals.unpublished += report.count(Verdict::unpublished);
@@ -141,6 +142,7 @@ Json json_of(const ExperimentReport& report) {
           {"paper", report.info.paper},
           {"title", report.info.title},
           {"outcome", to_string(report.outcome)},
+          {"sample", report.result.sample},
           {"error", report.error.empty() ? Json() : Json(report.error)},
           {"seconds", report.seconds},
           {"from_folder", report.from_folder},
@@ -151,6 +153,8 @@ Json json_of(const ExperimentReport& report) {
 Table screen_table(const ExperimentReport& report) {
   Table table;
   table.title = fmt::format("{}  {}: {}", report.info.id, report.info.paper, report.info.title);
+  if (!report.result.sample.empty())
+    table.title += fmt::format(" ({}{})", report.extent == Extent::quick ? "smoke test: " : "", report.result.sample);
   table.columns = {
       {"quantity", Align::left}, {"published"}, {"source", Align::left}, {"ours"}, {"verdict", Align::left}};
   for (const Finding& finding : report.result.findings) {
@@ -177,8 +181,8 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
 Table summary_table(const std::vector<ExperimentReport>& reports) {
   Table table;
   table.columns = {{"experiment", Align::left},
-                   {"paper", Align::left},
                    {"reproduced"},
+                   {"inconclusive"},
                    {"artefacts"},
                    {"differ"},
                    {"new"},
@@ -186,12 +190,12 @@ Table summary_table(const std::vector<ExperimentReport>& reports) {
   for (const ExperimentReport& report : reports) {
     const auto count = [&](Verdict verdict) { return fmt::format("{}", report.count(verdict)); };
     if (report.outcome == ExperimentOutcome::done)
-      table.rows.push_back({report.info.id, report.info.paper, count(Verdict::reproduced),
-                            count(Verdict::artefact), count(Verdict::differs), count(Verdict::unpublished),
+      table.rows.push_back({report.info.id, count(Verdict::reproduced),
+                            count(Verdict::inconclusive), count(Verdict::artefact), count(Verdict::differs), count(Verdict::unpublished),
                             report.from_folder ? "earlier" : fmt::format("{:.2f}", report.seconds)});
     else
       table.rows.push_back(
-          {report.info.id, report.info.paper, std::string(to_string(report.outcome)), "", "", "", ""});
+          {report.info.id, std::string(to_string(report.outcome)), "", "", "", "", ""});
   }
   return table;
 }
@@ -250,6 +254,7 @@ int run_experiments(const ReproduceCommand& options) {
                                                : "done"},
                 {"extent", to_string(how.extent)},
                 {"reproduced", totals.reproduced},
+                {"inconclusive", totals.inconclusive},
                 {"artefact", totals.artefact},
                 {"differs", totals.differs},
                 {"new", totals.unpublished},
@@ -263,7 +268,7 @@ int run_experiments(const ReproduceCommand& options) {
     std::string text = options.summary ? to_text(summary_table(reports)) + "\n" + differing_text(reports)
                                        : screen_text(reports) + to_text(overview_table(reports)) + "\n";
     text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
-    if (options.quick) text += "These are the quick versions: few seeds, small sizes.\n";
+    if (options.quick) text += "Quick versions are smoke tests with few seeds; the full versions have the numbers.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }

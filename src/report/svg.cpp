@@ -1,6 +1,7 @@
 #include "base/utf8.hpp"
 #include "report/markup.hpp"
 #include "report/svg_drawing.hpp"
+#include "report/typeset.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 
@@ -25,7 +26,7 @@ std::string_view anchor_word(Anchor anchor) {
   return "end";
 }
 
-// The colour of a class on a light screen.
+// The color of a class on a light screen.
 Color light_color(std::string_view kind) {
   const Surface& on = surface(Theme::light);
   if (kind == "quiet" || kind == "tick") return on.quiet_text;
@@ -95,7 +96,7 @@ void SvgDrawing::text(const SvgText& place, std::string_view words) {
       fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" font-size=\"{}\"{} {}>{}</text>\n", x, y,
                   anchor_word(place.anchor), svg_number(place.size),
                   place.turn == 0 ? "" : fmt::format(" transform=\"rotate({} {} {})\"", place.turn, x, y),
-                  fill_of(place.kind), escape_markup(words));
+                  fill_of(place.kind), typeset_svg(words, place.size));
 }
 
 void SvgDrawing::line(double x1, double y1, double x2, double y2, std::string_view kind) {

@@ -22,6 +22,7 @@ struct Point {
 struct Plot {
   double left, top, width, height;
   AxisScale x, y;
+  double label_x;  // of the turned name of the y axis
 
   std::optional<Point> at(double px, double py) const {
     if (!x.shows(px) || !y.shows(py)) return std::nullopt;
@@ -76,7 +77,7 @@ std::string_view dash_array(Series::Dash dash) {
   return "";
 }
 
-// Four shapes in turn, so that colour is not alone in telling series apart.
+// Four shapes in turn, so that color is not alone in telling series apart.
 std::string symbol(Point at, int color, double r = 3.4) {
   const std::string x = svg_number(at.x), y = svg_number(at.y);
   const auto place = [&](double dx, double dy) {
@@ -231,10 +232,10 @@ void draw_axes(SvgDrawing& drawing, const Plot& plot, const Figure& figure, cons
   if (!figure.x.label.empty())
     drawing.text(
         {.x = plot.left + plot.width / 2, .y = bottom + 41, .anchor = Anchor::middle, .kind = "text"},
-        fit_text(figure.x.label, plot.width + plot.left, svg_font_size));
+        fit_text(figure.x.label, plot.width + 2 * plot.left, svg_font_size));
   if (!figure.y.label.empty())
     drawing.text(
-        {.x = 18, .y = plot.top + plot.height / 2, .anchor = Anchor::middle, .kind = "text", .turn = -90},
+        {.x = plot.label_x, .y = plot.top + plot.height / 2, .anchor = Anchor::middle, .kind = "text", .turn = -90},
         fit_text(figure.y.label, plot.height + 30, svg_font_size));
 }
 
@@ -251,23 +252,30 @@ std::string curves_svg(const Figure& figure, const SvgOptions& options) {
 
   const Legend legend = lay_out_legend(figure, 30, width - 30 - right);
   const double below = 26 + (figure.x.label.empty() ? 0 : 24) + legend.height;
-  const double plot_height = std::max(160.0, options.height - top - below);
-  const double height = top + plot_height + below;
+  double plot_height = std::max(160.0, options.height - top - below);
 
   const int y_wanted = ticks_for(plot_height, 55);
   double label_width = 0;
   for (const Tick& tick : y_scale.ticks(y_wanted))
     label_width = std::max(label_width, text_width(tick.label, svg_small_size));
-  const double left = 14 + label_width + (figure.y.label.empty() ? 0 : 24);
-  const double plot_width = std::max(100.0, width - left - right);
+  double left = 14 + label_width + (figure.y.label.empty() ? 0 : 24);
+  double plot_width = std::max(100.0, width - left - right);
   if (figure.equal_axes && figure.x.scale == figure.y.scale) {  // a unit and a decade cannot be compared
+    // The plot takes the shape of what it shows; only one that would be too flat or too narrow shows more.
+    constexpr double least = 160, highest = 560;
+    const double room = plot_width, shape = y_scale.length() / x_scale.length();
+    plot_height = std::clamp(plot_width * shape, least, highest);
+    plot_width = std::clamp(plot_height / shape, std::min(least, room), room);
+    left += (room - plot_width) / 2;
     const double x_unit = plot_width / x_scale.length(), y_unit = plot_height / y_scale.length();
     if (x_unit > y_unit)
       x_scale.stretch(x_unit / y_unit);
     else
       y_scale.stretch(y_unit / x_unit);
   }
-  const Plot plot{left, top, plot_width, plot_height, x_scale, y_scale};
+  const double height = top + plot_height + below;
+  const double label_x = left - label_width - (figure.y.label.empty() ? 14 : 20);
+  const Plot plot{left, top, plot_width, plot_height, x_scale, y_scale, label_x};
 
   SvgDrawing drawing;
   draw_axes(drawing, plot, figure, x_scale.ticks(ticks_for(plot_width, 95)), y_scale.ticks(y_wanted));

@@ -1,7 +1,7 @@
 // What curves and heatmaps share when they are drawn as SVG. Internal.
 //
-// One drawing serves twice. As a file it carries its colours as attributes, which every converter understands, and a
-// style for dark screens, which browsers obey. In the page the same elements take their colours from the page's style
+// One drawing serves twice. As a file it carries its colors as attributes, which every converter understands, and a
+// style for dark screens, which browsers obey. In the page the same elements take their colors from the page's style
 // sheet by their class names, which beats attributes; there the picture leaves out the strip with the title, because
 // the page has it as a heading. A script of the page makes the file from that drawing.
 #pragma once

@@ -1,4 +1,4 @@
-// Numbers as colours, each written into its cell.
+// Numbers as colors, each written into its cell.
 #include "report/svg_drawing.hpp"
 
 #include <algorithm>

@@ -69,7 +69,7 @@ TEST_F(Sources, PathsAndSolutionsShareAPage) {
   const fs::path one = saved_path("one", {1, 10}), two = saved_path("two", {1, 100});
   const std::string alone = to_html(page_of({one}));
   for (const char* words :
-       {"Regularisation path one", "How the path went", "figure_paths-loss", "figure_paths-angle",
+       {"Regularization path one", "How the path went", "figure_paths-loss", "figure_paths-angle",
         "At radius 10, the largest of 2, the least loss is", "max-margin direction"})
     EXPECT_TRUE(says(alone, words)) << words;
   const fs::path svm = saved_solution("svm.npz");
@@ -79,7 +79,7 @@ TEST_F(Sources, PathsAndSolutionsShareAPage) {
     EXPECT_TRUE(says(single, words)) << words;
   const Page page = page_of({svm, one, two, saved_solution("other.npz")});
   EXPECT_EQ(page.title, "Report of 4 results");
-  EXPECT_EQ(page.subtitle, "2 regularisation paths, 2 max-margin solutions");
+  EXPECT_EQ(page.subtitle, "2 regularization paths, 2 max-margin solutions");
   const std::string html = to_html(page);
   for (const char* words : {"Path one", "Path two", "How the paths went", "Max-margin solution other.npz"})
     EXPECT_TRUE(says(html, words)) << words;

@@ -1,4 +1,4 @@
-// Which margin each optimizer maximises: every ratio is a share, and the predicted column is the largest of its row.
+// Which margin each optimizer maximizes: every ratio is a share, and the predicted column is the largest of its row.
 #include "papers/result_of.hpp"
 #include <attmirror/papers/experiment.hpp>
 
@@ -39,7 +39,7 @@ TEST(WhichMargin, SharesAreShares) {
   EXPECT_NO_THROW(test::quick_result("which-margin").tables.at(0).table.validate());
 }
 
-TEST(WhichMargin, TheFramedCellIsTheLargestOfItsRow) {
+TEST(WhichMargin, TheOutlinedCellIsTheLargestOfItsRow) {
   ASSERT_EQ(map().marked.size(), 17u);
   for (const auto& [r, c] : map().marked) {
     const std::vector<double>& row = map().values[r];
@@ -53,7 +53,7 @@ TEST(WhichMargin, TheFramedCellIsTheLargestOfItsRow) {
   }
 }
 
-// Theory names no norm for AdaGrad: nothing is framed, no number is compared, and none of the norms is its own.
+// Theory predicts no norm for AdaGrad: nothing is outlined, no number is compared, and none of the norms is its own.
 TEST(WhichMargin, AdaGradHasNoNormOfItsOwn) {
   const std::size_t row = row_of("AdaGrad");
   for (const auto& [r, c] : map().marked) EXPECT_NE(r, row);

@@ -9,7 +9,7 @@ namespace attmirror {
 
 struct SvgOptions {
   int width = 720, height = 440;  // of the drawing; a heatmap takes the height it needs
-  // Colours by class names and CSS variables of the page, or written out, for a file that stands alone (with a rule for
+  // Colors by class names and CSS variables of the page, or written out, for a file that stands alone (with a rule for
   // dark screens).
   enum class Colors { standalone, page } colors = Colors::standalone;
 

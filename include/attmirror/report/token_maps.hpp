@@ -1,8 +1,8 @@
-// Attention on texts, to be looked at in a page: every token in the colour of the attention it gets.
+// Attention on texts, to be looked at in a page: every token in the color of the attention it gets.
 //
 // Several models stand side by side over the same tokens. The reader chooses block, head and the token that asks;
 // without scripts, and on paper, the page shows the last block, the mean over heads and the first token's row, as
-// P1's figures do. Numbers are always there besides the colours.
+// P1's figures do. Numbers are always there besides the colors.
 #pragma once
 
 #include <cstddef>
