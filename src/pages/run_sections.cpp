@@ -485,7 +485,7 @@ std::string runs_conclusion(const std::vector<ReportedRun>& runs) {
       low = std::min(low, last->margin_ratio);
     }
   }
-  std::string text = wrong.empty() ? fmt::format("All {} ran to their end", count_of(runs.size(), "run"))
+  std::string text = wrong.empty() ? fmt::format("{} runs ran to their end", runs.size() == 2 ? "Both" : fmt::format("All {}", runs.size()))
                                    : fmt::format("{} did not run to the end: {}", count_of(wrong.size(), "run"),
                                                  fmt::join(wrong, ", "));
   if (judged > 0) text += fmt::format("; {} of {} select the best token for every query", best, judged);

@@ -281,7 +281,7 @@ class SweepReport {
     }
     std::string outcome;
     if (low && low != high)
-      outcome = fmt::format("At the last {}, {} is lowest ({:.4g}) and {} highest ({:.4g}). ", x, low->name,
+      outcome = fmt::format("At the {} {}, {} is lowest ({:.4g}) and {} highest ({:.4g}). ", x == "step" ? "last" : "largest", x, low->name,
                             low->y.back(), high->name, high->y.back());
     else if (low)
       outcome = fmt::format("It goes from {:.4g} at {} {:g} to {:.4g} at {:g}. ", low->y.front(), x, low->x.front(),

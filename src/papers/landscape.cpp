@@ -105,7 +105,7 @@ class LandscapeExperiment final : public Experiment {
     result.figures = {share_figure(columns)};
     const auto& drawn = result.figures.front().series;
     result.conclusion = fmt::format(
-        "Training ends on very few of the possible selections: at d = {} {:.0f} % of them are locally optimal, and {:.0f} % "
+        "Training ends on very few of the possible selections: at d = {}, {:.0f} % of them are locally optimal, and {:.0f} % "
         "of the judged runs end there.",
         columns.back().dim, 100 * drawn[1].y.back(), 100 * drawn[2].y.back());
     result.figures.push_back(basin_map(context.part(0.95, 1)));

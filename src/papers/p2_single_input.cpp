@@ -67,6 +67,17 @@ class SingleInput final : public Experiment {
   }
 
  private:
+  // 1 − cosine between the prompt and a solution; a prompt of 0 has no direction.
+  static Series turning_curve(const std::string& name, const DescentRun& run, const Vector& solution) {
+    Series series{.name = name};
+    for (const Record& record : run.records) {
+      if (record.step == 0) continue;
+      series.x.push_back(static_cast<double>(record.step));
+      series.y.push_back(1 - correlation(solution, record.parameters.p));
+    }
+    return series;
+  }
+
   static void add(ExperimentResult& result, const ExperimentContext& context, const Case& which) {
     const Dataset data = generate(SingleInputData{which.scores});
     const Attention model(data, Prompt{score_blind_key_weights()});
@@ -101,23 +112,30 @@ class SingleInput final : public Experiment {
                   .title = equal ? "With equal scores every start turns to the optimal token"
                                  : "With unequal scores the lowest starts turn to another token",
                   .equal_axes = !equal};
-    figure.x.label = "first coordinate of the prompt p";
-    figure.y.label = "second coordinate of the prompt p";
+    if (equal) {
+      // In the plane all paths would lie close together, in a corner, and beside the ray that they become parallel to.
+      figure.x = {.label = "step k", .scale = Axis::Scale::log};
+      figure.y = {.label = "1 − cosine to the max-margin direction of the optimal token", .scale = Axis::Scale::log};
+    } else {
+      figure.x.label = "first coordinate of the prompt p";
+      figure.y.label = "second coordinate of the prompt p";
+    }
     std::string ends;
     std::array<int, 2> ending{};
     double least_cosine = 1;
     for (std::size_t k = 0; k < runs.size(); ++k) {
       const std::int64_t token = runs[k].selected.tokens.front();
       result.findings.push_back(
-          same_text(fmt::format("token on which y0 = {:g} ends, {}", starts[k], which.name),
+          same_text(fmt::format("token on which the start (0, {:g}) ends, {}", starts[k], which.name),
                     std::to_string(which.token[k]), std::to_string(token), ReferenceSource::figure));
       result.findings.push_back(to_decimals(
-          fmt::format("cosine to its max-margin prompt at step 200, y0 = {:g}, {}", starts[k], which.name),
+          fmt::format("cosine to its max-margin prompt at step 200, start (0, {:g}), {}", starts[k], which.name),
           which.cosine[k],
           correlation(solutions[static_cast<std::size_t>(which.token[k])],
                       record_at(runs[k], 200).parameters.p),
           which.decimals));
-      figure.series.push_back(prompt_path(fmt::format("y0 = {:g}", starts[k]), runs[k], 200));
+      const std::string name = fmt::format("start (0, {:g})", starts[k]);
+      figure.series.push_back(equal ? turning_curve(name, runs[k], solutions[0]) : prompt_path(name, runs[k], 200));
       ends += fmt::format("{}{:g}: token {}", k ? ", " : "", starts[k], token);
       if (token < 2) {
         ++ending[static_cast<std::size_t>(token)];
@@ -126,8 +144,7 @@ class SingleInput final : public Experiment {
       }
     }
     for (std::size_t token = 0; token < 2; ++token) {
-      // A ray that no path goes along would only take room.
-      if (ending[token] == 0) continue;
+      if (equal) break;
       const Vector ray = 20 * solutions[token] / solutions[token].norm();
       Series line{.name = token == 0 ? "max-margin direction of the optimal token" : "max-margin direction of token 1",
                   .x = {0, ray(0)},
@@ -136,14 +153,17 @@ class SingleInput final : public Experiment {
       figure.series.push_back(std::move(line));
     }
     figure.caption = fmt::format(
-        "{} of 6 starts turn to the optimal token and {} to the locally optimal one; after 200 steps every path has a "
-        "cosine of at least {:.4f} with the max-margin direction of its token. A path runs parallel to that direction "
-        "(dotted), beside it by what its start has left over.",
+        "{} of 6 starts turn to the optimal token and {} to the locally optimal one; after 200 steps every prompt has a "
+        "cosine of at least {:.4f} with the max-margin direction of its token.",
         ending[0], ending[1], least_cosine);
+    if (!equal)
+      figure.caption +=
+          " Each path becomes parallel to that direction (dotted); what its start leaves over keeps it beside the line.";
     result.conclusion += equal ? fmt::format("With equal scores, {} of 6 starts end on the optimal token; ", ending[0])
                                : fmt::format("with unequal scores, {} of 6 do.", ending[0]);
     figure.description =
-        fmt::format("Six paths in the plane with {}; the tokens they end on, by y0: {}.", which.name, ends);
+        fmt::format("Six runs with {}; the tokens they end on, by the second coordinate of the start: {}.", which.name,
+                    ends);
     result.figures.push_back(std::move(figure));
   }
 };

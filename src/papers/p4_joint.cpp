@@ -300,7 +300,7 @@ class P4Joint final : public Experiment {
     if (one.setting.order == OrderKind::linear) id += "-linear";
     Figure figure{
         .id = id,
-        .title = fmt::format("{}: {} turns to its target in two stages and in one", one.setting.name, to_string(block)),
+        .title = fmt::format("{} turns to its target in two stages and in one ({})", to_string(block), one.setting.name),
         .caption = "Mean over data sets; bands are one standard deviation. For two stages, steps of the block's own stage.",
         .x = {.label = "step t", .scale = Axis::Scale::log},
         .y = {.label = fmt::format("1 − cos of the angle between {0} and {0}*", to_string(block)),
@@ -317,8 +317,9 @@ class P4Joint final : public Experiment {
                                       way_names[w]);
       else
         figure.series.push_back(std::move(series));
-      ends += fmt::format("{}{} {:.2e}", ends.empty() ? "" : ", ", way_names[w],
-                          mean_of(attention ? way.kq_end : way.ov_end).value);
+      const double end = mean_of(attention ? way.kq_end : way.ov_end).value;
+      ends += fmt::format("{}{} {}", ends.empty() ? "" : ", ", way_names[w],
+                          end < 1e-20 ? std::string("0 to rounding") : fmt::format("{:.2e}", end));
     }
     lead_with(figure, fmt::format("At the end: {}.", ends));
     figure.description = fmt::format("1 − cos against the step. At the end: {}.", ends);

@@ -67,6 +67,16 @@
   }
 
   const shorten = (text, length) => text.length > length ? text.slice(0, length - 1) + "…" : text;
+  // A name too long for its axis goes on in a second line.
+  const wrapped = (text, length) => {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+      if (lines.at(-1) && letters([longer]) > length) lines.push(word);
+      else lines[lines.length - 1] = longer;
+    }
+    return lines.join("<br>");
+  };
   const letters = texts => Math.max(...texts.map(text => text.replace(/<[^>]*>/g, "").length), 1);
 
   // How the cells and names of a heatmap share the width. On a narrow screen the name of a row stands above it, whole,
@@ -74,7 +84,7 @@
   function heatmap_room(spec, width, narrow) {
     const trace = spec.data[0], columns = Math.max(trace.x.length, 1);
     const names = spec.layout.yaxis.ticktext, above = narrow && letters(names) > 6;
-    const left = above ? 6 : 20 + 7 * Math.min(letters(names), 32) + (spec.layout.yaxis.title.text ? 28 : 0);
+    const left = above ? 6 : 20 + 7 * Math.min(letters(names), 32) + (spec.layout.yaxis.title.text ? 46 : 0);
     const number = Math.max(...trace.text.flat().map(text => text.length), 1);
     // More columns than a reader compares one by one have no numbers in them.
     const least = columns <= 12 ? 12 * 0.58 * number + 5 : 4;
@@ -115,13 +125,15 @@
     const square = spec.layout.yaxis.scaleanchor; // then the plot is about as high as it is wide
     const height = heatmap ? 46 + room.pitch * spec.data[0].y.length + below
                            : (square ? Math.min(place.clientWidth, 560) : narrow ? 330 : 420) + 24 * rows;
-    const axis = own => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
-                           showline: !heatmap, ...own, ...(narrow && !own.tickvals && { nticks: 6 }),
+    const y_letters = Math.max(12, Math.floor((height - (heatmap ? 46 + below : 110 + 24 * rows)) / 7.4));
+    const x_letters = Math.max(20, Math.floor((place.clientWidth - 70) / 7.4));
+    const axis = (own, length) => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
+                           showline: !heatmap, ...own, title: { ...own.title, text: wrapped(own.title.text, length) }, ...(narrow && !own.tickvals && { nticks: 6 }),
                            ...(own.ticktext && { ticktext: own.ticktext.map(text => shorten(text, 32)) }) });
     const heat_axes = heatmap && {
       width: room.inner, autosize: false,
-      xaxis: { ...axis(spec.layout.xaxis), tickangle: room.turned ? -90 : 0 },
-      yaxis: { ...axis(spec.layout.yaxis), ...(room.above && { showticklabels: false, title: { text: "" }, automargin: false }) },
+      xaxis: { ...axis(spec.layout.xaxis, x_letters), tickangle: room.turned ? -90 : 0 },
+      yaxis: { ...axis(spec.layout.yaxis, y_letters), ...(room.above && { showticklabels: false, title: { text: "" }, automargin: false }) },
       margin: { l: room.left, r: 10, t: room.above ? 40 : 34, b: below },
       // Frames about cells, which may be less high than their rows.
       shapes: spec.layout.shapes.map(shape => {
@@ -135,7 +147,7 @@
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family, size: 13, color: property("--text") },
       margin: { l: 56, r: narrow ? 10 : 24, t: 34, b: 48 },
-      xaxis: axis(spec.layout.xaxis), yaxis: axis(spec.layout.yaxis),
+      xaxis: axis(spec.layout.xaxis, x_letters), yaxis: axis(spec.layout.yaxis, y_letters),
       shapes: (spec.layout.shapes || []).map(shape => ({ ...shape, line: { ...shape.line, color: property("--mark") } })),
       annotations: heatmap ? [...cell_numbers(spec.data[0], room.cell), ...row_names(spec, room)] : [],
       legend: { orientation: "h", x: 0, xanchor: "left", y: 0, yanchor: "bottom", yref: "container", bgcolor: "rgba(0,0,0,0)" },

@@ -22,7 +22,8 @@ struct Point {
 struct Plot {
   double left, top, width, height;
   AxisScale x, y;
-  double label_x;  // of the turned name of the y axis
+  std::vector<std::string> y_name;  // in its lines
+  double name_x;                    // of the first of them, turned
 
   std::optional<Point> at(double px, double py) const {
     if (!x.shows(px) || !y.shows(py)) return std::nullopt;
@@ -164,7 +165,7 @@ struct Legend {
   double height = 0;
 };
 
-constexpr double legend_line = 22, legend_sample = 28;
+constexpr double legend_line = 22, legend_sample = 28, label_line = 18;
 
 // Entries beside each other, row after row.
 Legend lay_out_legend(const Figure& figure, double left, double width) {
@@ -233,10 +234,13 @@ void draw_axes(SvgDrawing& drawing, const Plot& plot, const Figure& figure, cons
     drawing.text(
         {.x = plot.left + plot.width / 2, .y = bottom + 41, .anchor = Anchor::middle, .kind = "text"},
         fit_text(figure.x.label, plot.width + 2 * plot.left, svg_font_size));
-  if (!figure.y.label.empty())
-    drawing.text(
-        {.x = plot.label_x, .y = plot.top + plot.height / 2, .anchor = Anchor::middle, .kind = "text", .turn = -90},
-        fit_text(figure.y.label, plot.height + 30, svg_font_size));
+  for (std::size_t i = 0; i < plot.y_name.size(); ++i)
+    drawing.text({.x = plot.name_x + label_line * static_cast<double>(i),
+                  .y = plot.top + plot.height / 2,
+                  .anchor = Anchor::middle,
+                  .kind = "text",
+                  .turn = -90},
+                 plot.y_name[i]);
 }
 
 // About as many ticks as their labels leave room for.
@@ -258,7 +262,9 @@ std::string curves_svg(const Figure& figure, const SvgOptions& options) {
   double label_width = 0;
   for (const Tick& tick : y_scale.ticks(y_wanted))
     label_width = std::max(label_width, text_width(tick.label, svg_small_size));
-  double left = 14 + label_width + (figure.y.label.empty() ? 0 : 24);
+  const std::vector<std::string> y_name = label_lines(figure.y.label, plot_height + 20, svg_font_size);
+  const double name_width = y_name.empty() ? 0 : 6 + label_line * static_cast<double>(y_name.size());
+  double left = 14 + label_width + name_width;
   double plot_width = std::max(100.0, width - left - right);
   if (figure.equal_axes && figure.x.scale == figure.y.scale) {  // a unit and a decade cannot be compared
     // The plot takes the shape of what it shows; only one that would be too flat or too narrow shows more.
@@ -274,8 +280,7 @@ std::string curves_svg(const Figure& figure, const SvgOptions& options) {
       y_scale.stretch(y_unit / x_unit);
   }
   const double height = top + plot_height + below;
-  const double label_x = left - label_width - (figure.y.label.empty() ? 14 : 20);
-  const Plot plot{left, top, plot_width, plot_height, x_scale, y_scale, label_x};
+  const Plot plot{left, top, plot_width, plot_height, x_scale, y_scale, y_name, left - label_width - name_width + 2};
 
   SvgDrawing drawing;
   draw_axes(drawing, plot, figure, x_scale.ticks(ticks_for(plot_width, 95)), y_scale.ticks(y_wanted));

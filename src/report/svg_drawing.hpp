@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attmirror {
 
@@ -21,6 +22,9 @@ inline constexpr double svg_title_strip = 34;  // at the top of each drawing
 double text_width(std::string_view text, double font_size);
 // Cut to about this width, with an ellipsis.
 std::string fit_text(std::string_view text, double width, double font_size);
+
+// The name of an axis in one line, or in two where one is too short for it; cut only where two are.
+std::vector<std::string> label_lines(std::string_view label, double width, double font_size);
 
 enum class Anchor { start, middle, end };
 

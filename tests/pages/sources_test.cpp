@@ -48,7 +48,7 @@ TEST_F(Sources, FilesAreKnownByTheirContent) {
   test::expect_bad_input({"data.npz", "neither the database of a sweep nor a max-margin solution"},
                          [&] { source_kind(data_path); });
   test::expect_bad_input({"nowhere", "No such file"}, [&] { source_kind(folder / "nowhere"); });
-  test::expect_bad_input({"neither the folder of a run"}, [&] { source_kind(folder.path()); });
+  test::expect_bad_input({"not a folder of results"}, [&] { source_kind(folder.path()); });
 }
 
 TEST_F(Sources, ASolutionIsSummarized) {
@@ -75,7 +75,7 @@ TEST_F(Sources, PathsAndSolutionsShareAPage) {
   const fs::path svm = saved_solution("svm.npz");
   const std::string single = to_html(page_of({svm}));
   for (const char* words :
-       {"Max-margin solution svm.npz", "The solution is certified", "Support tokens", "--check"})
+       {"Max-margin solution svm.npz", "The max-margin solution is proved optimal", "Support tokens", "--check"})
     EXPECT_TRUE(says(single, words)) << words;
   const Page page = page_of({svm, one, two, saved_solution("other.npz")});
   EXPECT_EQ(page.title, "Report of 4 results");

@@ -21,9 +21,14 @@ TEST(WhichMargin, AdamWithALongMemoryAloneDiffersFromTheory) {
     const bool exception = f.quantity.starts_with("Adam, β₂ = 0.999");
     EXPECT_EQ(judge(f) == Verdict::differs, exception) << f.quantity << ": " << f.ours << f.ours_text;
   }
-  EXPECT_EQ(std::ranges::count_if(test::quick_result("which-margin").findings,
-                                  [](const Finding& f) { return judge(f) == Verdict::reproduced; }),
-            28);
+  const auto count = [](Verdict verdict) {
+    return std::ranges::count_if(test::quick_result("which-margin").findings,
+                                 [verdict](const Finding& f) { return judge(f) == verdict; });
+  };
+  // Three data sets are too few for two of the bounds: exact Muon's, and that of K and Q.
+  EXPECT_EQ(count(Verdict::reproduced), 26);
+  EXPECT_EQ(count(Verdict::inconclusive), 2);
+  EXPECT_EQ(test::quick_result("which-margin").sample, "3 data sets");
 }
 
 // The certified optimum is an upper bound: a ratio above 1 would be a direction better than the best.
