@@ -49,7 +49,7 @@ class Report:
     details: dict[str, Any] = field(repr=False)
 
     def count(self, verdict: str) -> int:
-        """How many findings have this verdict: reproduced, artefact, differs or new."""
+        """How many findings have this verdict: reproduced, inconclusive, artefact, differs or new."""
         return sum(finding.verdict == verdict for finding in self.findings)
 
 
@@ -120,7 +120,7 @@ def reproduce(
     again: bool = False,
     progress: bool = False,
 ) -> Reproduction:
-    """Reruns published experiments and judges each number: reproduced, artefact, differs or new.
+    """Reruns published experiments and judges each number: reproduced, inconclusive, artefact, differs or new.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ std::vector<const Experiment*> choose(const std::vector<std::string>& ids) {
 }
 
 struct Totals {
-  std::ptrdiff_t reproduced = 0, artefact = 0, differs = 0, unpublished = 0, failed = 0;
+  std::ptrdiff_t reproduced = 0, inconclusive = 0, artefact = 0, differs = 0, unpublished = 0, failed = 0;
   double seconds = 0;
 };
 
@@ -100,6 +100,7 @@ Totals totals_of(const std::vector<ExperimentReport>& reports) {
   Totals totals;
   for (const ExperimentReport& report : reports) {
     totals.reproduced += report.count(Verdict::reproduced);
+    totals.inconclusive += report.count(Verdict::inconclusive);
     totals.artefact += report.count(Verdict::artefact);
     totals.differs += report.count(Verdict::differs);
     totals.unpublished += report.count(Verdict::unpublished);
@@ -128,13 +129,10 @@ Json json_of(const ExperimentReport& report) {
     one["note"] = finding.note;
     findings.push_back(std::move(one));
   }
-  return {{"id", report.info.id},
-          {"paper", report.info.paper},
-          {"title", report.info.title},
-          {"outcome", to_string(report.outcome)},
-          {"error", report.error.empty() ? Json() : Json(report.error)},
-          {"seconds", report.seconds},
-          {"from_folder", report.from_folder},
+  return {{"id", report.info.id},           {"paper", report.info.paper},
+          {"title", report.info.title},     {"outcome", to_string(report.outcome)},
+          {"sample", report.result.sample}, {"error", report.error.empty() ? Json() : Json(report.error)},
+          {"seconds", report.seconds},      {"from_folder", report.from_folder},
           {"findings", std::move(findings)}};
 }
 
@@ -142,6 +140,9 @@ Json json_of(const ExperimentReport& report) {
 Table screen_table(const ExperimentReport& report) {
   Table table;
   table.title = fmt::format("{}  {}: {}", report.info.id, report.info.paper, report.info.title);
+  if (!report.result.sample.empty())
+    table.title +=
+        fmt::format(" ({}{})", report.extent == Extent::quick ? "smoke test: " : "", report.result.sample);
   table.columns = {
       {"quantity", Align::left}, {"published"}, {"source", Align::left}, {"ours"}, {"verdict", Align::left}};
   for (const Finding& finding : report.result.findings) {
@@ -151,27 +152,10 @@ Table screen_table(const ExperimentReport& report) {
   return table;
 }
 
-// What a quick version drew, so that nobody takes it for the experiment: "quick: sphere, n = 6, ..., seeds 1
-// to 12". The settings say it: their data, and whatever else has seeds of its own.
-std::string sample_text(const ExperimentReport& report) {
-  if (report.extent != Extent::quick || report.outcome != ExperimentOutcome::done) return "";
-  std::string text;
-  for (const auto& [name, value] : report.result.configuration) {
-    const bool is_sample =
-        name == "data" || name.find("start") != std::string::npos || value.find("seeds") != std::string::npos;
-    if (is_sample) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, value);
-  }
-  return text.empty() ? text : "quick version; " + text;
-}
-
 std::string screen_text(const std::vector<ExperimentReport>& reports) {
   std::string text;
   for (const ExperimentReport& report : reports) {
-    if (report.outcome == ExperimentOutcome::done) {
-      text += to_text(screen_table(report));
-      if (const std::string sample = sample_text(report); !sample.empty()) text += paragraph(sample, "  ");
-      text += "\n";
-    }
+    if (report.outcome == ExperimentOutcome::done) text += to_text(screen_table(report)) + "\n";
     if (report.outcome == ExperimentOutcome::failed)
       text += fmt::format("{}  failed: {}\n\n", report.info.id, report.error);
     if (report.outcome == ExperimentOutcome::out_of_scope)
@@ -181,20 +165,12 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
   return text;
 }
 
-// How many data sets were drawn, as the settings tell it ("seeds 1 to 12"); "-" where nothing is random.
-std::string data_set_count(const ExperimentReport& report) {
-  for (const auto& [name, value] : report.result.configuration) {
-    if (name != "data") continue;
-    long first = 0, last = 0;
-    if (const std::size_t at = value.find("seeds "); at != std::string::npos) {
-      if (std::sscanf(value.c_str() + at, "seeds %ld to %ld", &first, &last) == 2)
-        return fmt::format("{}", last - first + 1);
-      if (const std::size_t until = value.find("until ", at);
-          until != std::string::npos && std::sscanf(value.c_str() + until, "until %ld", &last) == 1)
-        return fmt::format("{}", last);
-    }
-  }
-  return "-";
+// The beginning of the sample, as far as a column has room for it: "12 data sets" of "12 data sets with 10 starts each".
+std::string short_sample(std::string_view sample) {
+  std::size_t end = sample.size();
+  for (const std::string_view rest : {" with ", " in ", " for ", " (", ","})
+    end = std::min(end, sample.find(rest));
+  return sample.empty() ? "-" : std::string(sample.substr(0, end));
 }
 
 // One line per experiment, for a terminal of 80 columns.
@@ -203,24 +179,23 @@ Table summary_table(const std::vector<ExperimentReport>& reports) {
       reports, [](const ExperimentReport& report) { return report.extent == Extent::quick; });
   Table table;
   table.columns = {{"experiment", Align::left},
-                   {"paper", Align::left},
                    {"reproduced"},
+                   {"inconclusive"},
                    {"artefacts"},
                    {"differ"},
                    {"new"},
-                   {"seconds"}};
-  if (quick) table.columns.push_back({"data sets"});
+                   // Of a quick version nobody needs the time, but everybody how much it sampled.
+                   {quick ? "sample" : "seconds"}};
   for (const ExperimentReport& report : reports) {
     const auto count = [&](Verdict verdict) { return fmt::format("{}", report.count(verdict)); };
     if (report.outcome == ExperimentOutcome::done)
-      table.rows.push_back({report.info.id, report.info.paper, count(Verdict::reproduced),
+      table.rows.push_back({report.info.id, count(Verdict::reproduced), count(Verdict::inconclusive),
                             count(Verdict::artefact), count(Verdict::differs), count(Verdict::unpublished),
-                            report.from_folder ? "earlier" : fmt::format("{:.2f}", report.seconds)});
+                            quick                ? short_sample(report.result.sample)
+                            : report.from_folder ? "earlier"
+                                                 : fmt::format("{:.2f}", report.seconds)});
     else
-      table.rows.push_back(
-          {report.info.id, report.info.paper, std::string(to_string(report.outcome)), "", "", "", ""});
-    if (quick)
-      table.rows.back().push_back(report.outcome == ExperimentOutcome::done ? data_set_count(report) : "");
+      table.rows.push_back({report.info.id, std::string(to_string(report.outcome)), "", "", "", "", ""});
   }
   return table;
 }
@@ -279,6 +254,7 @@ int run_experiments(const ReproduceCommand& options) {
                                                : "done"},
                 {"extent", to_string(how.extent)},
                 {"reproduced", totals.reproduced},
+                {"inconclusive", totals.inconclusive},
                 {"artefact", totals.artefact},
                 {"differs", totals.differs},
                 {"new", totals.unpublished},
@@ -293,7 +269,8 @@ int run_experiments(const ReproduceCommand& options) {
                                        : screen_text(reports) + to_text(overview_table(reports)) + "\n";
     text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
     if (options.quick)
-      text += "These are quick versions, smoke tests: few data sets (the numbers above) and small sizes.\n";
+      text +=
+          "These are quick versions, smoke tests: few data sets, small sizes. The full versions have the numbers.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }

@@ -114,9 +114,9 @@ Lines read_lines(std::string_view text, std::string_view name, ShortLines short_
       throw bad_input(fmt::format("{}, line {} is empty: expected two words or more{}", name, place.line,
                                   offer_to_skip(short_lines)));
     if (place.word == 1 && short_lines != ShortLines::keep)
-      throw bad_input(
-          fmt::format("{}, line {} has one word: expected two or more, of which the last follows the others{}",
-                      name, place.line, offer_to_skip(short_lines)));
+      throw bad_input(fmt::format(
+          "{}, line {} has one word: expected two or more, of which the last follows the others{}", name,
+          place.line, offer_to_skip(short_lines)));
     lines.first.push_back(lines.tokens.size());
   }
   return lines;

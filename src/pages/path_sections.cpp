@@ -1,8 +1,9 @@
-// What a reader wants to know of regularisation paths: does the least loss within a ball fall as the ball grows, on
-// which tokens does attention settle, and does the direction approach the max-margin solution that theory names.
+// What a reader wants to know of regularization paths: does the least loss within a ball fall as the ball grows, on
+// which tokens does attention settle, and does the direction approach the max-margin solution that theory predicts.
 #include "base/numbers.hpp"
 #include "descent/saved_path.hpp"
 #include "pages/run_sections.hpp"
+#include "pages/shown_names.hpp"
 #include "pages/sources.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/margin/max_margin.hpp>
@@ -30,7 +31,10 @@ struct ReportedPath {
   std::string without;  // why there are none: one sentence
 };
 
-std::string path_number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "–"; }
+// Below this the cosine is 1 up to rounding, which is not a curve.
+constexpr double rounding = 1e-15;
+
+std::string loss_conclusion(const ReportedPath& path);
 
 // A solution for each set of tokens that a point selects; most paths have one or two.
 void measure_angles(ReportedPath& path) {
@@ -81,13 +85,17 @@ Figure path_curve(const std::vector<ReportedPath>& paths, const char* id, const 
     }
     if (!series.x.empty()) figure.series.push_back(std::move(series));
   }
-  figure.x = axis_for("radius of the ball", figure.series, &Series::x);
+  figure.x = axis_for("radius of the ball, in the norm of the path", figure.series, &Series::x);
   figure.y = axis_for(label, figure.series, &Series::y);
   std::string ends;
   for (const Series& series : figure.series)
     ends += fmt::format("{}{}: {:.4g} at radius {:g}", ends.empty() ? "" : "; ", series.name, series.y.back(),
                         series.x.back());
   figure.description = fmt::format("{}, over the radius. {}.", title, ends);
+  figure.caption = paths.size() == 1 && !figure.series.empty()
+                       ? fmt::format("At radius {:g} it is {:.4g}.", figure.series.front().x.back(),
+                                     figure.series.front().y.back())
+                       : fmt::format("At the last radius: {}.", ends);
   return figure;
 }
 
@@ -101,21 +109,21 @@ std::vector<Figure> path_curves(const std::vector<ReportedPath>& paths) {
   std::vector<Figure> figures;
   figures.push_back(
       underflows
-          ? path_curve(paths, "loss", "Least loss within the ball", "natural logarithm of the loss",
+          ? path_curve(paths, "loss", "The least loss within the ball", "natural logarithm of the loss",
                        [](const ReportedPath& path, std::size_t k) { return path.saved.points[k].log_loss; })
-          : path_curve(paths, "loss", "Least loss within the ball", "loss",
+          : path_curve(paths, "loss", "The least loss within the ball", "loss",
                        [](const ReportedPath& path, std::size_t k) { return path.saved.points[k].loss; }));
   figures.push_back(
-      path_curve(paths, "saturation", "How saturated attention is", "mean of the largest softmax probability",
+      path_curve(paths, "saturation", "How much attention concentrates on one token",
+                 "largest attention probability, mean over queries",
                  [](const ReportedPath& path, std::size_t k) { return path.saved.points[k].max_softmax; }));
-  // Below this the cosine is 1 up to rounding, which is not a curve.
-  constexpr double rounding = 1e-15;
-  Figure angles = path_curve(paths, "angle", "Angle to the max-margin direction", "1 − cos of the angle",
-                             [](const ReportedPath& path, std::size_t k) {
-                               return path.angles[k] > rounding ? path.angles[k] : nan_value;
-                             });
-  angles.caption =
-      "Each point against the certified max-margin solution of the tokens that it selects, in the norm of its "
+  Figure angles =
+      path_curve(paths, "angle", "How far the path is from the max-margin direction",
+                 "1 − cos of the angle to the solution", [](const ReportedPath& path, std::size_t k) {
+                   return path.angles[k] > rounding ? path.angles[k] : nan_value;
+                 });
+  angles.caption +=
+      " Each point is compared with the certified max-margin solution of the tokens it selects, in the norm of its "
       "path.";
   figures.push_back(std::move(angles));
   std::erase_if(figures, [](const Figure& figure) { return figure.series.empty(); });
@@ -124,25 +132,30 @@ std::vector<Figure> path_curves(const std::vector<ReportedPath>& paths) {
 
 // ---- words and tables
 
+// "At radius 1000, the largest, the weights point along the max-margin direction of their tokens up to ..."
+std::string angle_conclusion(const ReportedPath& path) {
+  const std::vector<PathPoint>& points = path.saved.points;
+  if (points.empty()) return "No radius was reached.";
+  if (!std::isfinite(path.angles.back())) return loss_conclusion(path);
+  return fmt::format(
+      "At radius {:g}, the largest, the weights point along the max-margin direction of the tokens they "
+      "select{}.",
+      points.back().radius,
+      path.angles.back() > rounding ? fmt::format(" up to 1 − cos = {:.1e}", path.angles.back())
+                                    : std::string(" to rounding"));
+}
+
 // "At radius 1000 the least loss is 0.0012, ..."
-std::string path_conclusion(const ReportedPath& path) {
+std::string loss_conclusion(const ReportedPath& path) {
   const std::vector<PathPoint>& points = path.saved.points;
   if (points.empty()) return "No radius was reached.";
   const PathPoint& last = points.back();
   std::string text = fmt::format("At radius {:g}, the largest of {}, the least loss is {}", last.radius,
-                                 points.size(), path_number(last.loss));
+                                 points.size(), short_number(last.loss));
   if (last.loss == 0 && std::isfinite(last.log_loss))
-    text += fmt::format(" in double precision (its logarithm is {})", path_number(last.log_loss));
-  text += fmt::format(", and attention puts {:.4g} % of its weight on one token of each query.",
-                      100 * last.max_softmax);
-  if (const double angle = path.angles.back(); std::isfinite(angle))
-    text += angle > 0 ? fmt::format(
-                            " The weights point along the max-margin direction of these tokens up to "
-                            "1 − cos = {:.1e}.",
-                            angle)
-                      : std::string(
-                            " The weights point along the max-margin direction of these tokens, up to "
-                            "rounding.");
+    text += fmt::format(" in double precision (its logarithm is {})", short_number(last.log_loss));
+  text += fmt::format(", and attention puts {} of its weight on one token of each query.",
+                      percent(last.max_softmax));
   std::size_t first = points.size() - 1;
   while (first > 0 && points[first - 1].selected.tokens == last.selected.tokens) --first;
   if (points.size() > 1)
@@ -170,14 +183,15 @@ std::string common_conclusion(const std::vector<ReportedPath>& paths) {
     largest = std::max(largest, path.angles.back());
   }
   std::string text = converged == paths.size()
-                         ? std::string("All paths converged at every radius.")
-                         : fmt::format("{} of {} paths converged at every radius.", converged, paths.size());
+                         ? fmt::format("All {} paths converged at every radius.", paths.size())
+                         : fmt::format("{} of {} paths did not converge at every radius.",
+                                       paths.size() - converged, paths.size());
   if (measured > 0)
     text += fmt::format(
-        " At their largest radius, {} point along the max-margin directions of their tokens up to 1 − cos = {:.1e}.",
+        " At their largest radius, {} point along the max-margin directions of their tokens{}.",
         measured == paths.size() ? std::string("all")
                                  : fmt::format("the {} that could be compared", measured),
-        largest);
+        largest > rounding ? fmt::format(" up to 1 − cos = {:.1e}", largest) : std::string(" to rounding"));
   return text;
 }
 
@@ -191,16 +205,20 @@ std::string tokens_text(const std::vector<std::int64_t>& tokens) {
 Table points_table(const ReportedPath& path) {
   Table table;
   table.title = "Points of the path";
-  table.columns = {{"radius"},          {"loss"},
-                   {"largest softmax"}, {"stationarity gap"},
-                   {"gradients"},       {"status", Align::left},
-                   {"1 − cos"},         {"selected tokens", Align::left}};
+  table.columns = {{"radius"},
+                   {"loss"},
+                   {"attention on one token"},
+                   {"stationarity gap"},
+                   {"gradients"},
+                   {"status", Align::left},
+                   {"1 − cos to max-margin"},
+                   {"selected tokens", Align::left}};
   for (std::size_t k = 0; k < path.saved.points.size(); ++k) {
     const PathPoint& point = path.saved.points[k];
-    table.rows.push_back({fmt::format("{:.6g}", point.radius), path_number(point.loss),
-                          path_number(point.max_softmax), fmt::format("{:.1e}", point.gap),
+    table.rows.push_back({fmt::format("{:.6g}", point.radius), short_number(point.loss),
+                          short_number(point.max_softmax), fmt::format("{:.1e}", point.gap),
                           fmt::format("{}", point.evaluations), std::string(to_string(point.status)),
-                          path_number(path.angles[k]), tokens_text(point.selected.tokens)});
+                          short_number(path.angles[k]), tokens_text(point.selected.tokens)});
   }
   return table;
 }
@@ -208,15 +226,16 @@ Table points_table(const ReportedPath& path) {
 Table paths_table(const std::vector<ReportedPath>& paths) {
   Table table;
   table.title = "Paths, at their largest radius";
-  table.columns = {{"path", Align::left}, {"norm", Align::left},  {"radius"}, {"loss"}, {"largest softmax"},
-                   {"1 − cos"},           {"status", Align::left}};
+  table.columns = {
+      {"path", Align::left},     {"norm", Align::left},  {"radius"}, {"loss"}, {"attention on one token"},
+      {"1 − cos to max-margin"}, {"status", Align::left}};
   for (const ReportedPath& path : paths) {
     const SavedPath& saved = path.saved;
     const bool any = !saved.points.empty();
-    table.rows.push_back({path.name, saved.norm, any ? path_number(saved.points.back().radius) : "–",
-                          any ? path_number(saved.points.back().loss) : "–",
-                          any ? path_number(saved.points.back().max_softmax) : "–",
-                          any ? path_number(path.angles.back()) : "–", path_status(saved)});
+    table.rows.push_back({path.name, saved.norm, any ? short_number(saved.points.back().radius) : "–",
+                          any ? short_number(saved.points.back().loss) : "–",
+                          any ? short_number(saved.points.back().max_softmax) : "–",
+                          any ? short_number(path.angles.back()) : "–", path_status(saved)});
   }
   return table;
 }
@@ -251,6 +270,7 @@ Section section_of(const ReportedPath& path, const std::string& id) {
   for (const PathPoint& point : path.saved.points)
     points.tones.push_back(point.status == PointStatus::converged ? Tone::good : Tone::caution);
   points.tone_column = 5;
+  points.legend = {{Tone::good, "converged to the tolerance"}, {Tone::caution, "stopped before"}};
   if (!path.saved.points.empty()) section.blocks.push_back(std::move(points));
   section.blocks.push_back(path_facts(path.saved));
   return section;
@@ -258,7 +278,7 @@ Section section_of(const ReportedPath& path, const std::string& id) {
 
 }  // namespace
 
-std::vector<Section> path_sections(const std::vector<fs::path>& folders) {
+PagePart path_sections(const std::vector<fs::path>& folders) {
   const std::vector<std::string> names = short_names(folders);
   std::vector<ReportedPath> paths;
   for (std::size_t r = 0; r < folders.size(); ++r) {
@@ -270,18 +290,21 @@ std::vector<Section> path_sections(const std::vector<fs::path>& folders) {
   Section overview{
       .id = "paths", .title = paths.size() == 1 ? "How the path went" : "How the paths went", .blocks = {}};
   if (paths.size() == 1) {
-    overview.blocks.push_back(Paragraph{path_conclusion(paths.front())});
+    overview.blocks.push_back(Paragraph{loss_conclusion(paths.front())});
   } else {
-    overview.blocks.push_back(Paragraph{common_conclusion(paths)});
     overview.blocks.push_back(TableBlock{.id = "paths", .table = paths_table(paths)});
   }
   for (Figure& figure : path_curves(paths)) overview.blocks.push_back(std::move(figure));
   std::vector<Section> sections{std::move(overview)};
   for (std::size_t r = 0; r < paths.size(); ++r) {
     Section& section = sections.emplace_back(section_of(paths[r], fmt::format("path-{}", r + 1)));
-    if (paths.size() > 1) section.blocks.insert(section.blocks.begin(), Paragraph{path_conclusion(paths[r])});
+    if (paths.size() > 1) {
+      section.blocks.insert(section.blocks.begin(), Paragraph{loss_conclusion(paths[r])});
+      section.blocks.insert(section.blocks.begin(), Paragraph{angle_conclusion(paths[r])});
+    }
   }
-  return sections;
+  return {paths.size() == 1 ? angle_conclusion(paths.front()) : common_conclusion(paths),
+          std::move(sections)};
 }
 
 }  // namespace attmirror

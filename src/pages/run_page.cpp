@@ -44,11 +44,11 @@ std::string_view source_kind(const fs::path& path) {
   if (kind != ResultKind::none) return to_string(kind);
   if (fs::is_directory(path))
     throw bad_input(fmt::format(
-        "{} is neither the folder of a run (it has no config.json of ours) nor one of attmirror reproduce "
-        "(it has no results)",
+        "{} is not a folder of results: it has neither the config.json of a run nor the results of attmirror reproduce",
         path.string()));
   throw bad_input(fmt::format(
-      "{} is neither the database of a sweep nor a max-margin solution of attmirror margin", path.string()));
+      "{} is neither the database of a sweep nor a max-margin solution written by attmirror margin",
+      path.string()));
 }
 
 Page page_of(const std::vector<fs::path>& sources) {
@@ -86,20 +86,28 @@ Page page_of(const std::vector<fs::path>& sources) {
     if (page.title.empty())
       page.title = fmt::format("{} {}", title, identity(sources.front()).filename().string());
     page.subtitle += (page.subtitle.empty() ? "" : ", ") + counted(paths.size(), what);
-    std::ranges::move(sections_of(paths), std::back_inserter(page.sections));
+    PagePart part = sections_of(paths);
+    page.conclusion += (page.conclusion.empty() ? "" : " ") + part.conclusion;
+    std::ranges::move(part.sections, std::back_inserter(page.sections));
   };
   add(ResultKind::run, "Run", "run", run_sections);
-  add(ResultKind::path, "Regularisation path", "regularisation path", path_sections);
+  add(ResultKind::path, "Regularization path", "regularization path", path_sections);
   add(ResultKind::solution, "Max-margin solution", "max-margin solution", solution_sections);
   add(ResultKind::training, "Training", "training", training_sections);
   add(ResultKind::sweep, "Sweep", "sweep", [](const std::vector<fs::path>& sweeps) {
-    std::vector<Section> sections;
-    for (std::size_t i = 0; i < sweeps.size(); ++i)
-      sections.push_back(sweep_section(sweeps[i], fmt::format("sweep-{}", i + 1)));
-    return sections;
+    PagePart all;
+    for (std::size_t i = 0; i < sweeps.size(); ++i) {
+      PagePart part = sweep_section(sweeps[i], fmt::format("sweep-{}", i + 1));
+      all.conclusion += (all.conclusion.empty() ? "" : " ") + part.conclusion;
+      std::ranges::move(part.sections, std::back_inserter(all.sections));
+    }
+    return all;
   });
   if (sources.size() > 1) page.title = fmt::format("Report of {} results", sources.size());
-  if (!reproductions.empty()) page.subtitle += ", the papers, reproduced";
+  if (!reproductions.empty()) {
+    page.subtitle += ", the papers, reproduced";
+    page.conclusion += (page.conclusion.empty() ? "" : " ") + reproduction.conclusion;
+  }
   std::ranges::move(reproduction.sections, std::back_inserter(page.sections));
   return page;
 }

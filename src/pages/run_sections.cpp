@@ -1,11 +1,14 @@
 // What a reader wants to know of trainings: did the loss go to zero, did attention saturate, on which tokens, and
-// does the direction approach the max-margin solution that theory names.
+// does the direction approach the max-margin solution that theory predicts.
 #include "pages/run_sections.hpp"
 
+#include "base/numbers.hpp"
 #include "base/words.hpp"
 #include "descent/run_text.hpp"
 #include "descent/saved_model.hpp"
+#include "pages/shown_names.hpp"
 #include "pages/sources.hpp"
+#include "report/short_numbers.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/descent/comparison.hpp>
@@ -17,8 +20,10 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attmirror {
 
@@ -46,8 +51,6 @@ struct ReportedRun {
   std::string without_data;  // why not: one sentence
 };
 
-std::string six_digits(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : "–"; }
-
 std::string status_of(const SavedRun& run) {
   return run.result ? std::string(to_string(run.result->status)) : "unfinished";
 }
@@ -62,12 +65,13 @@ void solve(const SavedRun& run, Measured& measured) {
   if (!norm) {
     const std::optional<Norm> geometry = geometry_norm(run.config.optimizer);
     measured.without =
-        geometry ? fmt::format("No theorem says which max-margin problem K and Q in the geometry {} end at.",
-                               to_string(*geometry))
-                 : fmt::format(
-                       "Theory names no norm whose margin {} maximizes: there is no max-margin "
-                       "solution to compare with.",
-                       method_name(run.config.optimizer));
+        geometry
+            ? fmt::format("No theorem says which max-margin problem K and Q solve in the geometry {}.",
+                          norm_name(*geometry))
+            : fmt::format(
+                  "Theory predicts no norm whose margin {} maximizes, so there is no max-margin solution to "
+                  "compare with.",
+                  method_name(run.config.optimizer));
     return;
   }
   MarginProblem problem = AttentionSvm{measured.selected};
@@ -98,8 +102,8 @@ void measure(ReportedRun& run) {
   if (!is_attention_run(saved.config)) return;  // other models measure themselves, in their records
   if (!has_weights(saved)) {
     run.without_data = saved.result
-                           ? "The run diverged: its weights have no direction."
-                           : "The run was stopped before its first checkpoint: it has no weights yet.";
+                           ? "The run diverged, so its weights have no direction."
+                           : "The run was stopped before its first checkpoint and has no weights yet.";
     return;
   }
   Measured measured;
@@ -109,7 +113,7 @@ void measure(ReportedRun& run) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::environment) throw;
     run.without_data = fmt::format(
-        "Without the run's data there are no attention probabilities and no max-margin solution: {}.",
+        "The data of the run cannot be read, so the page has no attention probabilities and no max-margin solution: {}.",
         error.what());
     return;
   }
@@ -134,33 +138,50 @@ struct Quantity {
   double Record::*value;
 };
 
-// What has an end in numbers.
-std::string ends_text(const std::vector<Series>& series, const char* what) {
+// "At the last step: a 0.1, b 0.2." of up to six curves, the range of more.
+std::string ends_text(const std::vector<Series>& series) {
+  constexpr std::size_t most_named = 6;
   std::string text;
-  for (const Series& one : series)
-    if (!one.y.empty())
-      text += fmt::format("{}{}{} of {} at step {:g}", text.empty() ? "" : "; ", what,
-                          one.name.empty() ? "" : " of " + one.name, six_digits(one.y.back()), one.x.back());
-  return text.empty() ? fmt::format("No record has a {}.", what) : text + ".";
+  std::vector<double> ends;
+  for (const Series& one : series) {
+    if (one.y.empty()) continue;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", series.size() == 1 ? "" : one.name + " ",
+                        short_number(one.y.back()));
+    if (std::isfinite(one.y.back())) ends.push_back(one.y.back());
+  }
+  if (text.empty()) return "Nothing was recorded.";
+  if (series.size() <= most_named || ends.empty()) return fmt::format("At the last step: {}.", text);
+  return fmt::format("At the last step: {} to {} over {} runs.", short_number(std::ranges::min(ends)),
+                     short_number(std::ranges::max(ends)), ends.size());
 }
 
-Figure finish(Figure figure, const char* what) {
-  figure.x = axis_for("steps", figure.series, &Series::x);
+Figure finish(Figure figure) {
+  figure.x = axis_for("step k", figure.series, &Series::x);
   figure.y = axis_for(figure.y.label, figure.series, &Series::y);
-  figure.description = fmt::format("{} along the steps. ", figure.title) + ends_text(figure.series, what);
+  const std::string ends = ends_text(figure.series);
+  figure.description = fmt::format("{} during training. {}", figure.title, ends);
+  figure.caption = figure.caption.empty() ? ends : ends + " " + figure.caption;
   return figure;
 }
 
-// "direction_W_kq" is for programs.
-std::string metric_title(const std::string& name) {
+// "direction_W_kq" is for programs: what people read above the figure, and beside its axis.
+std::pair<std::string, std::string> metric_title(const std::string& name) {
   constexpr std::string_view direction = "direction_", norm = "norm_";
-  if (name == "accuracy") return "Accuracy on the training data";
-  if (name == "unseen_accuracy") return "Accuracy on unseen sentences";
-  if (name.starts_with(direction))
-    return fmt::format("1 − cos of the angle between {0} and its max-margin target",
-                       name.substr(direction.size()));
-  if (name.starts_with(norm)) return fmt::format("Norm of {}", name.substr(norm.size()));
-  return name;
+  if (name == "accuracy")
+    return {"Accuracy on the training sentences", "share of sentences predicted correctly"};
+  if (name == "unseen_accuracy")
+    return {"Accuracy on unseen sentences", "share of sentences predicted correctly"};
+  if (name.starts_with(direction)) {
+    const std::string block = name.substr(direction.size());
+    return {fmt::format("How far {} is from its max-margin direction", block),
+            fmt::format("1 − cos of the angle between {0} and {0}*", block)};
+  }
+  if (name.starts_with(norm)) {
+    const std::string block = name.substr(norm.size());
+    return {fmt::format("How large {} is", block), fmt::format("Frobenius norm of {}", block)};
+  }
+  const std::string words = metric_name(name);
+  return {words, words};
 }
 
 // One for each name that a run has among the metrics of its model.
@@ -172,8 +193,7 @@ void add_metric_curves(const std::vector<ReportedRun>& runs, std::vector<Figure>
   for (const std::string& name : names) {
     Figure figure;
     figure.id = "runs-" + id_of(name);
-    figure.title = metric_title(shortened(name));
-    figure.y.label = name.starts_with("direction_") ? "1 − cos" : shortened(name);
+    std::tie(figure.title, figure.y.label) = metric_title(shortened(name));
     for (std::size_t r = 0; r < runs.size(); ++r) {
       Series series;
       series.name = runs[r].name;
@@ -191,19 +211,42 @@ void add_metric_curves(const std::vector<ReportedRun>& runs, std::vector<Figure>
       if (!series.x.empty() && !rounding) figure.series.push_back(std::move(series));
     }
     if (!figure.series.empty()) {
-      const std::string label = figure.y.label;
-      figures.push_back(finish(std::move(figure), label.c_str()));
+      figures.push_back(finish(std::move(figure)));
       if (name.starts_with("direction_")) figures.back().y.scale = Axis::Scale::log;
     }
   }
 }
 
+// Norms of different geometries cannot be compared: each has a figure of its own.
+void add_norm_curves(const std::vector<ReportedRun>& runs, std::vector<Figure>& figures) {
+  std::vector<std::string> norms;
+  for (const ReportedRun& run : runs)
+    if (const std::string text = norm_text(run.saved.config); std::ranges::find(norms, text) == norms.end())
+      norms.push_back(text);
+  for (const std::string& text : norms) {
+    Figure figure;
+    figure.id = norms.size() == 1 ? "runs-norm" : "runs-norm-" + id_of(text);
+    figure.title = fmt::format("How the weights grow, in the norm {}", text);
+    figure.y.label = fmt::format("norm of the weights, {}", text);
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      if (norm_text(runs[r].saved.config) != text) continue;
+      Series series;
+      series.name = runs[r].name;
+      series.color = static_cast<int>(r);  // as in the other figures
+      for (const std::size_t i : thinned(runs[r].saved.records.size())) {
+        series.x.push_back(static_cast<double>(runs[r].saved.records[i].step));
+        series.y.push_back(runs[r].saved.records[i].norm);
+      }
+      if (!series.x.empty()) figure.series.push_back(std::move(series));
+    }
+    if (!figure.series.empty()) figures.push_back(finish(std::move(figure)));
+  }
+}
+
 std::vector<Figure> curves(const std::vector<ReportedRun>& runs) {
-  const Quantity quantities[] = {
-      {"loss", "Loss", "loss", &Record::loss},
-      {"saturation", "How saturated attention is", "mean of the largest softmax probability",
-       &Record::max_softmax},
-      {"norm", "Norm of the weights in the run's geometry", "norm", &Record::norm}};
+  const Quantity quantities[] = {{"loss", "Loss during training", "loss", &Record::loss},
+                                 {"saturation", "How much attention concentrates on one token",
+                                  "largest attention probability, mean over queries", &Record::max_softmax}};
   std::vector<Figure> figures;
   for (const Quantity& quantity : quantities) {
     Figure figure;
@@ -220,16 +263,16 @@ std::vector<Figure> curves(const std::vector<ReportedRun>& runs) {
       figure.series.push_back(std::move(series));
     }
     const bool any = std::ranges::any_of(figure.series, [](const Series& one) { return !one.x.empty(); });
-    if (any) figures.push_back(finish(std::move(figure), quantity.label));
+    if (any) figures.push_back(finish(std::move(figure)));
   }
+  add_norm_curves(runs, figures);
   add_metric_curves(runs, figures);
   Figure figure;
   figure.id = "runs-divergence";
-  figure.title = "Distance from the max-margin direction";
-  figure.y.label = "directional Bregman divergence";
+  figure.title = "How far each run is from its max-margin direction";
+  figure.y.label = "directional Bregman divergence (no unit)";
   figure.caption =
-      "Each run against the certified max-margin solution of the tokens that it selects, in its own "
-      "geometry.";
+      "Each run is compared with the certified max-margin solution of the tokens it selects, in its own geometry.";
   for (std::size_t r = 0; r < runs.size(); ++r) {
     if (!runs[r].measured || runs[r].measured->trace.empty()) continue;
     Series series;
@@ -242,7 +285,7 @@ std::vector<Figure> curves(const std::vector<ReportedRun>& runs) {
     if (series.x.size() == 1) series.mark = Series::Mark::points;
     figure.series.push_back(std::move(series));
   }
-  if (!figure.series.empty()) figures.push_back(finish(std::move(figure), "divergence"));
+  if (!figure.series.empty()) figures.push_back(finish(std::move(figure)));
   return figures;
 }
 
@@ -262,8 +305,9 @@ Figure attention_map(const ReportedRun& run, const std::string& id) {
   const std::ptrdiff_t tokens = std::min(data.max_length(), most_tokens);
   Figure figure;
   figure.id = id + "-attention";
-  figure.title = "Attention probabilities";
-  figure.x.label = "token";
+  figure.title = "Which token each query attends to";
+  figure.x.label = "token, by its index";
+  figure.y.label = "query";
   Heatmap map{.digits = 2};
   for (std::ptrdiff_t t = 0; t < tokens; ++t) map.columns.push_back(fmt::format("{}", t));
   std::size_t agreeing = 0;
@@ -280,9 +324,17 @@ Figure attention_map(const ReportedRun& run, const std::string& id) {
     agreeing += best == measured.selected.tokens[row] ? 1 : 0;
   }
   figure.heatmap = std::move(map);
-  if (measured.optimal) figure.caption = "Frames mark the tokens with the best score.";
+  double least = 1;
+  for (std::ptrdiff_t j = 0; j < queries; ++j)
+    least = std::min(least, measured.probabilities[static_cast<std::size_t>(j)].maxCoeff());
+  figure.caption =
+      fmt::format("Attention probabilities after step {}: every query puts at least {} on one token.",
+                  run.saved.step, percent(least));
+  if (measured.optimal)
+    figure.caption += fmt::format(
+        " {} of {} queries attend most to the token with the best score (outlined).", agreeing, queries);
   if (queries < data.total_queries() || tokens < data.max_length())
-    figure.caption += fmt::format(" The first {} of {} queries, and up to {} of {} tokens.", queries,
+    figure.caption += fmt::format(" Shown are the first {} of {} queries and up to {} of {} tokens.", queries,
                                   data.total_queries(), tokens, data.max_length());
   figure.description =
       fmt::format("Probability of each token after {} steps, a row for each query.", run.saved.step);
@@ -302,21 +354,22 @@ Table overview_table(const std::vector<ReportedRun>& runs) {
                    {"steps"},
                    {"status", Align::left},
                    {"loss"},
-                   {"largest softmax"},
+                   {"attention on one token"},
                    {"norm"},
-                   {"divergence"},
-                   {"margin ratio"},
+                   {"divergence from max-margin"},
+                   {"share of the largest margin"},
                    {"best tokens", Align::left}};
   for (const ReportedRun& run : runs) {
     const auto& result = run.saved.result;
     const double nothing = std::numeric_limits<double>::quiet_NaN();
     const Comparison last =
         run.measured && !run.measured->trace.empty() ? run.measured->trace.back().second : Comparison{};
-    table.rows.push_back({run.name, to_string(run.saved.config.optimizer), fmt::format("{}", run.saved.step),
-                          status_of(run.saved), six_digits(result ? result->loss : nothing),
-                          six_digits(result ? result->max_softmax : nothing),
-                          six_digits(result ? result->norm : nothing), six_digits(last.directional_bregman),
-                          six_digits(last.margin_ratio),
+    table.rows.push_back({run.name, with_short_numbers(to_string(run.saved.config.optimizer)),
+                          fmt::format("{}", run.saved.step), status_of(run.saved),
+                          short_number(result ? result->loss : nothing),
+                          short_number(result ? result->max_softmax : nothing),
+                          short_number(result ? result->norm : nothing),
+                          short_number(last.directional_bregman), short_number(last.margin_ratio),
                           !result || !result->optimal  ? "–"
                           : result->globally_optimal() ? "all"
                                                        : "not all"});
@@ -336,7 +389,7 @@ Table tokens_table(const ReportedRun& run) {
   for (std::size_t j = 0; j < std::min(measured.selected.tokens.size(), most_rows); ++j) {
     const std::int64_t token = measured.selected.tokens[j];
     table.rows.push_back({query_name(data, static_cast<std::ptrdiff_t>(j)), fmt::format("{}", token),
-                          six_digits(measured.probabilities[j][token])});
+                          short_number(measured.probabilities[j][token])});
     if (measured.optimal) table.rows.back().push_back(fmt::format("{}", measured.optimal->tokens[j]));
   }
   return table;
@@ -351,7 +404,7 @@ Facts configuration(const SavedRun& run) {
   if (!config.data_path.empty() || !is_own_run(config)) add("data", config.data_path.string());
   add(is_own_run(config) ? "numbers" : "size", data_text(config));
   add("model", model_text(config));
-  add("optimizer", to_string(config.optimizer));
+  add("optimizer", with_short_numbers(to_string(config.optimizer)));
   add("start", start_text(config));
   add("steps", fmt::format("{} of {}", run.step, config.steps));
   add("records", config.record);
@@ -363,13 +416,95 @@ std::optional<Facts> margin_facts(const ReportedRun& run) {
   if (!run.measured || !run.measured->solution) return std::nullopt;
   const MarginSolution& solution = *run.measured->solution;
   const Comparison& last = run.measured->trace.back().second;
-  return Facts{"Against the max-margin solution of the selected tokens",
-               {{"norm", fmt::format("{}: {:.9g}", to_string(solution.kind), solution.norm)},
-                {"gap", fmt::format("{:.2g}, certified", solution.gap)},
+  return Facts{"Compared with the max-margin solution of the selected tokens",
+               {{"smallest norm", fmt::format("{:.6g} in {}", solution.norm, norm_name(solution.kind))},
+                {"certified relative gap", fmt::format("{:.2g}", solution.gap)},
                 {"support tokens", fmt::format("{}", solution.support.size())},
-                {"directional Bregman divergence", fmt::format("{:.6g}", last.directional_bregman)},
-                {"correlation", fmt::format("{:.9f}", last.correlation)},
-                {"margin, as a share of the largest", fmt::format("{:.9f}", last.margin_ratio)}}};
+                {"directional Bregman divergence", short_number(last.directional_bregman)},
+                {"correlation", fmt::format("{:.6f}", last.correlation)},
+                {"margin, as a share of the largest", fmt::format("{:.6f}", last.margin_ratio)}}};
+}
+
+// ---- what came out
+
+bool went_wrong(const ReportedRun& run) {
+  return !run.saved.result || run.saved.result->status == RunStatus::diverged;
+}
+
+const Comparison* last_comparison(const ReportedRun& run) {
+  return run.measured && !run.measured->trace.empty() ? &run.measured->trace.back().second : nullptr;
+}
+
+double last_metric(const ReportedRun& run, std::string_view name) {
+  if (run.saved.records.empty()) return nan_value;
+  for (const Metric& metric : run.saved.records.back().metrics)
+    if (metric.name == name) return metric.value;
+  return nan_value;
+}
+
+// "After 2000 steps attention puts 99.9 % of its weight on one token of each query, ..."
+std::string run_conclusion(const ReportedRun& run) {
+  const SavedRun& saved = run.saved;
+  if (!saved.result)
+    return fmt::format("The run is unfinished: {} of {} steps are done.", saved.step, saved.config.steps);
+  if (saved.result->status == RunStatus::diverged)
+    return fmt::format("The run diverged after {} steps: a smaller learning rate may help.", saved.step);
+  if (!is_attention_run(saved.config)) {
+    std::string text =
+        fmt::format("After {} steps the loss is {}", saved.step, short_number(saved.result->loss));
+    if (const double accuracy = last_metric(run, "accuracy"); std::isfinite(accuracy))
+      text += fmt::format(", and {} of the training sentences are predicted correctly", percent(accuracy));
+    return text + ".";
+  }
+  std::string text = fmt::format("After {} steps attention puts {} of its weight on one token of each query",
+                                 saved.step, percent(saved.result->max_softmax));
+  if (saved.result->optimal)
+    text += saved.result->globally_optimal() ? ", the best one for every query" : ", not always the best one";
+  if (const Comparison* last = last_comparison(run))
+    text += fmt::format("; its margin is {} of the largest possible in {}, the norm that theory predicts",
+                        percent(last->margin_ratio), norm_name(run.measured->solution->kind));
+  return text + ".";
+}
+
+// The same of several: what went wrong first, then the range.
+std::string runs_conclusion(const std::vector<ReportedRun>& runs) {
+  std::vector<std::string> wrong;
+  std::size_t judged = 0, best = 0, compared = 0;
+  double low = infinity, high = 0;
+  const ReportedRun* lowest = nullptr;
+  for (const ReportedRun& run : runs) {
+    if (went_wrong(run)) {
+      wrong.push_back(fmt::format("{} ({})", run.name, status_of(run.saved)));
+      continue;
+    }
+    if (run.saved.result->optimal) {
+      ++judged;
+      best += run.saved.result->globally_optimal() ? 1 : 0;
+    }
+    if (const Comparison* last = last_comparison(run); last && std::isfinite(last->margin_ratio)) {
+      ++compared;
+      high = std::max(high, last->margin_ratio);
+      if (last->margin_ratio < low) lowest = &run;
+      low = std::min(low, last->margin_ratio);
+    }
+  }
+  std::string text = wrong.empty()
+                         ? fmt::format("{} runs ran to their end",
+                                       runs.size() == 2 ? "Both" : fmt::format("All {}", runs.size()))
+                         : fmt::format("{} did not run to the end: {}", count_of(wrong.size(), "run"),
+                                       fmt::join(wrong, ", "));
+  if (judged > 0) text += fmt::format("; {} of {} select the best token for every query", best, judged);
+  if (compared > 1)
+    text +=
+        fmt::format("; their margins are {} to {} of the largest possible in their own norms, lowest for {}",
+                    percent(low), percent(high), lowest->name);
+  else if (runs.size() > 1 && judged == 0)
+    for (const ReportedRun& run : runs)
+      if (const double accuracy = last_metric(run, "accuracy");
+          std::isfinite(accuracy) && &run == &runs.back())
+        text += fmt::format("; in the end {} of the training sentences are predicted correctly",
+                            percent(accuracy));
+  return text + ".";
 }
 
 Section section_of(const ReportedRun& run, const std::string& id) {
@@ -392,6 +527,7 @@ Section section_of(const ReportedRun& run, const std::string& id) {
       tokens.tones.push_back(
           run.measured->selected.tokens[j] == run.measured->optimal->tokens[j] ? Tone::good : Tone::caution);
     tokens.tone_column = 1;
+    tokens.legend = {{Tone::good, "the token with the best score"}, {Tone::caution, "another token"}};
   }
   Folded folded{"Selected tokens", {tokens}};
   if (run.measured->selected.tokens.size() > most_rows)
@@ -403,7 +539,7 @@ Section section_of(const ReportedRun& run, const std::string& id) {
 
 }  // namespace
 
-std::vector<Section> run_sections(const std::vector<fs::path>& folders) {
+PagePart run_sections(const std::vector<fs::path>& folders) {
   std::vector<ReportedRun> runs;
   for (const fs::path& folder : folders) {
     ReportedRun& run = runs.emplace_back();
@@ -415,12 +551,20 @@ std::vector<Section> run_sections(const std::vector<fs::path>& folders) {
   for (std::size_t r = 0; r < runs.size(); ++r) runs[r].name = names[r];
   std::vector<Section> sections;
   Section overview{.id = "runs", .title = runs.size() == 1 ? "How it went" : "How they went", .blocks = {}};
-  overview.blocks.push_back(TableBlock{.id = "runs", .table = overview_table(runs)});
+  // The odd run out comes first.
+  std::ranges::stable_partition(runs, went_wrong);
+  TableBlock table{.id = "runs", .table = overview_table(runs)};
+  if (std::ranges::any_of(runs, went_wrong)) {
+    for (const ReportedRun& run : runs) table.tones.push_back(went_wrong(run) ? Tone::caution : Tone::none);
+    table.tone_column = 3;
+    table.legend = {{Tone::caution, "did not run to its end"}};
+  }
+  overview.blocks.push_back(std::move(table));
   for (Figure& figure : curves(runs)) overview.blocks.push_back(std::move(figure));
   sections.push_back(std::move(overview));
   for (std::size_t r = 0; r < runs.size(); ++r)
     sections.push_back(section_of(runs[r], fmt::format("run-{}", r + 1)));
-  return sections;
+  return {runs.size() == 1 ? run_conclusion(runs.front()) : runs_conclusion(runs), std::move(sections)};
 }
 
 }  // namespace attmirror

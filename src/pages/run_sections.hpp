@@ -9,20 +9,27 @@
 
 namespace attmirror {
 
+// The sections of one kind of result, and what came out, in a sentence or two, computed from them: the page opens with
+// it.
+struct PagePart {
+  std::string conclusion;
+  std::vector<Section> sections;
+};
+
 // run_sections.cpp: an overview of all, where there are several, and a section for each.
-std::vector<Section> run_sections(const std::vector<std::filesystem::path>& folders);
+PagePart run_sections(const std::vector<std::filesystem::path>& folders);
 
 // training_sections.cpp: the same for folders of attmirror deep train.
-std::vector<Section> training_sections(const std::vector<std::filesystem::path>& folders);
+PagePart training_sections(const std::vector<std::filesystem::path>& folders);
 
 // path_sections.cpp: the same for folders of attmirror path.
-std::vector<Section> path_sections(const std::vector<std::filesystem::path>& folders);
+PagePart path_sections(const std::vector<std::filesystem::path>& folders);
 
 // solution_sections.cpp: files of attmirror margin; a table of all, where there are several, and a section for each.
-std::vector<Section> solution_sections(const std::vector<std::filesystem::path>& files);
+PagePart solution_sections(const std::vector<std::filesystem::path>& files);
 
 // sweep_sections.cpp: `id` is that of the section, and begins the ids of all that is in it.
-Section sweep_section(const std::filesystem::path& database, const std::string& id);
+PagePart sweep_section(const std::filesystem::path& database, const std::string& id);
 
 // Logarithmic where all numbers that are positive span a factor of 100 or more.
 Axis axis_for(std::string label, const std::vector<Series>& series,

@@ -2,6 +2,7 @@
 // decide it.
 #include "margin/solution_summary.hpp"
 #include "pages/run_sections.hpp"
+#include "pages/shown_names.hpp"
 #include "pages/sources.hpp"
 #include <attmirror/data/npz.hpp>
 
@@ -40,17 +41,18 @@ std::string half_conclusion(const SolutionHalf& half, const char* what) {
                        what);
   if (half.status != "certified")
     return fmt::format(
-        "{} is not proved: the solver stopped at the norm {}, and every solution has at least {}.", what,
-        nine_digits(half.norm), nine_digits(half.dual));
+        "{} is not proved optimal: the solver stopped at norm {}, and the optimum is at least {}.", what,
+        short_number(half.norm), short_number(half.dual));
   if (half.norm == 0) return fmt::format("{} is 0, which satisfies all constraints.", what);
   return fmt::format(
-      "{} is certified: its norm is {}, no weights that satisfy the constraints have a norm below {}, and {} of {} "
-      "constraints hold with equality.",
-      what, nine_digits(half.norm), nine_digits(half.dual), half.support.size(), half.constraints);
+      "{} is proved optimal to a relative gap of {:.0e}: its norm is {}, its margin {}, and {} of {} constraints hold with "
+      "equality.",
+      what, half.gap, short_number(half.norm), short_number(1 / half.norm), half.support.size(),
+      half.constraints);
 }
 
 std::string solution_conclusion(const SolutionSummary& summary) {
-  if (!summary.finite) return half_conclusion(summary.solution, "The solution");
+  if (!summary.finite) return half_conclusion(summary.solution, "The max-margin solution");
   return half_conclusion(summary.solution, "The direction") + " " +
          half_conclusion(*summary.finite, "The finite part");
 }
@@ -114,14 +116,14 @@ Tone solution_tone(const std::string& status) {
   return status == "certified" ? Tone::good : status == "infeasible" ? Tone::bad : Tone::caution;
 }
 
-Section section_of(const ReportedSolution& solution, const std::string& id) {
+Section section_of(const ReportedSolution& solution, const std::string& id, bool several) {
   const SolutionSummary& summary = solution.summary;
   Section section{.id = id,
                   .title = "Max-margin solution " + solution.name,
                   .badge = whole_status(summary),
                   .badge_tone = solution_tone(whole_status(summary)),
                   .blocks = {}};
-  section.blocks.push_back(Paragraph{solution_conclusion(summary)});
+  if (several) section.blocks.push_back(Paragraph{solution_conclusion(summary)});
   section.blocks.push_back(half_facts(summary.finite ? "Direction" : "Solution", summary, summary.solution));
   if (summary.finite) {
     section.blocks.push_back(half_facts("Finite part", summary, *summary.finite));
@@ -129,8 +131,8 @@ Section section_of(const ReportedSolution& solution, const std::string& id) {
   }
   if (!summary.finite)
     section.blocks.push_back(Paragraph{fmt::format(
-        "The file holds both halves of the certificate. `attmirror margin DATA --check {}` verifies it with the "
-        "data, whose fingerprint is {:016x}.",
+        "The file holds both halves of the certificate. `attmirror margin DATA --check {}` verifies it against the data, "
+        "whose fingerprint is {:016x}.",
         solution.file.filename().string(), summary.data_fingerprint)});
   if (!summary.solution.support.empty()) {
     Folded folded{"Support tokens",
@@ -145,7 +147,7 @@ Section section_of(const ReportedSolution& solution, const std::string& id) {
 
 }  // namespace
 
-std::vector<Section> solution_sections(const std::vector<fs::path>& files) {
+PagePart solution_sections(const std::vector<fs::path>& files) {
   const std::vector<std::string> names = short_names(files);
   std::vector<ReportedSolution> solutions;
   for (std::size_t r = 0; r < files.size(); ++r)
@@ -156,12 +158,25 @@ std::vector<Section> solution_sections(const std::vector<fs::path>& files) {
     for (const ReportedSolution& one : solutions)
       all.tones.push_back(solution_tone(whole_status(one.summary)));
     all.tone_column = 6;
+    all.legend = {
+        {Tone::good, "proved optimal"}, {Tone::bad, "proved infeasible"}, {Tone::caution, "not decided"}};
     sections.push_back(
         Section{.id = "solutions", .title = "Max-margin solutions", .blocks = {std::move(all)}});
   }
   for (std::size_t r = 0; r < solutions.size(); ++r)
-    sections.push_back(section_of(solutions[r], fmt::format("solution-{}", r + 1)));
-  return sections;
+    sections.push_back(section_of(solutions[r], fmt::format("solution-{}", r + 1), solutions.size() > 1));
+  if (solutions.size() == 1) return {solution_conclusion(solutions.front().summary), std::move(sections)};
+  std::string open;
+  std::size_t certified = 0;
+  for (const ReportedSolution& one : solutions)
+    if (const std::string status = whole_status(one.summary); status == "certified")
+      ++certified;
+    else
+      open += fmt::format("{}{} ({})", open.empty() ? "" : ", ", one.name, status);
+  return {open.empty() ? fmt::format("All {} max-margin solutions are proved optimal.", solutions.size())
+                       : fmt::format("{} of {} max-margin solutions are proved optimal; the others are {}.",
+                                     certified, solutions.size(), open),
+          std::move(sections)};
 }
 
 }  // namespace attmirror

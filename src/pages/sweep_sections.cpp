@@ -6,6 +6,8 @@
 #include "base/words.hpp"
 #include "descent/run_text.hpp"
 #include "pages/run_sections.hpp"
+#include "pages/shown_names.hpp"
+#include "report/short_numbers.hpp"
 #include <attmirror/sweep/export.hpp>
 
 #include <algorithm>
@@ -35,6 +37,8 @@ std::string text_of(const Cell& cell) {
       [](const auto& value) -> std::string {
         if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
           return "–";
+        else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
+          return short_number(value);
         else
           return fmt::format("{}", value);
       },
@@ -105,13 +109,19 @@ std::vector<std::string> group_columns(const Table& summary) {
 std::string name_of(const Key& key, const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < key.size(); ++i)
-    text += fmt::format("{}{} = {}", i > 0 ? ", " : "", shortened(names[i]), shortened(text_of(key[i])));
+    text += fmt::format("{}{} = {}", i > 0 ? ", " : "", shortened(names[i]),
+                        shortened(with_short_numbers(text_of(key[i]))));
   return text.empty() ? "all runs" : text;
 }
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + shortened(name);
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + shortened(setting_name(name));
+  return text;
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
 }
 
@@ -131,6 +141,9 @@ class SweepReport {
     read();
   }
 
+  PagePart part() const { return {conclusion(), {section()}}; }
+
+ private:
   Section section() const {
     const SweepHeader& header = database_.header();
     const std::string file = database_.path().filename().string();
@@ -154,22 +167,51 @@ class SweepReport {
     Table table = summary_;
     const std::size_t rows = table.rows.size();
     if (rows > most_table_rows) table.rows.resize(most_table_rows);
-    table.title = "Metrics by group";
-    for (Column& column : table.columns) column.name = shortened(column.name);
-    for (auto& row : table.rows)
-      for (std::string& cell : row) cell = shortened(cell);
-    section.blocks.push_back(
-        Folded{"Metrics by group", {TableBlock{.id = id_ + "-summary", .table = std::move(table)}}});
+    table.title = "What was measured, by group";
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      std::string& name = table.columns[c].name;
+      const bool metric = c == groups_.size();
+      name = shortened(metric ? "quantity" : setting_name(name));
+      for (auto& row : table.rows)
+        row[c] = shortened(metric ? metric_name(row[c]) : with_short_numbers(row[c]));
+    }
+    section.blocks.push_back(Folded{"What was measured, by group",
+                                    {TableBlock{.id = id_ + "-summary", .table = std::move(table)}}});
     if (rows > most_table_rows || figures > most_figures)
-      section.blocks.push_back(Paragraph{
-          fmt::format("Shown are up to {} figures and the first {} of {} lines of the summary; `attmirror "
-                      "sweep {} --summary` has them all.",
-                      most_figures, std::min(rows, most_table_rows), rows, shell_path(database_.path()))});
+      section.blocks.push_back(Paragraph{fmt::format(
+          "The page shows up to {} figures and the first {} of {} rows of the summary; `attmirror sweep {} "
+          "--summary` prints them all.",
+          most_figures, std::min(rows, most_table_rows), rows, shell_path(database_.path()))});
     section.blocks.push_back(Folded{"The sweep's file", {CodeBlock{header.file_text}}});
     return section;
   }
 
- private:
+  // "All 60 runs succeeded; on average the divergence from ... is smallest for p = 2 (0.004) and largest for ..."
+  std::string conclusion() const {
+    const auto ok = statuses_.find("ok");
+    const std::int64_t good = ok == statuses_.end() ? 0 : ok->second, all = database_.count();
+    if (all == 0) return "The sweep has no runs yet.";
+    std::string text =
+        good == all ? fmt::format("All {} runs succeeded", all)
+                    : fmt::format("{} of {} runs did not succeed ({})", all - good, all, statuses_text());
+    const auto& metrics = database_.header().metrics;
+    for (const std::string_view wanted : {".bregman", ".margin_ratio", "global", "final_loss"})
+      for (std::size_t m = 0; m < metrics.size(); ++m) {
+        if (!metrics[m].name.ends_with(wanted) || metrics_.size() < 2) continue;
+        std::vector<std::pair<double, const Key*>> means;
+        for (const auto& [key, values] : metrics_)
+          if (const Spread spread = spread_of(values[m]); std::isfinite(spread.mean))
+            means.emplace_back(spread.mean, &key);
+        if (means.size() < 2) continue;
+        const auto [low, high] = std::ranges::minmax_element(means);
+        return text + fmt::format("; on average the {} is smallest for {} ({}) and largest for {} ({}).",
+                                  metric_name(metrics[m].name), name_of(*low->second, groups_),
+                                  short_number(low->first), name_of(*high->second, groups_),
+                                  short_number(high->first));
+      }
+    return text + ".";
+  }
+
   void read() {
     const SweepHeader& header = database_.header();
     std::vector<std::size_t> columns;
@@ -220,29 +262,43 @@ class SweepReport {
   }
 
   static constexpr std::string_view band_text =
-      "Means over the runs of a group; bands hold four runs of five.";
+      "Means over the runs of a group; bands contain four runs in five.";
 
   Figure figure_of(const std::string& kind, const std::string& what) const {
     Figure figure;
     figure.id = id_of(fmt::format("{}-{}-{}", id_, kind, what));
-    figure.title = shortened(what);
-    figure.y.label = shortened(what);
+    figure.title = capitalized(shortened(metric_name(what)));
     figure.caption = band_text;
     return figure;
   }
 
   void describe(Figure& figure, const std::string& x, std::size_t left_out) const {
-    figure.description = fmt::format("{} against {}.", figure.title, x);
-    for (const Series& one : figure.series)
-      if (!one.y.empty() && std::isfinite(one.y.back()))
-        figure.description += fmt::format(" {}: {:.4g} at {:g}.", one.name, one.y.back(), one.x.back());
+    figure.description = fmt::format("{} against the {}.", figure.title, x);
+    const Series *low = nullptr, *high = nullptr;
+    for (const Series& one : figure.series) {
+      if (one.y.empty() || !std::isfinite(one.y.back())) continue;
+      figure.description += fmt::format(" {}: {:.4g} at {:g}.", one.name, one.y.back(), one.x.back());
+      if (!low || one.y.back() < low->y.back()) low = &one;
+      if (!high || one.y.back() > high->y.back()) high = &one;
+    }
+    std::string outcome;
+    if (low && low != high)
+      outcome = fmt::format("At the {} {}, {} is lowest ({:.4g}) and {} highest ({:.4g}). ",
+                            x == "step" ? "last" : "largest", x, low->name, low->y.back(), high->name,
+                            high->y.back());
+    else if (low)
+      outcome = fmt::format("It goes from {:.4g} at {} {:g} to {:.4g} at {:g}. ", low->y.front(), x,
+                            low->x.front(), low->y.back(), low->x.back());
+    figure.caption = outcome + figure.caption;
     if (left_out > 0) figure.caption += fmt::format(" {} more groups are in the summary.", left_out);
   }
 
   std::vector<Figure> curve_figures() const {
     std::vector<Figure> figures;
     for (const auto& [name, groups] : curves_) {
+      if (is_solver_gap(name)) continue;
       Figure figure = figure_of("curve", name);
+      figure.title += " during training";
       for (const auto& [key, points] : groups.by_group) {
         if (figure.series.size() == most_series) break;
         Series series;
@@ -252,9 +308,9 @@ class SweepReport {
         for (const std::size_t i : thinned(all.size())) add_point(series, all[i].first, all[i].second);
         figure.series.push_back(std::move(series));
       }
-      figure.x = axis_for("steps", figure.series, &Series::x);
-      figure.y = axis_for(shortened(name), figure.series, &Series::y);
-      describe(figure, "steps", groups.by_group.size() - figure.series.size());
+      figure.x = axis_for("step k", figure.series, &Series::x);
+      figure.y = axis_for(shortened(metric_name(name)), figure.series, &Series::y);
+      describe(figure, "step", groups.by_group.size() - figure.series.size());
       figures.push_back(std::move(figure));
     }
     return figures;
@@ -270,7 +326,8 @@ class SweepReport {
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(axis));
     const auto& metrics = database_.header().metrics;
     for (std::size_t m = 0; m < metrics.size(); ++m) {
-      if (metrics[m].type == CellType::text) continue;
+      // How exact the solver was is no result; the table has it.
+      if (metrics[m].type == CellType::text || is_solver_gap(metrics[m].name)) continue;
       std::map<Key, Series> series;
       const bool share =
           std::ranges::all_of(metrics_, [m](const auto& group) { return is_share(group.second[m]); });
@@ -282,6 +339,7 @@ class SweepReport {
         if (x && std::isfinite(spread.mean)) add_point(series[rest], *x, spread);
       }
       Figure figure = figure_of("metric", metrics[m].name);
+      figure.title += fmt::format(", by {}", setting_name(groups_[axis]));
       if (share) figure.caption = "The share of runs in each group.";
       for (auto& [rest, one] : series) {
         if (figure.series.size() == most_series) break;
@@ -294,9 +352,9 @@ class SweepReport {
         figure.series.push_back(std::move(one));
       }
       if (all_equal(figure.series)) continue;  // nothing, or the same everywhere: the summary says it
-      figure.x = axis_for(shortened(groups_[axis]), figure.series, &Series::x);
-      figure.y = axis_for(shortened(metrics[m].name), figure.series, &Series::y);
-      describe(figure, shortened(groups_[axis]), series.size() - figure.series.size());
+      figure.x = axis_for(shortened(setting_name(groups_[axis])), figure.series, &Series::x);
+      figure.y = axis_for(shortened(metric_name(metrics[m].name)), figure.series, &Series::y);
+      describe(figure, shortened(setting_name(groups_[axis])), series.size() - figure.series.size());
       figures.push_back(std::move(figure));
     }
     return figures;
@@ -325,8 +383,8 @@ class SweepReport {
 
 }  // namespace
 
-Section sweep_section(const std::filesystem::path& database, const std::string& id) {
-  return SweepReport(database, id).section();
+PagePart sweep_section(const std::filesystem::path& database, const std::string& id) {
+  return SweepReport(database, id).part();
 }
 
 }  // namespace attmirror

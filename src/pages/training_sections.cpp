@@ -5,14 +5,17 @@
 // their own; one that has stopped counts with its last numbers, as otherwise the mean would jump whenever one ends.
 #include "base/numbers.hpp"
 #include "pages/run_sections.hpp"
+#include "pages/shown_names.hpp"
 #include "pages/sources.hpp"
 #include "pages/training_folder.hpp"
+#include "report/short_numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -113,10 +116,13 @@ struct TrainingQuantity {
 
 std::vector<Figure> training_curves(const std::vector<NamedTraining>& trainings) {
   const TrainingQuantity quantities[] = {
-      {"test-accuracy", "Accuracy on the test data", "accuracy", &TrainingEpoch::test_accuracy},
-      {"train-accuracy", "Accuracy on the training data", "accuracy", &TrainingEpoch::train_accuracy},
-      {"train-loss", "Loss on the training data", "mean loss of a sample", &TrainingEpoch::train_loss},
-      {"test-loss", "Loss on the test data", "mean loss of a sample", &TrainingEpoch::test_loss}};
+      {"test-accuracy", "Accuracy on the test data", "share of test samples classified correctly",
+       &TrainingEpoch::test_accuracy},
+      {"train-accuracy", "Accuracy on the training data", "share of training samples classified correctly",
+       &TrainingEpoch::train_accuracy},
+      {"train-loss", "Loss on the training data", "loss of a training sample, mean",
+       &TrainingEpoch::train_loss},
+      {"test-loss", "Loss on the test data", "loss of a test sample, mean", &TrainingEpoch::test_loss}};
   bool several = false;
   for (const NamedTraining& training : trainings) several = several || training.folder.trials.size() > 1;
   std::vector<Figure> figures;
@@ -128,8 +134,7 @@ std::vector<Figure> training_curves(const std::vector<NamedTraining>& trainings)
     figure.y.label = quantity.label;
     if (several)
       figure.caption =
-          "Mean over trials, with a band of one standard deviation. A trial that has stopped counts with its "
-          "last number.";
+          "Mean over trials with a band of one standard deviation; a trial that has stopped counts with its last value.";
     for (std::size_t r = 0; r < trainings.size(); ++r) {
       Series series =
           curve_of(trainings[r], [&](const TrainingEpoch& epoch) { return epoch.*quantity.value; });
@@ -137,27 +142,28 @@ std::vector<Figure> training_curves(const std::vector<NamedTraining>& trainings)
       if (!series.x.empty()) figure.series.push_back(std::move(series));
     }
     if (figure.series.empty()) continue;
-    figure.description = fmt::format("{} along the epochs. {}", figure.title, ends_of(figure));
+    figure.description = fmt::format("{} during training. {}", figure.title, ends_of(figure));
+    figure.caption = ends_of(figure) + (figure.caption.empty() ? "" : " " + figure.caption);
     figures.push_back(std::move(figure));
   }
   return figures;
 }
 
-// K, Q and V by the kind of line, runs by colour.
+// K, Q and V by the kind of line, runs by color.
 std::vector<Figure> weight_curves(const std::vector<NamedTraining>& trainings) {
-  const std::pair<const char*, const char*> measures[] = {
-      {"above_0.06", "Share of weights with |w| > 0.06"},
-      {"largest", "Largest |w|"},
-      {"sparsity", "Hoyer's sparsity: 0 for equal weights, 1 for a single one"}};
+  const std::tuple<const char*, const char*, const char*> measures[] = {
+      {"above_0.06", "How many weights are large", "share of weights with |w| > 0.06"},
+      {"largest", "How large the largest weight is", "largest |w|"},
+      {"sparsity", "How sparse the weights are", "Hoyer sparsity (0: all equal, 1: a single one)"}};
   const std::pair<const char*, Series::Dash> maps[] = {
       {"K", Series::Dash::solid}, {"Q", Series::Dash::dashed}, {"V", Series::Dash::dotted}};
   std::vector<Figure> figures;
-  for (const auto& [measure, title] : measures) {
+  for (const auto& [measure, title, label] : measures) {
     Figure figure;
     figure.id = fmt::format("training-weights-{}", id_of(measure));
     figure.title = title;
     figure.x.label = "epoch";
-    figure.y.label = measure;
+    figure.y.label = label;
     for (std::size_t r = 0; r < trainings.size(); ++r)
       for (const auto& [map, dash] : maps) {
         const std::string key = fmt::format("{}.{}", map, measure);
@@ -171,7 +177,8 @@ std::vector<Figure> weight_curves(const std::vector<NamedTraining>& trainings) {
         if (!series.x.empty()) figure.series.push_back(std::move(series));
       }
     if (figure.series.empty()) continue;
-    figure.description = fmt::format("{}, along the epochs. {}", title, ends_of(figure));
+    figure.description = fmt::format("{}, during training. {}", title, ends_of(figure));
+    figure.caption = ends_of(figure);
     figures.push_back(std::move(figure));
   }
   return figures;
@@ -197,7 +204,7 @@ Table trainings_table(const std::vector<NamedTraining>& trainings) {
       epochs.push_back(static_cast<double>(trial.epochs.back().epoch));
       minutes.push_back(trial.epochs.back().seconds / 60);
     }
-    table.rows.push_back({one.name, one.folder.optimizer_text(), one.folder.model_text(),
+    table.rows.push_back({one.name, with_short_numbers(one.folder.optimizer_text()), one.folder.model_text(),
                           fmt::format("{}", one.folder.trials.size()),
                           spread_text(trial_spread(best), 2, 100), spread_text(trial_spread(last), 2, 100),
                           spread_text(trial_spread(epochs), 1), spread_text(trial_spread(minutes), 1),
@@ -231,10 +238,48 @@ Table trials_table(const TrainingFolder& folder) {
   return table;
 }
 
+// "optimizer: learning rate" for "optimizer.lr".
+std::string configuration_name(const std::string& key) {
+  const std::size_t point = key.find('.');
+  return point == std::string::npos
+             ? setting_name(key)
+             : fmt::format("{}: {}", setting_name(key.substr(0, point)), setting_name(key.substr(point + 1)));
+}
+
 Tone tone_of(const std::string& status) {
   if (status == "diverged") return Tone::bad;
   if (status == "completed" || status == "reached accuracy") return Tone::neutral;
   return Tone::caution;
+}
+
+// "adam reaches the best test accuracy, 87.31 %; the lowest is sgd's, 84.20 %."
+std::string trainings_conclusion(const std::vector<NamedTraining>& trainings) {
+  std::string unfinished;
+  struct Reached {
+    const NamedTraining* training;
+    TrialSpread best;
+  };
+  std::vector<Reached> reached;
+  for (const NamedTraining& one : trainings) {
+    if (one.folder.status != "completed")
+      unfinished += fmt::format("{}{} ({})", unfinished.empty() ? "" : ", ", one.name, one.folder.status);
+    std::vector<double> best;
+    for (const TrainingTrial& trial : one.folder.trials) best.push_back(trial.best_test_accuracy().first);
+    if (const TrialSpread spread = trial_spread(best); spread.count > 0) reached.push_back({&one, spread});
+  }
+  std::string text = unfinished.empty() ? "" : fmt::format("Not completed: {}. ", unfinished);
+  if (reached.empty()) return text + "No test accuracy has been measured yet.";
+  const auto by_mean = [](const Reached& one) { return one.best.mean; };
+  const Reached& best = *std::ranges::max_element(reached, {}, by_mean);
+  const Reached& worst = *std::ranges::min_element(reached, {}, by_mean);
+  const auto accuracy = [](const Reached& one) {
+    return fmt::format(
+        "{} %{}", spread_text(one.best, 2, 100),
+        one.best.count > 1 ? fmt::format(" (mean of {} trials)", one.best.count) : std::string());
+  };
+  if (reached.size() == 1) return text + fmt::format("The best test accuracy is {}.", accuracy(best));
+  return text + fmt::format("{} reaches the best test accuracy, {}; the lowest is that of {}, {}.",
+                            best.training->name, accuracy(best), worst.training->name, accuracy(worst));
 }
 
 Section section_of(const NamedTraining& training, const std::string& id) {
@@ -251,14 +296,14 @@ Section section_of(const NamedTraining& training, const std::string& id) {
   }
   Facts facts{"", {}};
   for (const auto& [key, value] : folder.configuration)
-    if (!value.empty()) facts.entries.emplace_back(key, value);
+    if (!value.empty()) facts.entries.emplace_back(configuration_name(key), with_short_numbers(value));
   section.blocks.push_back(Folded{"Configuration", {std::move(facts)}});
   return section;
 }
 
 }  // namespace
 
-std::vector<Section> training_sections(const std::vector<fs::path>& folders) {
+PagePart training_sections(const std::vector<fs::path>& folders) {
   std::vector<NamedTraining> trainings;
   const std::vector<std::string> names = short_names(folders);
   for (std::size_t r = 0; r < folders.size(); ++r) trainings.push_back({names[r], load_training(folders[r])});
@@ -268,14 +313,14 @@ std::vector<Section> training_sections(const std::vector<fs::path>& folders) {
   overview.blocks.push_back(TableBlock{.id = "trainings", .table = trainings_table(trainings)});
   for (Figure& figure : training_curves(trainings)) overview.blocks.push_back(std::move(figure));
   if (std::vector<Figure> figures = weight_curves(trainings); !figures.empty()) {
-    Folded folded{"Weights of K, Q and V along the training", {}};
+    Folded folded{"Weights of K, Q and V during training", {}};
     for (Figure& figure : figures) folded.blocks.push_back(std::move(figure));
     overview.blocks.push_back(std::move(folded));
   }
   std::vector<Section> sections{std::move(overview)};
   for (std::size_t r = 0; r < trainings.size(); ++r)
     sections.push_back(section_of(trainings[r], fmt::format("training-{}", r + 1)));
-  return sections;
+  return {trainings_conclusion(trainings), std::move(sections)};
 }
 
 }  // namespace attmirror

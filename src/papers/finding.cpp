@@ -26,6 +26,21 @@ bool within(const Finding& finding, double value, double error) {
   return false;
 }
 
+// Whether three standard errors of a sample are less than the deviation that it must be able to detect.
+bool resolves(const Finding& finding, double error) {
+  const double wanted = finding.resolution > 0 ? finding.resolution : std::abs(*finding.published) / 2;
+  return error == 0 || 3 * error < wanted;
+}
+
+// Whether the sample behind `value` is too small to say on which side of the tolerance the truth is.
+bool undecided(const Finding& finding, double value, double error) {
+  if (!(error > 0) || !std::isfinite(value)) return false;
+  const bool inside = within(finding, value, error);
+  if (finding.tolerance.kind == Tolerance::Kind::standard_errors) return inside && !resolves(finding, error);
+  return within(finding, value - 2 * error, error) != inside ||
+         within(finding, value + 2 * error, error) != inside;
+}
+
 std::string number(double value, int digits) {
   return std::isnan(value) ? "–" : fmt::format("{:.{}g}", value, digits);
 }
@@ -42,6 +57,8 @@ std::string_view to_string(Verdict verdict) {
       return "differs";
     case Verdict::unpublished:
       return "new";
+    case Verdict::inconclusive:
+      return "inconclusive";
   }
   return "?";
 }
@@ -64,7 +81,10 @@ Verdict judge(const Finding& finding) {
   if (finding.published_text)
     return finding.ours_text == *finding.published_text ? Verdict::reproduced : Verdict::differs;
   if (!finding.published) return Verdict::unpublished;
+  if (undecided(finding, finding.ours, finding.standard_error)) return Verdict::inconclusive;
   if (within(finding, finding.ours, finding.standard_error)) return Verdict::reproduced;
+  if (finding.imitated && undecided(finding, *finding.imitated, finding.imitated_error))
+    return Verdict::inconclusive;
   if (finding.imitated && within(finding, *finding.imitated, finding.imitated_error))
     return Verdict::artefact;
   return Verdict::differs;
@@ -104,7 +124,7 @@ std::vector<std::string> finding_cells(const Finding& finding) {
   if (finding.standard_error > 0) ours += fmt::format(" ± {:.2g}", finding.standard_error);
   std::string note = finding.note;
   if (finding.imitated)
-    note = fmt::format("the original's way gives {}{}{}{}", number(*finding.imitated, finding.digits),
+    note = fmt::format("the original procedure gives {}{}{}{}", number(*finding.imitated, finding.digits),
                        finding.imitated_error > 0 ? fmt::format(" ± {:.2g}", finding.imitated_error) : "",
                        note.empty() ? "" : ": ", note);
   return {finding.quantity,

@@ -1,5 +1,6 @@
 #include "papers/graph_figures.hpp"
 
+#include "papers/shorthand.hpp"
 #include "papers/workers.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ Series mean_series(const Case& one, std::vector<double> Curve::*member, int colo
   return series;
 }
 
-// Settings come in pairs: one-hot and Gaussian share a colour.
+// Settings come in pairs: one-hot and Gaussian share a color.
 std::vector<Series> all_series(const std::vector<Case>& cases, std::vector<double> Curve::*member) {
   std::vector<Series> all;
   for (std::size_t k = 0; k < cases.size(); ++k)
@@ -45,11 +46,11 @@ Table limits_table(const std::vector<Case>& cases) {
               .columns = {{"setting", Align::left},
                           {"seed"},
                           {"contested tokens"},
-                          {"loss's floor"},
+                          {"floor of the loss"},
                           {"|W_fin|"},
                           {"|W_dir|"},
-                          {"loss above it"},
-                          {"finite error"},
+                          {"loss above the floor"},
+                          {"error of the finite part"},
                           {"R"},
                           {"1 - cos"}}};
   for (const Case& one : cases)
@@ -88,14 +89,16 @@ Table stages_table(const std::vector<std::vector<TwoStages>>& all) {
 }
 
 Figure finite_figure(const std::vector<Case>& cases) {
-  Figure figure{.id = "finite-part",
-                .title = "Within a component scores converge",
-                .caption =
-                    "The largest error of a score difference that theory says stays finite, mean over seeds. "
-                    "Plain steps: it falls like 1/t; normalised steps stop at their own length.",
-                .x = {.label = "step", .scale = Axis::Scale::log},
-                .y = {.label = "error of the finite part", .scale = Axis::Scale::log},
-                .series = all_series(cases, &Curve::finite_error)};
+  Figure figure{
+      .id = "finite-part",
+      .title = "Score differences within a component converge",
+      .caption =
+          "Mean over seeds of the largest error of a score difference that stays finite in theory. With plain steps "
+          "it falls like 1/t; with normalized steps it stops at the length of a step.",
+      .x = {.label = "step t", .scale = Axis::Scale::log},
+      .y = {.label = "largest error of a score difference", .scale = Axis::Scale::log},
+      .series = all_series(cases, &Curve::finite_error)};
+  lead_with(figure, fmt::format("At the last step: {}.", last_values(figure.series, "{}{} {:.1e}")));
   figure.description =
       fmt::format("Errors of the finite part against the step, both axes logarithmic. At the last step: {}.",
                   last_values(figure.series, "{}{} {:.1e}"));
@@ -105,13 +108,14 @@ Figure finite_figure(const std::vector<Case>& cases) {
 Figure growth_figure(const std::vector<Case>& cases) {
   Figure figure{
       .id = "growth",
-      .title = "Between components they grow like log t",
+      .title = "Score differences between components grow like log t",
       .caption =
-          "R of the nearest W_fin + R W_dir, mean over seeds: straight lines of slope 1 over log t, "
-          "for normalised steps too once the finite part takes them.",
-      .x = {.label = "step", .scale = Axis::Scale::log},
-      .y = {.label = "R"},
+          "R of the nearest W_fin + R W_dir, mean over seeds: straight lines of slope 1 over log t, also for normalized "
+          "steps once the finite part takes up most of each step.",
+      .x = {.label = "step t", .scale = Axis::Scale::log},
+      .y = {.label = "growth R along W_dir"},
       .series = all_series(cases, &Curve::R)};
+  lead_with(figure, fmt::format("At the last step: {}.", last_values(figure.series, "{}{} {:.2f}")));
   figure.description = fmt::format("R against the logarithm of the step. At the last step: {}.",
                                    last_values(figure.series, "{}{} {:.2f}"));
   return figure;

@@ -144,12 +144,12 @@ double Curve::fall(const std::vector<double>& y, double from) const {
 
 std::string Setting::name() const {
   return fmt::format("{}, {}{}", weights == Weights::attention ? "attention" : "collocations",
-                     to_string(kind), steps == Steps::normalised ? ", normalised" : "");
+                     to_string(kind), steps == Steps::normalized ? ", normalized" : "");
 }
 
-double normalised_lr() { return 0.05 / std::sqrt(static_cast<double>(vocabulary)); }
+double normalized_lr() { return 0.05 / std::sqrt(static_cast<double>(vocabulary)); }
 
-double Setting::lr() const { return steps == Steps::normalised ? normalised_lr() : plain_lr; }
+double Setting::lr() const { return steps == Steps::normalized ? normalized_lr() : plain_lr; }
 
 Measured measure(const Setting& setting, std::uint64_t seed, std::int64_t steps) {
   const ContradictoryData data = contradictory_data(seed);
@@ -159,8 +159,8 @@ Measured measure(const Setting& setting, std::uint64_t seed, std::int64_t steps)
                              attends ? Stage::attention : Stage::collocation,
                              attends ? Readout::attention : Readout::softmax);
   const NextTokenObjective objective(model);
-  const bool normalised = setting.steps == Setting::Steps::normalised;
-  const DescentRun run = descend(objective, GradientDescent{.lr = setting.lr(), .normalized = normalised},
+  const bool normalized = setting.steps == Setting::Steps::normalized;
+  const DescentRun run = descend(objective, GradientDescent{.lr = setting.lr(), .normalized = normalized},
                                  {.steps = steps, .record = RecordSchedule::log_spaced(20)});
   Measured one;
   one.limit = attends ? attention_limit(embedding, data) : collocation_limit(embedding, data);

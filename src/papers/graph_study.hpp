@@ -62,13 +62,13 @@ Curve compare(const DescentRun& run, const Embedding& embedding, const Limit& li
 struct Setting {
   Weights weights = Weights::attention;
   EmbeddingKind kind = EmbeddingKind::one_hot;
-  enum class Steps { plain, normalised } steps = Steps::plain;
+  enum class Steps { plain, normalized } steps = Steps::plain;
 
   std::string name() const;
   double lr() const;
 };
 constexpr double plain_lr = 4;
-double normalised_lr();  // P4's of stage 2
+double normalized_lr();  // P4's of stage 2
 
 struct Measured {
   Limit limit;

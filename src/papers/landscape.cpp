@@ -2,10 +2,10 @@
 //
 // P1, P2 and P3 prove that training which starts near the max-margin direction of locally optimal tokens converges to
 // it, and P2 that near other tokens some starts leave. What they leave open is how many selections are locally
-// optimal, and how much of the space of initialisations each attracts. For n = 3 sequences of T = 4 tokens there are
+// optimal, and how much of the space of initializations each attracts. For n = 3 sequences of T = 4 tokens there are
 // 64 selections: all can be solved, with a certificate each, and judged.
 //
-//   basins      starts W(0) ~ N(0, 1), normalised gradient descent, lr 0.1, 1, 10 and 100 for 1,000 steps
+//   basins      starts W(0) ~ N(0, 1), normalized gradient descent, lr 0.1, 1, 10 and 100 for 1,000 steps
 //               each, so that the norm reaches 1e5: which selection does a run end on?
 //   near        starts at W^mm / |W^mm| plus noise of 0.1 % of the margin, scaled to logit differences of 1e6; steps
 //               of 100, 10, 1 and 0.1, 300 each: do locally optimal selections attract, do the others repel?
@@ -52,16 +52,16 @@ struct Column {
 class LandscapeExperiment final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "landscape",
-            .paper = "P1, P2, P3",
-            .item = "local convergence and its tightness",
-            .title = "All selections of small problems, and what they attract",
-            .summary =
-                "Solves and classifies all 64 selections of problems with 3 sequences of 4 tokens, and "
-                "trains from many "
-                "starts to see which selections attract.",
-            .seconds = 2,
-            .quick_seconds = 0.15};
+    return {
+        .id = "landscape",
+        .paper = "P1, P2, P3",
+        .item = "local convergence and its tightness",
+        .title = "Which selections of tokens attract training?",
+        .summary =
+            "Solves and classifies all 64 selections of problems with 3 sequences of 4 tokens, and trains from many "
+            "starts to see which selections attract.",
+        .seconds = 2,
+        .quick_seconds = 0.15};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -91,27 +91,30 @@ class LandscapeExperiment final : public Experiment {
     train_from_random(context.part(0.2, 0.6), problems, starts, columns, by_norm);
     train_from_solutions(context.part(0.6, 0.95), problems, columns);
     ExperimentResult result;
+    result.sample = fmt::format("{} in each of {} dimensions, {} each", counted(seeds, "data set"),
+                                dims.size(), counted(starts, "random start"));
     result.configuration = {
         {"data", fmt::format("unit sphere, n = 3, T = 4, d = 2, 3, 4, 6, seeds 0 to {}", seeds - 1)},
         {"training",
-         "normalised gradient descent without a floor, lr 0.1, 1, 10 and 100 in turn, 1,000 steps each"},
+         "normalized gradient descent without a floor, lr 0.1, 1, 10 and 100 in turn, 1,000 steps each"},
         {"random starts", fmt::format("{} each, entries N(0, 1), seeds 0 to {}", starts, starts - 1)},
         {"starts near solutions",
-         "W^mm / |W^mm| plus noise of norm 0.001 / |W^mm|, times 1e6 |W^mm|; lr a thousandth of that norm, "
-         "2,000 "
-         "steps"},
+         "W^mm / |W^mm| plus noise of norm 0.001 / |W^mm|, times 1e6 |W^mm|; lr 100, 10, 1 and 0.1, 300 steps each"},
         {"saturated", "mean largest attention probability above .99, norm of W above 1e4"}};
     add_findings(columns, by_norm, result.findings);
     result.tables = {{"classes", class_table(columns)}};
     result.figures = {share_figure(columns)};
+    const auto& drawn = result.figures.front().series;
+    result.conclusion = fmt::format(
+        "Training ends on very few of the possible selections: at d = {}, {:.0f} % of them are locally optimal, and {:.0f} % "
+        "of the judged runs end there.",
+        columns.back().dim, 100 * drawn[1].y.back(), 100 * drawn[2].y.back());
     result.figures.push_back(basin_map(context.part(0.95, 1)));
     result.remarks = {
-        "An ending is judged only if attention is saturated and W has grown; the others are counted apart. "
-        "Where the "
-        "optimal tokens cannot be selected, the loss may be least at a finite W.",
-        "Locally optimal is a statement about the limit: with a better token that is almost a support token, "
-        "a start must be "
-        "far out to be attracted, which is why the starts near solutions have logit differences of 1e6."};
+        "A run is judged only if its attention is saturated and W has grown; the others are counted separately. Where "
+        "the optimal tokens cannot be selected, the loss may be smallest at a finite W.",
+        "Local optimality is a statement about the limit. If a better token is almost a support token, a start must be "
+        "far out to be attracted, which is why the starts near solutions have logit differences of 10^6."};
     return result;
   }
 
@@ -267,7 +270,7 @@ class LandscapeExperiment final : public Experiment {
                         .source = ReferenceSource::theory,
                         .ours = share_of(ended_local, saturated).value,
                         .tolerance = Tolerance::at_least(0),
-                        .note = fmt::format("{} of {} have not left other tokens at a norm above 1e4",
+                        .note = fmt::format("{} of {} are still on other tokens at a norm above 1e4",
                                             saturated - ended_local, saturated)});
     const auto share = [&](const char* quantity, auto hits, auto tried, const char* note) {
       findings.push_back({.quantity = quantity,
@@ -332,14 +335,13 @@ class LandscapeExperiment final : public Experiment {
   }
 
   static Figure share_figure(const std::vector<Column>& columns) {
-    Figure figure{.id = "shares",
-                  .title = "Few selections attract, and they attract everything",
-                  .caption =
-                      "Shares of the 64 selections that are feasible and that are locally optimal, and of "
-                      "the runs that end "
-                      "on locally and on globally optimal tokens. Bands are standard errors.",
-                  .x = {.label = "dimension d"},
-                  .y = {.label = "share", .range = {{0, 1.02}}}};
+    Figure figure{
+        .id = "shares",
+        .title = "Few selections attract training, and they attract nearly all of it",
+        .caption =
+            "Dashed: shares of the 64 selections; solid: shares of the runs. Bands are standard errors.",
+        .x = {.label = "dimension d"},
+        .y = {.label = "share of selections or runs", .range = {{0, 1.02}}}};
     const auto curve = [&](const char* name, auto hits, auto total, Series::Dash dash) {
       Series series{.name = name, .mark = Series::Mark::both, .dash = dash};
       for (const Column& column : columns) {
@@ -372,6 +374,11 @@ class LandscapeExperiment final : public Experiment {
     curve(
         "runs: on globally optimal tokens",
         [](const Column& c) { return endings(c, SelectionClass::global); }, runs, Series::Dash::solid);
+    lead_with(
+        figure,
+        fmt::format("At d = {}, {:.0f} % of the selections are locally optimal, and {:.0f} % of the judged "
+                    "runs end on them.",
+                    columns.back().dim, 100 * figure.series[1].y.back(), 100 * figure.series[2].y.back()));
     figure.description = "Shares against the dimension.";
     for (const Series& series : figure.series)
       figure.description +=

@@ -1,6 +1,7 @@
 #include "papers/landscape_map.hpp"
 
 #include "base/random.hpp"
+#include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -29,16 +30,16 @@ Figure basin_map(const ExperimentContext& context) {
   for (const LandscapeEntry& entry : landscape.entries)
     if (entry.kind == SelectionClass::local && (!other || entry.solution.norm < other->solution.norm))
       other = &entry;
-  Figure figure{.id = "basins",
-                .title = "Basins in a plane of initialisations",
-                .caption =
-                    "Each point is a start W(0) = a U + b V, with U the direction of the max-margin "
-                    "solution of the globally "
-                    "optimal tokens and V orthogonal to it in the plane of another one; its colour is the "
-                    "selection that the run ends on.",
-                .x = {.label = "a, along the solution of the best tokens"},
-                .y = {.label = "b, towards another locally optimal one"},
-                .equal_axes = true};
+  Figure figure{
+      .id = "basins",
+      .title = "The start decides which selection training ends on",
+      .caption =
+          "Each point is a start W(0) = a U + b V; its color is the selection that the run ends on. U points "
+          "along the max-margin solution of the globally optimal tokens, V is orthogonal to it toward another "
+          "locally optimal one.",
+      .x = {.label = "a, along the solution of the best tokens"},
+      .y = {.label = "b, toward another locally optimal one"},
+      .equal_axes = true};
   const Matrix U = best.solution.W / best.solution.W.norm();
   Matrix V = other ? other->solution.W : unit_noise(3, 1);
   V -= V.cwiseProduct(U).sum() * U;
@@ -69,6 +70,10 @@ Figure basin_map(const ExperimentContext& context) {
                                       to_string(entry.tokens), to_string(entry.kind));
     figure.series.push_back(std::move(series));
   }
+  const auto on_best = ends.find(landscape.index_of(best.tokens));
+  lead_with(figure, fmt::format("{} of {} starts end on the globally optimal tokens, the others on {}.",
+                                on_best == ends.end() ? 0 : on_best->second.size(), runs.size(),
+                                counted(ends.size() - (on_best == ends.end() ? 0 : 1), "other selection")));
   return figure;
 }
 

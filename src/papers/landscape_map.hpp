@@ -9,7 +9,7 @@
 
 namespace attmirror {
 
-// Starts in the plane of the best tokens' solution and that of the strongest other one, coloured by where they end.
+// Starts in the plane of the best tokens' solution and that of the strongest other one, colored by where they end.
 Figure basin_map(const ExperimentContext& context);
 
 // A square matrix of Frobenius norm 1 in a random direction.

@@ -1,6 +1,6 @@
 // P2, one input: where a trained prompt goes, and when it depends on the start.
 //
-// One sequence of three tokens, (-0.1, 1), (1, 0), (0, 0) to attention, with scores 1, 0.9 and 0.9 (or 0); normalised
+// One sequence of three tokens, (-0.1, 1), (1, 0), (0, 0) to attention, with scores 1, 0.9 and 0.9 (or 0); normalized
 // gradient descent on the prompt p, lr 0.1, from p = (0, y0) for six y0. With equal scores of the non-optimal tokens
 // every start leads to the max-margin prompt of the optimal token. With unequal ones token 1 is locally optimal, and
 // the starts below go there.
@@ -9,6 +9,7 @@
 #include <attmirror/data/generators.hpp>
 #include <attmirror/mirror/direction.hpp>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -61,11 +62,22 @@ class SingleInput final : public Experiment {
         {"data", "the three tokens of the paper, nothing random"},
         {"key weights", "diag(1, 1, 0): the third coordinate is the score"},
         {"start", "p = (0, y0, 0), y0 = 1, 0.5, 0, -0.5, -1, -1.5"},
-        {"optimizer", "normalised gradient descent, lr 0.1, eps 1e-9 in the norm, 1000 steps"}};
+        {"optimizer", "normalized gradient descent, lr 0.1, eps 1e-9 in the norm, 1000 steps"}};
     return result;
   }
 
  private:
+  // 1 − cosine between the prompt and a solution; a prompt of 0 has no direction.
+  static Series turning_curve(const std::string& name, const DescentRun& run, const Vector& solution) {
+    Series series{.name = name};
+    for (const Record& record : run.records) {
+      if (record.step == 0) continue;
+      series.x.push_back(static_cast<double>(record.step));
+      series.y.push_back(1 - correlation(solution, record.parameters.p));
+    }
+    return series;
+  }
+
   static void add(ExperimentResult& result, const ExperimentContext& context, const Case& which) {
     const Dataset data = generate(SingleInputData{which.scores});
     const Attention model(data, Prompt{score_blind_key_weights()});
@@ -95,40 +107,68 @@ class SingleInput final : public Experiment {
       }
     }
 
-    Figure figure{.id = which.scores == SingleInputData::Scores::equal ? "equal" : "unequal",
-                  .title = fmt::format("Paths of the prompt from six starts, {}", which.name),
-                  .equal_axes = true};
-    figure.x.label = "p[0]";
-    figure.y.label = "p[1]";
+    const bool equal = which.scores == SingleInputData::Scores::equal;
+    Figure figure{.id = equal ? "equal" : "unequal",
+                  .title = equal ? "With equal scores every start turns to the optimal token"
+                                 : "With unequal scores the lowest starts turn to another token",
+                  .equal_axes = !equal};
+    if (equal) {
+      // In the plane all paths would lie close together, in a corner, and beside the ray that they become parallel to.
+      figure.x = {.label = "step k", .scale = Axis::Scale::log};
+      figure.y = {.label = "1 − cosine to the max-margin direction of the optimal token",
+                  .scale = Axis::Scale::log};
+    } else {
+      figure.x.label = "first coordinate of the prompt p";
+      figure.y.label = "second coordinate of the prompt p";
+    }
     std::string ends;
+    std::array<int, 2> ending{};
+    double least_cosine = 1;
     for (std::size_t k = 0; k < runs.size(); ++k) {
       const std::int64_t token = runs[k].selected.tokens.front();
       result.findings.push_back(
-          same_text(fmt::format("token that y0 = {:g} ends on, {}", starts[k], which.name),
+          same_text(fmt::format("token on which the start (0, {:g}) ends, {}", starts[k], which.name),
                     std::to_string(which.token[k]), std::to_string(token), ReferenceSource::figure));
-      result.findings.push_back(to_decimals(
-          fmt::format("cosine to its max-margin prompt at step 200, y0 = {:g}, {}", starts[k], which.name),
-          which.cosine[k],
-          correlation(solutions[static_cast<std::size_t>(which.token[k])],
-                      record_at(runs[k], 200).parameters.p),
-          which.decimals));
-      figure.series.push_back(prompt_path(fmt::format("y0 = {:g}", starts[k]), runs[k], 200));
+      result.findings.push_back(
+          to_decimals(fmt::format("cosine to its max-margin prompt at step 200, start (0, {:g}), {}",
+                                  starts[k], which.name),
+                      which.cosine[k],
+                      correlation(solutions[static_cast<std::size_t>(which.token[k])],
+                                  record_at(runs[k], 200).parameters.p),
+                      which.decimals));
+      const std::string name = fmt::format("start (0, {:g})", starts[k]);
+      figure.series.push_back(equal ? turning_curve(name, runs[k], solutions[0])
+                                    : prompt_path(name, runs[k], 200));
       ends += fmt::format("{}{:g}: token {}", k ? ", " : "", starts[k], token);
+      if (token < 2) {
+        ++ending[static_cast<std::size_t>(token)];
+        least_cosine = std::min(least_cosine, correlation(solutions[static_cast<std::size_t>(token)],
+                                                          record_at(runs[k], 200).parameters.p));
+      }
     }
     for (std::size_t token = 0; token < 2; ++token) {
+      if (equal) break;
       const Vector ray = 20 * solutions[token] / solutions[token].norm();
-      Series line{.name = token == 0 ? "max-margin, optimal token" : "max-margin, token 1",
+      Series line{.name = token == 0 ? "max-margin direction of the optimal token"
+                                     : "max-margin direction of token 1",
                   .x = {0, ray(0)},
                   .y = {0, ray(1)}};
       line.dash = Series::Dash::dotted;
       figure.series.push_back(std::move(line));
     }
-    figure.caption =
-        which.scores == SingleInputData::Scores::equal
-            ? "The first 200 steps. Every start turns to the max-margin prompt of the optimal token."
-            : "The first 200 steps. The two lowest starts turn to the locally optimal token instead.";
+    figure.caption = fmt::format(
+        "{} of 6 starts turn to the optimal token and {} to the locally optimal one; after 200 steps every prompt has a "
+        "cosine of at least {:.4f} with the max-margin direction of its token.",
+        ending[0], ending[1], least_cosine);
+    if (!equal)
+      figure.caption +=
+          " Each path becomes parallel to that direction (dotted); what its start leaves over keeps it beside the line.";
+    result.conclusion +=
+        equal ? fmt::format("With equal scores, {} of 6 starts end on the optimal token; ", ending[0])
+              : fmt::format("with unequal scores, {} of 6 do.", ending[0]);
     figure.description =
-        fmt::format("Six paths in the plane with {}; the tokens they end on, by y0: {}.", which.name, ends);
+        fmt::format("Six runs with {}; the tokens they end on, by the second coordinate of the start: {}.",
+                    which.name, ends);
     result.figures.push_back(std::move(figure));
   }
 };

@@ -2,14 +2,14 @@
 // the product K Q^T of trained factors to that of least nuclear norm.
 //
 // Two data sets of two sequences in dimension 2, all labels +1. In the first (three tokens each) the nuclear
-// solution has rank 1, in the second (five tokens) rank 2. Normalised gradient descent with step 0.1 and eps =
+// solution has rank 1, in the second (five tokens) rank 2. Normalized gradient descent with step 0.1 and eps =
 // 2.2e-16 for 2,000 steps; W from 0; Q from 0 and K from 0.1 N(0, 1), which the original did not seed. A run of W is
 // therefore compared to the last digit, and a run of (K, Q) with many starts of which the published one should be a
 // typical one.
 //
 // The loss of (K, Q) has a penalty of 2.2e-16 (|K|^2 + |Q|^2). It looks like a guard against division by zero and is
 // more than that: once the loss is as small, descent stays at the minimum of both, which is a point of the
-// regularisation path of the nuclear norm. All starts then agree to four digits after 2,000 steps; without the
+// regularization path of the nuclear norm. All starts then agree to four digits after 2,000 steps; without the
 // penalty some are far behind.
 #include "papers/experiments.hpp"
 #include "papers/shorthand.hpp"
@@ -134,7 +134,7 @@ class P3Plane final : public Experiment {
     return {.id = "p3-plane",
             .paper = "P3",
             .item = "figures of gradient descent in the plane",
-            .title = "Gradient descent in the plane",
+            .title = "Where does gradient descent go in the plane?",
             .summary =
                 "Trains W and (K, Q) on two data sets of dimension 2 and compares their directions with the "
                 "solutions of least Frobenius and nuclear norm.",
@@ -146,9 +146,10 @@ class P3Plane final : public Experiment {
     const std::uint64_t starts = context.quick() ? 24 : 40;
     const std::int64_t long_steps = context.quick() ? 10'000 : 100'000;
     ExperimentResult result;
+    result.sample = fmt::format("2 data sets, {} of K", counted(starts, "random start"));
     result.configuration = {
         {"data", "P3's two sets in the plane: torch's generator, seeds 1 and 3"},
-        {"W", "from 0; normalised gradient descent, lr 0.1, eps 2.2e-16, 2,000 steps"},
+        {"W", "from 0; normalized gradient descent, lr 0.1, eps 2.2e-16, 2,000 steps"},
         {"(K, Q)",
          fmt::format("the same from Q = 0 and K = 0.1 N(0, 1), seeds 1 to {}, penalty 2.2e-16; once "
                      "more for {} steps without eps",
@@ -160,13 +161,13 @@ class P3Plane final : public Experiment {
       one_figure(context.part(share(c), share(c + 1)), cases[c], data, starts, long_steps, result);
     }
     result.remarks = {
-        "The second data set shows what eps does: W stands still at norm 60 once gradients are below 1e-16, "
-        "and its direction with it. Without eps the norm goes on to 200 and the direction converges.",
-        "The penalty of 2.2e-16 in the loss of (K, Q) is not a technicality. Once the loss is as small, "
-        "descent stays at the minimum of loss and penalty, a point of the regularisation path of the "
-        "nuclear norm, and all starts agree but for a step back and forth about it. Without the penalty the "
-        "direction is that of descent itself, which in the second data set (nuclear solution of rank 2) is "
-        "late where K starts nearly singular: the smaller singular value must grow from almost nothing."};
+        "The second data set shows what eps does: W stops at norm 60, where gradients fall below 10^-16, and its "
+        "direction stops with it. Without eps the norm grows on to 200 and the direction converges.",
+        "The penalty of 2.2e-16 in the loss of (K, Q) matters. Once the loss is that small, descent stays at the minimum "
+        "of loss and penalty, a point on the regularization path of the nuclear norm, and all starts agree up to one "
+        "step back and forth around it. Without the penalty the direction is that of descent itself. On the second data "
+        "set, whose nuclear solution has rank 2, it arrives late where K starts nearly singular: the smaller singular "
+        "value has to grow from almost nothing."};
     return result;
   }
 
@@ -289,9 +290,9 @@ class P3Plane final : public Experiment {
                                    const DescentRun& path, const DescentRun& exact,
                                    std::span<const DescentRun> factors) {
     Figure figure{.id = fmt::format("convergence-{}", known.id),
-                  .title = fmt::format("Directions on the {}", known.name),
-                  .x = {.label = "step", .scale = Axis::Scale::log},
-                  .y = {.label = "1 - correlation", .scale = Axis::Scale::log}};
+                  .title = fmt::format("W and K Q^T approach different solutions on the {}", known.name),
+                  .x = {.label = "step k", .scale = Axis::Scale::log},
+                  .y = {.label = "1 − correlation with the max-margin solution", .scale = Axis::Scale::log}};
     const auto curve = [&](std::string name, const DescentRun& run, const Matrix& solution) {
       Series series{.name = std::move(name)};
       for (const Record& record : run.records) {
@@ -318,9 +319,10 @@ class P3Plane final : public Experiment {
       middle.high.push_back(std::ranges::max(values));
     }
     figure.series.push_back(std::move(middle));
-    figure.caption =
-        "W turns to the solution of least Frobenius norm, K Q^T to that of least nuclear norm; the band "
-        "holds all starts of K.";
+    figure.caption = fmt::format(
+        "At step 2,000, 1 − correlation is {:.2g} for W with the solution of least Frobenius norm and {:.2g} for K Q^T with "
+        "that of least nuclear norm (median; the band holds all starts of K).",
+        figure.series[0].y.back(), figure.series[2].y.back());
     figure.description = fmt::format(
         "One minus the correlation against the step, both logarithmic. At step 2,000 W is at {:.2g} ({:.2g} "
         "without eps), the median start of K Q^T at {:.2g}, the worst at {:.2g}.",
@@ -333,9 +335,9 @@ class P3Plane final : public Experiment {
   static Figure plane_figure(const PlaneCase& known, const Dataset& data, const Selection& optimal,
                              const Matrix& frobenius, const Matrix& nuclear, const DescentRun& path) {
     Figure figure{.id = fmt::format("plane-{}", known.id),
-                  .title = fmt::format("The {}", known.name),
-                  .x = {.label = "first coordinate"},
-                  .y = {.label = "second coordinate"},
+                  .title = fmt::format("Tokens and trained directions of the {}", known.name),
+                  .x = {.label = "first coordinate of tokens and of W z"},
+                  .y = {.label = "second coordinate of tokens and of W z"},
                   .equal_axes = true};
     const double reach = data.all_tokens().eigen().rowwise().norm().maxCoeff();
     for (std::ptrdiff_t i = 0; i < data.samples(); ++i) {
@@ -368,9 +370,10 @@ class P3Plane final : public Experiment {
       figure.series.push_back(direction("Frobenius solution", frobenius, Series::Dash::dashed));
       figure.series.push_back(direction("nuclear solution", nuclear, Series::Dash::dotted));
     }
-    figure.caption =
-        "The path of W z for each query, scaled to the size of the tokens, and the directions of the two "
-        "solutions. A token's attention grows with its component along W z.";
+    figure.caption = fmt::format(
+        "After 2,000 steps W has a correlation of {:.4f} with the Frobenius solution and {:.4f} with the nuclear one. A "
+        "token's attention grows with its component along W z, which is scaled to the size of the tokens here.",
+        correlation(frobenius, path.last().W), correlation(nuclear, path.last().W));
     figure.description = fmt::format(
         "Tokens of two sequences in the plane with optimal tokens {}, the path of W z during training and "
         "the directions of both max-margin solutions; after 2,000 steps W has correlation {:.5f} with the "

@@ -19,6 +19,7 @@
 // tokens and, since descent from 0 never leaves the span of the constraints, the least norm of all matrices that do.
 // Where every token is kept there is nothing else, and W itself must converge to W_fin.
 #include "papers/experiments.hpp"
+#include "papers/shorthand.hpp"
 #include "papers/training_set.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -106,10 +107,10 @@ class P3Sparsemax final : public Experiment {
         .id = "p3-sparsemax",
         .paper = "P3",
         .item = "nonlinear heads: the quadratic one",
-        .title = "The quadratic head makes attention a sparsemax",
+        .title = "Does the quadratic head turn attention into a sparsemax?",
         .summary =
-            "Trains attention under v^T u - lambda |u|^2 on orthonormal tokens and compares the tokens it "
-            "keeps, and their probabilities, with the closed form.",
+            "Trains attention under the head v^T u − λ |u|^2 on orthonormal tokens and compares the tokens it keeps, and "
+            "their probabilities, with the closed form.",
         .seconds = 1,
         .quick_seconds = 0.3};
   }
@@ -144,9 +145,10 @@ class P3Sparsemax final : public Experiment {
     }
 
     ExperimentResult result;
+    result.sample = fmt::format("{} for each of {} values of λ", counted(seeds, "data set"), lambdas.size());
     result.configuration = {
         {"data", fmt::format("orthonormal tokens, n = 3, T = d = 4, labels +1, seeds 1 to {}", seeds)},
-        {"head", "v^T u - lambda |u|^2, lambda = 0.1 to 2"},
+        {"head", "v^T u − λ |u|^2, λ = 0.1 to 2"},
         {"training", fmt::format("gradient descent from W = 0, lr 10, {} steps", steps)},
         {"kept", "probability of at least 1e-3"}};
     findings(results, result.findings);
@@ -235,7 +237,7 @@ class P3Sparsemax final : public Experiment {
 
   static Table kept_table(const std::vector<LambdaResult>& results) {
     Table table{.title = "Kept tokens per sequence, all sequences",
-                .columns = {{"lambda"}, {"closed form"}, {"kept"}, {"same tokens"}, {"largest difference"}}};
+                .columns = {{"λ"}, {"closed form"}, {"kept"}, {"same tokens"}, {"largest difference"}}};
     for (const LambdaResult& one : results) {
       double kept = 0, predicted = 0, same = 0, error = 0;
       for (const SequenceResult& sequence : one.sequences) {
@@ -253,13 +255,14 @@ class P3Sparsemax final : public Experiment {
   }
 
   static Figure probability_figure(const Vector& gamma, const std::vector<Vector>& drawn) {
-    Figure figure{.id = "probabilities",
-                  .title = "Trained attention lies on the sparsemax",
-                  .caption =
-                      "Attention probabilities of the four tokens of one sequence (seed 2): lines are "
-                      "sparsemax(gamma / (2 lambda)), points what training found.",
-                  .x = {.label = "lambda", .scale = Axis::Scale::log},
-                  .y = {.label = "attention probability", .range = {{-0.02, 1.02}}}};
+    Figure figure{
+        .id = "probabilities",
+        .title = "Trained attention lies on the sparsemax",
+        .caption =
+            "The four tokens of one sequence (seed 2): lines are sparsemax(γ / (2 λ)) of their scores γ, points "
+            "are what training found.",
+        .x = {.label = "weight λ of the quadratic term", .scale = Axis::Scale::log},
+        .y = {.label = "attention probability", .range = {{-0.02, 1.02}}}};
     for (std::ptrdiff_t t = 0; t < gamma.size(); ++t) {
       Series line{.name = fmt::format("score {:.2f}", gamma(t)), .color = static_cast<int>(t)};
       for (int k = 0; k <= 120; ++k) {
@@ -278,6 +281,8 @@ class P3Sparsemax final : public Experiment {
     double error = 0;
     for (std::size_t l = 0; l < lambdas.size(); ++l)
       error = std::max(error, (drawn[l] - sparsemax(gamma / (2 * lambdas[l]))).lpNorm<Eigen::Infinity>());
+    lead_with(figure,
+              fmt::format("The trained probabilities differ from the closed form by at most {:.1e}.", error));
     figure.description = fmt::format(
         "Probabilities of four tokens against lambda on a logarithmic axis: the closed form as lines, "
         "trained ones as points, which differ by at most {:.1e}. At lambda = 0.1 {} token(s) are kept, at "
@@ -289,10 +294,9 @@ class P3Sparsemax final : public Experiment {
 
   static Figure kept_figure(const std::vector<LambdaResult>& results) {
     Figure figure{.id = "kept",
-                  .title = "lambda decides how many tokens are kept",
-                  .caption = "Mean number of kept tokens of a sequence, by the closed form and as trained.",
-                  .x = {.label = "lambda", .scale = Axis::Scale::log},
-                  .y = {.label = "kept tokens", .range = {{0, 4.2}}}};
+                  .title = "The larger λ, the more tokens are kept",
+                  .x = {.label = "weight λ of the quadratic term", .scale = Axis::Scale::log},
+                  .y = {.label = "kept tokens of a sequence, mean", .range = {{0, 4.2}}}};
     Series form{.name = "closed form"}, trained{.name = "trained", .mark = Series::Mark::points};
     for (const LambdaResult& one : results) {
       double kept = 0, predicted = 0;
@@ -306,6 +310,11 @@ class P3Sparsemax final : public Experiment {
       trained.x.push_back(one.lambda);
       trained.y.push_back(kept / count);
     }
+    figure.caption = fmt::format(
+        "Trained attention keeps {:.2f} tokens on average at λ = {} and {:.2f} at λ = {}; the closed form says {:.2f} and "
+        "{:.2f}.",
+        trained.y.front(), results.front().lambda, trained.y.back(), results.back().lambda, form.y.front(),
+        form.y.back());
     figure.description = fmt::format(
         "The mean number of kept tokens rises from {:.2f} at lambda = {} to {:.2f} at lambda = {}.",
         trained.y.front(), results.front().lambda, trained.y.back(), results.back().lambda);

@@ -1,5 +1,5 @@
-// Does the theory of P4 carry over to other optimizers? P4 proves for normalised gradient descent that W_ov and W_kq
-// go to the solutions of two max-margin problems in the Frobenius norm. P1's mirror descent maximises the l_p margin
+// Does the theory of P4 carry over to other optimizers? P4 proves for normalized gradient descent that W_ov and W_kq
+// go to the solutions of two max-margin problems in the Frobenius norm. P1's mirror descent maximizes the l_p margin
 // of attention with one head and a fixed decoder; steepest descent in a norm that of linear classifiers. Nothing is
 // proved for next-token prediction. Stage 1 is a linear classifier of many classes, so there the theorems on linear
 // models apply; stage 2 is attention under a softmax over words.
@@ -112,8 +112,8 @@ class P4Mirror final : public Experiment {
         .item = "P4's two stages with other optimizers",
         .title = "Does the two-stage theory carry over to mirror descent?",
         .summary =
-            "ℓp mirror descent, sign descent, Adam, spectral descent and Muon in both stages of next-token "
-            "training: which norm's max-margin solution each one goes to, and how fast.",
+            "Trains both stages of next-token prediction by ℓp mirror descent, sign descent, Adam, spectral descent and Muon, "
+            "and measures which norm's max-margin solution each converges to, and how fast.",
         .seconds = 7,
         .quick_seconds = 0.5};
   }
@@ -150,6 +150,7 @@ class P4Mirror final : public Experiment {
     });
 
     ExperimentResult result;
+    result.sample = counted(seeds, "data set");
     add_findings(result, all, measured, targets, recorded);
     for (std::size_t stage = 0; stage < 2; ++stage) {
       result.figures.push_back(divergence_figure(all, measured, stage, recorded[stage]));
@@ -165,6 +166,8 @@ class P4Mirror final : public Experiment {
       result.configuration.emplace_back(row.name + ", stage 2", to_string(row.second));
     }
     result.remarks = remarks(all, measured);
+    result.conclusion = result.remarks.front();
+    result.remarks.erase(result.remarks.begin());
     return result;
   }
 
@@ -185,21 +188,17 @@ class P4Mirror final : public Experiment {
     for (const Measured& one : measured) mixed += mixtures(one);
     return {
         fmt::format(
-            "Does the theory carry over? {} of {} optimizers come nearest to the margin of their own "
-            "norm in stage 1 and {} in stage 2, with at least {:.2f} and {:.2f} of the largest margin. "
-            "No theorem says so of stage 2.",
+            "{} of {} optimizers come nearest to the largest margin in their own norm in stage 1 and {} in stage 2, with at "
+            "least {:.2f} and {:.2f} of that margin; no theorem covers stage 2.",
             own[0], all.size(), own[1], least[0], least[1]),
         fmt::format(
-            "Embeddings that are not orthogonal set a limit to it, met in {} of {} runs. The logits W_ov x "
-            "of the right token have a strongest competitor v of the label y. Where another token x' of the "
-            "sentence has a larger difference between y and v than x has, a little attention on x' "
-            "makes the loss smaller than full attention on x does: W_kq stays finite in that direction and "
-            "goes to no max-margin "
-            "solution: on the data set of seed 103, sign descent with steps of 0.01 to 0.3 "
-            "stays below 0.15 of the largest margin, and 40,000 steps bring it no further than 10,000. With "
-            "one-hot "
-            "embeddings this cannot happen: there, attention on another token only takes from the difference "
-            "between y and v.",
+            "Embeddings that are not orthogonal set a limit, which {} of {} runs meet. Let v be the strongest competitor of "
+            "the label y in the logits W_ov x of the right token x. If another token x' of the sentence has a larger "
+            "difference between y and v than x has, a little attention on x' makes the loss smaller than full attention "
+            "on x does: W_kq stays finite in that direction and converges to no max-margin solution. On the data set of "
+            "seed 103, for example, sign descent with steps of 0.01 to 0.3 stays below 0.15 of the largest margin, and "
+            "40,000 steps bring it no further than 10,000. With one-hot embeddings this cannot happen: there, attention on "
+            "another token can only reduce the difference between y and v.",
             mixed, all.size() * measured.front().mixture.size())};
   }
 
@@ -248,8 +247,8 @@ class P4Mirror final : public Experiment {
         const auto best = static_cast<std::size_t>(std::ranges::max_element(means) - means.begin());
         const Mean mean = mean_of(measured[r].shares[stage][row.predicted]);
         // Stage 1 is a linear classifier of several classes, for which it is a theorem. Stage 2 is not.
-        Finding nearest{.quantity = fmt::format("{}, {}: the norm whose margin it comes nearest to", row.name,
-                                                stage_names[stage]),
+        Finding nearest{.quantity = fmt::format("{}, {}: norm whose largest margin it comes nearest to",
+                                                row.name, stage_names[stage]),
                         .source = ReferenceSource::theory,
                         .ours_text = columns()[best].name};
         if (stage == 0) nearest.published_text = columns()[row.predicted].name;
@@ -320,14 +319,13 @@ class P4Mirror final : public Experiment {
 
   static Figure divergence_figure(const std::vector<Row>& all, const std::vector<Measured>& measured,
                                   std::size_t stage, const std::vector<std::int64_t>& steps) {
-    Figure figure{.id = stage == 0 ? "divergence-stage-1" : "divergence-stage-2",
-                  .title = fmt::format("{}: mirror descent goes to the target of its own norm",
-                                       stage == 0 ? "Stage 1" : "Stage 2"),
-                  .caption =
-                      "Directional Bregman divergence from the ℓp max-margin solution; mean over seeds, one "
-                      "standard deviation.",
-                  .x = {.label = "step t", .scale = Axis::Scale::log},
-                  .y = {.label = "divergence D", .scale = Axis::Scale::log}};
+    Figure figure{
+        .id = stage == 0 ? "divergence-stage-1" : "divergence-stage-2",
+        .title = fmt::format("{}: mirror descent approaches the max-margin solution in its own norm",
+                             stage == 0 ? "Stage 1" : "Stage 2"),
+        .caption = "Mean over data sets; bands are one standard deviation.",
+        .x = {.label = "step t", .scale = Axis::Scale::log},
+        .y = {.label = "directional Bregman divergence from the ℓp solution", .scale = Axis::Scale::log}};
     std::string ends;
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (all[r].p == 0) continue;
@@ -336,6 +334,7 @@ class P4Mirror final : public Experiment {
       ends +=
           fmt::format("{}{} {:.2e}", ends.empty() ? "" : ", ", all[r].name, figure.series.back().y.back());
     }
+    lead_with(figure, fmt::format("After the last step: {}.", ends));
     figure.description = fmt::format("Divergence against the step. After the last step: {}.", ends);
     return figure;
   }
@@ -345,27 +344,30 @@ class P4Mirror final : public Experiment {
     Heatmap map;
     for (const NormColumn& column : columns()) map.columns.push_back(column.name);
     std::string outcome;
+    int own = 0;
     for (std::size_t r = 0; r < all.size(); ++r) {
       map.rows.push_back(all[r].name);
       std::vector<double> means;
       for (const std::vector<double>& shares : measured[r].shares[stage])
         means.push_back(mean_of(shares).value);
       map.marked.emplace_back(r, all[r].predicted);
+      own += std::ranges::max(means) == means[all[r].predicted] ? 1 : 0;
       outcome += fmt::format("{}{}: {:.3f} in {}", outcome.empty() ? "" : "; ", all[r].name,
                              means[all[r].predicted], columns()[all[r].predicted].name);
       map.values.push_back(std::move(means));
     }
-    return {.id = stage == 0 ? "margins-stage-1" : "margins-stage-2",
-            .title = fmt::format("Which margin each optimizer maximises in {}", stage_names[stage]),
-            .caption =
-                fmt::format("Margin of the trained {} in each norm as a share of the largest possible: mean "
-                            "over {} seeds. Framed: the optimizer's own norm.",
-                            stage == 0 ? "W_ov" : "W_kq", seeds),
-            .description = "A table of shares as colours, one row an optimizer, one column a norm. Framed: " +
-                           outcome + ".",
-            .x = {.label = "margin measured in"},
-            .y = {.label = "trained by"},
-            .heatmap = std::move(map)};
+    return {
+        .id = stage == 0 ? "margins-stage-1" : "margins-stage-2",
+        .title = fmt::format("Which margin each optimizer maximizes in {}", stage_names[stage]),
+        .caption = fmt::format(
+            "{} of {} optimizers are largest in their own norm (outlined). Margin of the trained {} in each norm, "
+            "as a share of the largest possible; mean over {}.",
+            own, all.size(), stage == 0 ? "W_ov" : "W_kq", counted(seeds, "data set")),
+        .description = "A table of shares as colors, one row an optimizer, one column a norm. Outlined: " +
+                       outcome + ".",
+        .x = {.label = "norm in which the margin is measured"},
+        .y = {.label = "optimizer"},
+        .heatmap = std::move(map)};
   }
 };
 

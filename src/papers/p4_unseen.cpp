@@ -125,10 +125,10 @@ class P4Unseen final : public Experiment {
         .id = "p4-unseen",
         .paper = "P4",
         .item = "the claim on unseen sentences",
-        .title = "Sentences that training has not seen",
+        .title = "Does training predict sentences it has not seen?",
         .summary =
-            "Next-token accuracy on new, longer and never compared sentences as training goes on, split by "
-            "what the training order implies about them.",
+            "Measures next-token accuracy during training on new sentences, longer ones and ones with tokens that were never "
+            "compared, split by what the training order implies about them.",
         .seconds = 3,
         .quick_seconds = 0.4};
   }
@@ -143,6 +143,8 @@ class P4Unseen final : public Experiment {
       trained.push_back(train(context.part(share, share + 0.25), setting, seeds, steps2, count));
     }
     ExperimentResult result;
+    result.sample = fmt::format("{} in each of {} settings, {} unseen sentences of each kind",
+                                counted(seeds, "data set"), trained.size(), count);
     for (const Trained& one : trained) add_findings(result, one);
     result.tables = {{"cases", cases_table(trained)}};
     result.figures = {accuracy_figure(trained, OrderKind::three_class),
@@ -153,6 +155,15 @@ class P4Unseen final : public Experiment {
     result.configuration.emplace_back(
         "unseen sentences", fmt::format("{} of each kind and seed, seed 1000 + that of the data", count));
     result.remarks = remarks(trained);
+    std::ptrdiff_t right = 0, all = 0;
+    for (const Trained& one : trained)
+      for (const Shifted& shifted : one.shifted) {
+        right += shifted.right[implied];
+        all += shifted.sentences[implied];
+      }
+    result.conclusion = fmt::format(
+        "Of the unseen sentences whose next token follows from the training order, {} of {} are predicted correctly.",
+        right, all);
     return result;
   }
 
@@ -224,18 +235,17 @@ class P4Unseen final : public Experiment {
       return all == 0 ? std::nan("") : ratio(right, all);
     };
     return {
-        "What the training order implies, chains included, is predicted in every setting: that is the "
-        "theorem.",
+        "What the training order implies, chains included, is predicted in every setting, as the theorem says.",
         fmt::format(
             "The extended order is a property of one-hot (and other orthonormal) embeddings, where scores of "
             "tokens that were never compared stay exactly 0: of the sentences of three classes that it "
             "decides {:.3f} are right. Gaussian embeddings share directions between tokens, and the score of "
-            "a token that was never compared is what its neighbours make of it: {:.3f}.",
+            "a token that was never compared is what its neighbors make of it: {:.3f}.",
             share(trained[0], extended), share(trained[1], extended)),
-        fmt::format("What training leaves open is right in {:.2f} and {:.2f} of the cases (one-hot, three "
-                    "classes and "
-                    "linear): nothing in the training data tells.",
-                    share(trained[0], open), share(trained[2], open))};
+        fmt::format(
+            "What the training data leave open is predicted correctly in {:.2f} and {:.2f} of the cases (one-hot, "
+            "three classes and linear), which is chance.",
+            share(trained[0], open), share(trained[2], open))};
   }
 
   static void add_findings(ExperimentResult& result, const Trained& one) {
@@ -296,15 +306,12 @@ class P4Unseen final : public Experiment {
 
   static Figure accuracy_figure(const std::vector<Trained>& trained, OrderKind order) {
     const bool classes = order == OrderKind::three_class;
-    Figure figure{
-        .id = classes ? "three-classes" : "linear",
-        .title = classes ? "Three classes: accuracy as stage 2 goes on"
-                         : "Linear orders: accuracy as stage 2 goes on",
-        .caption =
-            "Mean accuracy over seeds on the training sentences and on unseen ones; solid: one-hot, "
-            "dashed: Gaussian embeddings.",
-        .x = {.label = "step of stage 2", .scale = Axis::Scale::log},
-        .y = {.label = "accuracy", .range = {{0, 1.02}}}};
+    Figure figure{.id = classes ? "three-classes" : "linear",
+                  .title = classes ? "Three classes: accuracy on unseen sentences during stage 2"
+                                   : "Linear orders: accuracy on unseen sentences during stage 2",
+                  .caption = "Mean over data sets. Solid: one-hot embeddings; dashed: Gaussian ones.",
+                  .x = {.label = "step of stage 2", .scale = Axis::Scale::log},
+                  .y = {.label = "share of sentences predicted correctly", .range = {{0, 1.02}}}};
     std::string ends;
     for (const Trained& one : trained) {
       if (one.setting.order != order) continue;
@@ -324,6 +331,7 @@ class P4Unseen final : public Experiment {
       for (std::size_t k = 0; k < kinds.size(); ++k)
         if (one.has(k)) add(kind_name(kinds[k]), one.shifted[k].accuracy, static_cast<int>(k) + 1);
     }
+    lead_with(figure, fmt::format("At the end: {}.", ends));
     figure.description = fmt::format("Accuracy against the step of stage 2. At the end: {}.", ends);
     return figure;
   }

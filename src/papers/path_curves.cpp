@@ -88,12 +88,12 @@ void add_findings(const std::string& name, const std::vector<double>& radii,
        .source = ReferenceSource::theory,
        .ours = *std::ranges::max_element(last),
        .tolerance = Tolerance::at_most(bound),
-       .note = rising > 0 ? fmt::format("{} of {} not yet falling", rising, last.size())
-                          : "and falling, in every path"});
+       .note = rising > 0 ? fmt::format("{} of {} are not falling yet", rising, last.size())
+                          : "still falling in every path"});
   findings.push_back(
       {.quantity = fmt::format("{}: median slope of log distance over log R, last decade", name),
        .ours = median_of(slopes),
-       .note = "no theorem; -2 where W_R - R u stays bounded"});
+       .note = "no theorem; −2 if W_R − R u stays bounded"});
 }
 
 }  // namespace attmirror

@@ -1,4 +1,4 @@
-// What the experiment on regularisation paths says of each kind of path: distances from the limit by radius, their
+// What the experiment on regularization paths says of each kind of path: distances from the limit by radius, their
 // rate, and how many points were not solved. Internal.
 #pragma once
 

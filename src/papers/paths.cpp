@@ -1,4 +1,4 @@
-// Regularisation paths: W_R = argmin { L(W) : ||W|| <= R }, whose direction W_R / R tends to a max-margin solution.
+// Regularization paths: W_R = argmin { L(W) : ||W|| <= R }, whose direction W_R / R tends to a max-margin solution.
 //
 //   P2   prompt p, fixed decoder: p_R / R -> p^mm of the optimal tokens, with no assumption on the scores
 //   P2   v and p together: v_R -> v^mm; p_R -> p^mm where all inputs are support vectors of v^mm, else the relaxed
@@ -29,6 +29,7 @@
 #include <attmirror/margin/support.hpp>
 #include <attmirror/mirror/direction.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -86,12 +87,11 @@ class Paths final : public Experiment {
     return {
         .id = "paths",
         .paper = "P1, P2, P3",
-        .item = "theorems on regularisation paths",
-        .title = "Regularisation paths and their max-margin limits",
+        .item = "theorems on regularization paths",
+        .title = "Do regularization paths tend to max-margin solutions?",
         .summary =
-            "Computes the least loss in balls of radius up to 10,000 (W, ℓp, (K,Q), prompt, with decoder; "
-            "global and "
-            "local) and measures how fast directions reach the max-margin solutions.",
+            "Computes the least loss within balls of growing radius (for W in ℓp, (K, Q), the prompt, with and without the "
+            "decoder; globally and locally) and measures how fast the directions reach the max-margin solutions.",
         .seconds = 5,
         .quick_seconds = 0.4};
   }
@@ -101,6 +101,8 @@ class Paths final : public Experiment {
     const std::vector<double> radii =
         context.quick() ? std::vector<double>{10, 1e3, 1e4} : geometric_radii(1, 1e4, 9);
     ExperimentResult result;
+    result.sample =
+        fmt::format("{} for global paths, {} radii", counted(seeds, "random data set"), radii.size());
     result.configuration = {
         {"data",
          fmt::format("unit sphere, n = 6, T = 8, d = 10, seeds 1 to {}; P2's multi-input data, seed 0; P2's "
@@ -113,7 +115,7 @@ class Paths final : public Experiment {
          "tokens, "
          "3 random directions of seeds 1000 s + 1 to 3 (s: seed of the data)"},
         {"tolerance", "stationarity gap 1e-8, joint paths 1e-11"},
-        {"joint paths", "||v|| <= r = R"}};
+        {"joint paths", "‖v‖ ≤ r = R"}};
     Table table{.title = "Paths at the largest radius",
                 .columns = {{"path", Align::left},
                             {"runs"},
@@ -126,10 +128,10 @@ class Paths final : public Experiment {
         .id = "distances",
         .title = "Every path tends to its max-margin direction",
         .caption =
-            "Distance of W_R / R from the max-margin solution: the directional divergence in ℓp, 1 − cos for "
-            "(K,Q). Medians over data, bands are quartiles. All fall like 1/R².",
-        .x = {.label = "radius R", .scale = Axis::Scale::log},
-        .y = {.label = "distance from the max-margin direction", .scale = Axis::Scale::log}};
+            "Distances are directional Bregman divergences in ℓp, and 1 − cos of the angle for (K, Q). Medians over data "
+            "sets; bands are quartiles.",
+        .x = {.label = "radius R of the ball, in the norm of the path", .scale = Axis::Scale::log},
+        .y = {.label = "distance of W_R from the max-margin direction", .scale = Axis::Scale::log}};
     sphere_paths(context.part(0, 0.7), seeds, radii, result, table, figure);
     prompt_path(radii, result, table, figure);
     joint_prompt_paths(radii, result, table);
@@ -137,21 +139,29 @@ class Paths final : public Experiment {
     context.progress(0.75);
     local_paths(context.part(0.75, 1), result, table);
     describe(figure);
+    double furthest = 0;
+    for (const Series& series : figure.series) furthest = std::max(furthest, series.y.back());
+    lead_with(
+        figure,
+        fmt::format("At R = {:g} all {} kinds of paths are within {:.0e} of their max-margin direction; the "
+                    "distances fall like 1/R^2.",
+                    radii.back(), figure.series.size(), furthest));
+    result.conclusion = fmt::format(
+        "As the ball grows, every regularization path turns to its max-margin solution: at radius {:g} the distance left "
+        "is at most {:.0e}.",
+        radii.back(), furthest);
     result.figures.insert(result.figures.begin(), std::move(figure));
     result.tables = {{"paths", std::move(table)}};
     result.remarks = {
-        "At R = 1,000 the loss differs from its limit by e^-300 or so, at 10,000 by e^-3000. No comparison "
-        "of losses can find the "
-        "path there; the "
-        "direction of the gradient, known to all digits, can.",
-        "Decoder and attention together (P1, Setting C), p = 2: the path far out selects (0, 0), whose label "
-        "margin is the "
-        "largest, 2.1770 against 2.1744 of (1, 0). Training from zero ends on (1, 0): joint training need "
+        "At R = 1,000 the loss differs from its limit by about e^-300, at R = 10,000 by e^-3000. Comparing losses cannot "
+        "find the path there; the direction of the gradient, which is known to all digits, can.",
+        "Decoder and attention together (P1, Setting C), p = 2: far out the path selects the tokens (0, 0), whose label "
+        "margin is the largest: 2.1770, against 2.1744 for (1, 0). Training from zero ends on (1, 0): joint training need "
         "not follow the joint path.",
-        "That distances fall like 1/R² is not in the papers; it follows from W_R - R u staying bounded.",
-        "A local path is there from some radius on only: while a token with a better score is almost a "
-        "support token, its "
-        "pull is suppressed by e^(-R (margin - 1) / ||W^mm||) alone. Training at finite norm sees the same."};
+        "The papers do not state that distances fall like 1/R^2; it follows if W_R − R u stays bounded, where u is the "
+        "limit direction.",
+        "A local path exists only from some radius on. A better token that is almost a support token is suppressed only "
+        "by a factor whose logarithm is −R (margin − 1) / ‖W_mm‖; training at a finite norm sees the same."};
     return result;
   }
 
@@ -226,13 +236,9 @@ class Paths final : public Experiment {
   static void joint_prompt_paths(const std::vector<double>& radii, ExperimentResult& result, Table& table) {
     using Margin = JointPromptData::LabelMargin;
     Figure figure{.id = "relaxed",
-                  .title = "Joint paths: where an input is no support vector, the prompt's problem relaxes",
-                  .caption =
-                      "P2's joint data with the third input off the label margin. The prompt leaves the "
-                      "solution of the "
-                      "full problem and tends to that of the relaxed one.",
-                  .x = {.label = "radius R = r", .scale = Axis::Scale::log},
-                  .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
+                  .title = "With an input off the margin, the prompt tends to the relaxed solution",
+                  .x = {.label = "radius R of both balls, Euclidean norm", .scale = Axis::Scale::log},
+                  .y = {.label = "1 − cos of the angle to the solution", .scale = Axis::Scale::log}};
     for (const Margin margin : {Margin::tight, Margin::slack}) {
       const Dataset data = generate(JointPromptData{margin});
       const Attention model(data, Prompt{}, Logistic{}, {.train = {Block::p, Block::v}});
@@ -268,10 +274,19 @@ class Paths final : public Experiment {
            .ours = to_full.distance.back(),
            .tolerance = Tolerance::relative(0.02),
            .note = "that of the two solutions from each other"});
-      figure.series.push_back(band("p from the relaxed solution", radii, {to_relaxed}));
-      figure.series.push_back(band("p from the full solution", radii, {to_full}));
-      figure.series.push_back(band("v from its max-margin solution", radii, {to_decoder}));
+      figure.series.push_back(band("prompt p from the relaxed solution", radii, {to_relaxed}));
+      figure.series.push_back(band("prompt p from the full solution", radii, {to_full}));
       describe(figure);
+      figure.caption = fmt::format(
+          "At R = {:g} the prompt is at {:.1e} from the relaxed solution and at {:.3f} from that of the full problem, which "
+          "it only passes on its way. P2's joint data, with the third input off the label margin.",
+          radii.back(), to_relaxed.distance.back(), to_full.distance.back());
+      // The decoder gets there so soon that there is no curve to draw.
+      const auto arrived = std::ranges::find_if(to_decoder.distance, [](double one) { return one < 1e-14; });
+      if (arrived != to_decoder.distance.end())
+        figure.caption += fmt::format(
+            " The decoder v, not drawn, is on its max-margin direction to rounding from R = {:.0f} on.",
+            radii[static_cast<std::size_t>(arrived - to_decoder.distance.begin())]);
       result.figures.push_back(figure);
     }
   }
@@ -308,7 +323,8 @@ class Paths final : public Experiment {
       result.findings.push_back(
           same_text(fmt::format("v and W in ℓ{:g} (P1, Setting C): tokens at R = {:g}", p, radii.back()),
                     to_string(best), to_string(last.selected), ReferenceSource::theory));
-      result.findings.back().note = "of the nine choices the one with the largest label margin in this norm";
+      result.findings.back().note =
+          "expected: of the nine choices, the one with the largest label margin in this norm";
       const MarginSolution svm = max_margin(data, best, norm);
       const MarginSolution decoder = max_margin(data, DecoderSvm{best}, norm);
       PathCurve curve;
@@ -348,14 +364,13 @@ class Paths final : public Experiment {
     std::ptrdiff_t unconverged = 0, kept = 0;
     Figure figure{
         .id = "local",
-        .title = "Local paths exist from some radius on",
+        .title = "Local paths exist only from some radius on",
         .caption =
-            "Distance of a local path from the max-margin solution of its own tokens, locally "
-            "optimal and not "
-            "the best. Followed from R = 10⁶ down, a path loses its tokens where a better one is "
-            "no longer suppressed. The legend says at how many times the margin the closest better token is.",
-        .x = {.label = "radius R", .scale = Axis::Scale::log},
-        .y = {.label = "1 − cos", .scale = Axis::Scale::log}};
+            "Each curve is a path on locally optimal tokens that are not the best. Followed from R = 10^6 down, it loses its "
+            "tokens where a better one is no longer suppressed. The legend gives the distance of the closest better "
+            "token, in margins.",
+        .x = {.label = "radius R of the ball, Frobenius norm", .scale = Axis::Scale::log},
+        .y = {.label = "1 − cos of the angle to the max-margin solution", .scale = Axis::Scale::log}};
     for (const LocalPath& path : paths) {
       if (path.curve.distance.empty()) continue;
       curves.push_back(path.curve);
@@ -376,16 +391,19 @@ class Paths final : public Experiment {
                                .source = ReferenceSource::theory,
                                .ours = share_of(kept, std::ssize(curves)).value,
                                .tolerance = Tolerance::absolute(0)});
-    result.findings.push_back(new_number("median radius from which on a local path exists", median_of(lost)));
+    result.findings.push_back(new_number("median radius from which a local path exists", median_of(lost)));
     result.findings.back().digits = 3;
     result.findings.push_back(
-        new_number("largest radius from which on a local path exists", *std::ranges::max_element(lost)));
+        new_number("largest radius from which a local path exists", *std::ranges::max_element(lost)));
     result.findings.back().digits = 3;
     result.findings.push_back(new_number("points of local paths that did not reach a gap of 1e-8",
                                          static_cast<double>(unconverged)));
     result.findings.back().note =
-        "near the radius at which the solution ceases to exist the problem is degenerate";
+        "the problem is degenerate near the radius at which the solution ceases to exist";
     describe(figure);
+    lead_with(figure,
+              fmt::format("The median local path exists from R = {:.3g} on, the last of {} from R = {:.3g}.",
+                          median_of(lost), lost.size(), std::ranges::max(lost)));
     result.figures.push_back(std::move(figure));
   }
 

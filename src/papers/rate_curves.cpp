@@ -1,6 +1,7 @@
 #include "papers/rate_curves.hpp"
 
 #include "papers/rate_fit.hpp"
+#include "papers/shorthand.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/mirror/direction.hpp>
 
@@ -74,31 +75,38 @@ std::vector<std::vector<RateCurve>> follow_flows(const ExperimentContext& contex
   return curves;
 }
 
+namespace {
+
+std::string trimmed(std::string text) {
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
 std::vector<Figure> rate_figures(std::span<const double> powers,
                                  const std::vector<std::vector<RateCurve>>& curves,
                                  std::span<const double> times) {
   Figure divergences{
       .id = "divergence",
-      .title = "How fast the direction of plain mirror descent converges",
+      .title = "The direction converges faster than the theorem's bound",
       .caption =
-          "Directional Bregman divergence to the max-margin solution, mean over seeds with its "
-          "standard error. "
-          "Dashed: what the theorem's bound falls like, from the curve at k = 1e4 on.",
+          "Mean over seeds with its standard error. Dashed: the theorem's bound, scaled to the curve at k = 10^4.",
       .x = {.label = "steps k", .scale = Axis::Scale::log},
-      .y = {.label = "D(W_mm, W(k))", .scale = Axis::Scale::log}};
-  Figure norms{
-      .id = "norm",
-      .title = "The norm grows by that of the max-margin solution for each unit of log k",
-      .caption = "‖W(k)‖_p over ‖W_mm‖_p, mean over seeds. Dotted: log k, whose slope all curves approach.",
-      .x = {.label = "steps k", .scale = Axis::Scale::log},
-      .y = {.label = "‖W(k)‖_p / ‖W_mm‖_p"}};
-  Figure local{.id = "exponent",
-               .title = "The exponent of the rate, as it settles",
-               .caption =
-                   "Local slope −d log D / d log log k of the mean over seeds, over a factor of 1.16 in "
-                   "log k either side. Dashed: the limits, min(2, 2(p − 1)).",
-               .x = {.label = "log k", .scale = Axis::Scale::log},
-               .y = {.label = "exponent a of D ~ (log k)^-a"}};
+      .y = {.label = "directional Bregman divergence D(W_mm, W(k))", .scale = Axis::Scale::log}};
+  Figure norms{.id = "norm",
+               .title = "The norm grows by that of the max-margin solution for each unit of log k",
+               .caption = "Mean over seeds. Dotted: log k, whose slope all curves approach.",
+               .x = {.label = "steps k", .scale = Axis::Scale::log},
+               .y = {.label = "norm of W relative to that of W_mm, in ℓp"}};
+  Figure local{
+      .id = "exponent",
+      .title = "The exponent of the rate settles at min(2, 2(p − 1))",
+      .caption =
+          "Local slope −d log D / d log log k of the mean over seeds, taken over a factor of 1.16 in log k to "
+          "either side. Dashed: the limits that we expect.",
+      .x = {.label = "natural logarithm of the number of steps, log k", .scale = Axis::Scale::log},
+      .y = {.label = "exponent a of D ~ (log k)^-a"}};
   for (std::size_t a = 0; a < powers.size(); ++a) {
     const double p = powers[a];
     const int color = static_cast<int>(a);
@@ -139,13 +147,13 @@ std::vector<Figure> rate_figures(std::span<const double> powers,
         exponent.y.push_back(-slopes[r]);
       }
     const std::string sentence =
-        fmt::format("p = {}: {:.3g} at 1e4, {:.3g} at 1e12. ", p, divergence.y[time_index(divergence.x, 1e4)],
-                    divergence.y.back());
+        fmt::format("p = {}: {:.3g} at 10^4, {:.3g} at 10^12. ", p,
+                    divergence.y[time_index(divergence.x, 1e4)], divergence.y.back());
     divergences.description += sentence;
-    norms.description += fmt::format("p = {}: {:.1f} at 1e12. ", p, norm.y.back());
-    local.description +=
-        fmt::format("p = {}: {:.2f} at k = 1e5, {:.2f} at {:.0e}. ", p,
-                    exponent.y[time_index(exponent.x, std::log(1e5))], exponent.y.back(), k.back());
+    norms.description += fmt::format("p = {}: {:.1f} at 10^12. ", p, norm.y.back());
+    local.description += fmt::format("p = {}: {:.2f} at 10^5 steps, {:.2f} at 10^{:.0f}. ", p,
+                                     exponent.y[time_index(exponent.x, std::log(1e5))], exponent.y.back(),
+                                     std::log10(k.back()));
     local.series.push_back(exponent);
     local.series.push_back({.name = fmt::format("limit, p = {}", p),
                             .x = {exponent.x.front(), exponent.x.back()},
@@ -163,10 +171,11 @@ std::vector<Figure> rate_figures(std::span<const double> powers,
       log_k.y.push_back(std::log(time));
     }
   norms.series.push_back(std::move(log_k));
+  for (Figure* figure : {&divergences, &norms, &local}) lead_with(*figure, trimmed(figure->description));
   divergences.description =
       "Four falling curves on logarithmic axes, each below its bound. Mean divergence: " +
       divergences.description;
-  norms.description = "Curves that become parallel to log k, which is 27.6 at 1e12. " + norms.description;
+  norms.description = "Curves that become parallel to log k, which is 27.6 at 10^12. " + norms.description;
   local.description = "Local exponents of the divergence against log k. " + local.description;
   return {std::move(divergences), std::move(norms), std::move(local)};
 }

@@ -4,7 +4,7 @@
 // law is a smooth function of time. The textbook error of a least-squares slope takes them for independent and is far
 // too small. Two errors are offered that are not:
 //
-//   of one curve      Newey and West's estimate, which counts the correlation of neighbouring residuals (of 100
+//   of one curve      Newey and West's estimate, which counts the correlation of neighboring residuals (of 100
 //                     points or fewer it still comes out a third too small)
 //   over seeds        fit each seed's curve, then Student's interval for the mean of the slopes: the seeds are
 //                     independent, so

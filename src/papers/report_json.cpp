@@ -76,6 +76,7 @@ Json json_of(const Finding& f) {
   json["standard_error"] = number(f.standard_error);
   json["published_error"] = number(f.published_error);
   json["reading"] = number(f.reading);
+  json["resolution"] = number(f.resolution);
   json["tolerance"] = {{"kind", word(f.tolerance.kind, tolerances)}, {"value", number(f.tolerance.value)}};
   if (f.imitated) json["imitated"] = number(*f.imitated);
   json["imitated_error"] = number(f.imitated_error);
@@ -96,6 +97,7 @@ Finding finding_of(const Json& json) {
   f.standard_error = to_number(json.at("standard_error"));
   f.published_error = to_number(json.at("published_error"));
   f.reading = to_number(json.at("reading"));
+  if (json.contains("resolution")) f.resolution = to_number(json.at("resolution"));
   f.tolerance.kind = to_enum<Tolerance::Kind>(json.at("tolerance").at("kind"), tolerances);
   f.tolerance.value = to_number(json.at("tolerance").at("value"));
   if (json.contains("imitated")) f.imitated = to_number(json.at("imitated"));
@@ -238,6 +240,8 @@ std::string to_json(const ExperimentReport& report) {
             {"version", report.version},
             {"commit", report.commit},
             {"isa", report.isa},
+            {"conclusion", report.result.conclusion},
+            {"sample", report.result.sample},
             {"findings", list_of(report.result.findings)},
             {"tables", list_of(report.result.tables)},
             {"figures", list_of(report.result.figures)},
@@ -267,6 +271,9 @@ ExperimentReport parse_report(std::string_view text) try {
   report.version = json.at("version");
   report.commit = json.at("commit");
   report.isa = json.at("isa");
+  // Results of earlier versions lack these two.
+  report.result.conclusion = json.value("conclusion", "");
+  report.result.sample = json.value("sample", "");
   for (const Json& one : json.at("findings")) report.result.findings.push_back(finding_of(one));
   for (const Json& one : json.at("tables")) report.result.tables.push_back(table_of(one));
   for (const Json& one : json.at("figures")) report.result.figures.push_back(figure_of(one));

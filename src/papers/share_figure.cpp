@@ -25,8 +25,8 @@ Figure share_figure(const ShareTable& table, std::string title, std::string capt
           .caption = std::move(caption),
           .description = "A table of shares as colors, one row an optimizer, one column a norm." +
                          (outcome.empty() ? "" : " In the outlined cells: " + outcome + "."),
-          .x = {.label = "margin measured in"},
-          .y = {.label = "trained by"},
+          .x = {.label = "norm in which the margin is measured"},
+          .y = {.label = "optimizer"},
           .heatmap = std::move(map)};
 }
 

@@ -28,6 +28,7 @@ Finding to_errors(std::string quantity, double published, const Mean& ours, Refe
   finding.standard_error = ours.error;
   finding.published_error = published_error;
   finding.tolerance = Tolerance::standard_errors(3);
+  if (ours.is_share) finding.resolution = share_resolution;
   return finding;
 }
 
@@ -97,6 +98,14 @@ Series prompt_path(std::string name, const DescentRun& run, std::int64_t last) {
     path.labels.push_back(fmt::format("step {}", record.step));
   }
   return path;
+}
+
+void lead_with(Figure& figure, const std::string& outcome) {
+  figure.caption = figure.caption.empty() ? outcome : outcome + " " + figure.caption;
+}
+
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string list_text(const std::vector<double>& values) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attmirror {
@@ -18,6 +19,9 @@ namespace attmirror {
 // A number that does not depend on chance, published with so many decimals: ours must round to it.
 Finding to_decimals(std::string quantity, double published, double ours, int decimals,
                     ReferenceSource source = ReferenceSource::recomputed);
+
+// A sample that cannot tell two shares so far apart does not decide.
+inline constexpr double share_resolution = 0.2;
 
 // A mean over runs: within three standard errors. `published_error` is that of the published mean where it is known.
 Finding to_errors(std::string quantity, double published, const Mean& ours,
@@ -47,6 +51,12 @@ double mean_probability(const Attention& model, const Parameters& parameters, st
 
 // A prompt's first two coordinates along a run, up to `last` steps.
 Series prompt_path(std::string name, const DescentRun& run, std::int64_t last);
+
+// Puts the sentence that says what came out, computed, in front of the figure's caption.
+void lead_with(Figure& figure, const std::string& outcome);
+
+// "12 data sets", "1 data set"
+std::string counted(std::uint64_t count, std::string_view what);
 
 // "1.75, 2, 3"
 std::string list_text(const std::vector<double>& values);

@@ -54,25 +54,21 @@ struct Panel {
 std::vector<Panel> panels() {
   using enum Axis::Scale;
   return {
-      {"stage-1-loss", "Stage 1: the loss of the collocations",
-       "L0 against the step: straight lines on a logarithmic axis, exponential convergence.", "L0", 1,
+      {"stage-1-loss", "Stage 1: the loss of the collocations falls exponentially",
+       "Straight lines on a logarithmic axis mean exponential convergence.", "loss L0 of the collocations", 1,
        &StageCurves::loss, linear, log, "L0"},
-      {"stage-1-direction", "Stage 1: the direction of W_ov",
-       "1 − cos of the angle between W_ov and the max-margin solution; with one-hot embeddings it is "
-       "rounding.",
-       "1 − cos(W_ov, W_ov*)", 1, &StageCurves::direction, log, log, "1 − cos"},
-      {"stage-1-norm", "Stage 1: the norm of W_ov",
-       "‖W_ov‖ over t η₀: 1 while all steps go the same way, so the norm grows linearly.", "‖W_ov‖ / (t η₀)",
+      {"stage-1-direction", "Stage 1: W_ov turns to its max-margin direction", "",
+       "1 − cos of the angle between W_ov and W_ov*", 1, &StageCurves::direction, log, log, "1 − cos"},
+      {"stage-1-norm", "Stage 1: the norm of W_ov grows linearly",
+       "The ratio is 1 as long as all steps point the same way.", "Frobenius norm of W_ov, relative to t η₀",
        1, &StageCurves::norm, linear, linear, "‖W_ov‖/(t η₀)"},
-      {"stage-2-loss", "Stage 2: the loss of the sentences",
-       "L against the step: exponential, down to the loss that the frozen W_ov leaves.", "L", 2,
-       &StageCurves::loss, linear, log, "L"},
-      {"stage-2-direction", "Stage 2: the direction of W_kq",
-       "1 − cos of the angle between W_kq and the max-margin solution falls like 1/t.",
-       "1 − cos(W_kq, W_kq*)", 2, &StageCurves::direction, log, log, "1 − cos"},
-      {"stage-2-norm", "Stage 2: the norm of W_kq",
-       "‖W_kq‖ over t η: it dips while the direction turns and returns to 1, linear growth.",
-       "‖W_kq‖ / (t η)", 2, &StageCurves::norm, linear, linear, "‖W_kq‖/(t η)"},
+      {"stage-2-loss", "Stage 2: the loss of the sentences falls to that of the frozen W_ov", "",
+       "loss L of the sentences", 2, &StageCurves::loss, linear, log, "L"},
+      {"stage-2-direction", "Stage 2: W_kq turns to its max-margin direction, like 1/t", "",
+       "1 − cos of the angle between W_kq and W_kq*", 2, &StageCurves::direction, log, log, "1 − cos"},
+      {"stage-2-norm", "Stage 2: the norm of W_kq grows linearly once the direction has turned",
+       "The ratio dips while the direction turns and then returns to 1.",
+       "Frobenius norm of W_kq, relative to t η", 2, &StageCurves::norm, linear, linear, "‖W_kq‖/(t η)"},
   };
 }
 
@@ -231,8 +227,8 @@ std::vector<Figure> two_stage_panels(const std::vector<TwoStageColumn>& columns)
   for (const Panel& panel : panels()) {
     Figure figure{.id = panel.id,
                   .title = panel.title,
-                  .caption = panel.caption +
-                             " Mean over seeds; the band is one standard deviation of single data sets.",
+                  .caption = panel.caption + (panel.caption.empty() ? "" : " ") +
+                             "Mean over data sets; bands are one standard deviation of single ones.",
                   .x = {.label = "step t", .scale = panel.x_scale},
                   .y = {.label = panel.y, .scale = panel.y_scale}};
     std::string ends;
@@ -244,10 +240,13 @@ std::vector<Figure> two_stage_panels(const std::vector<TwoStageColumn>& columns)
       ends += fmt::format("{}{} {:.3g}", ends.empty() ? "" : ", ", column.setting.name, series.y.back());
       // Rounding would stretch a logarithmic axis until nothing else could be read.
       if (std::ranges::max(series.y) < 1e-20)
-        figure.caption += fmt::format(" Not drawn: {}, never above 1e-20.", column.setting.name);
+        figure.caption += fmt::format(
+            " Not drawn: {}, which is on its target from the first step (below 10^-20, rounding).",
+            column.setting.name);
       else
         figure.series.push_back(std::move(series));
     }
+    lead_with(figure, fmt::format("After the last step: {}.", ends));
     figure.description =
         fmt::format("{} against the step for three settings. After the last step: {}.", panel.outcome, ends);
     figures.push_back(std::move(figure));

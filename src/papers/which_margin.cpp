@@ -1,10 +1,10 @@
-// Which margin does your optimizer maximise?
+// Which margin does your optimizer maximize?
 //
 // Every direction that separates the selected tokens from the others drives the loss down; the optimizer decides
 // which of them the weights take. For linear classifiers on separable data it is a theorem that steepest descent in a
-// norm maximises the margin in that norm (Gunasekar, Lee, Soudry and Srebro 2018), that l_p mirror descent does so
+// norm maximizes the margin in that norm (Gunasekar, Lee, Soudry and Srebro 2018), that l_p mirror descent does so
 // for l_p (Sun and others 2022), Adam without its eps for l_inf (Zhang, Zou and Cao 2024), Muon for the spectral norm
-// (Fan and others 2025). For attention P1 proves it for l_p mirror descent, P3 for the regularisation path of (K,Q)
+// (Fan and others 2025). For attention P1 proves it for l_p mirror descent, P3 for the regularization path of (K,Q)
 // and the nuclear norm. Here it is measured for all of them, on P1's data (n = 6, T = 8, d = 10) of seeds 101 to 200,
 // from W = 0:
 //
@@ -19,6 +19,7 @@
 #include "descent/optimizer_words.hpp"
 #include "papers/experiments.hpp"
 #include "papers/share_figure.hpp"
+#include "papers/shorthand.hpp"
 #include "papers/workers.hpp"
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/data/generators.hpp>
@@ -58,7 +59,7 @@ struct Row {
   std::string name;
   Optimizer optimizer;
   std::int64_t steps;
-  std::optional<Norm> predicted;  // empty: theory names none
+  std::optional<Norm> predicted;  // empty: theory predicts none
   std::string reason = {};        // what keeps it from its limit, where we know
   bool has_theorem = true;        // otherwise what it does is news
   bool factored = false;          // trains K and Q from a start near 0
@@ -85,18 +86,17 @@ std::vector<Row> rows() {
       {"Signum", signum(0.02), 20'000, largest},
       {"Adam, β₂ = 0.95", Adam{.lr = 0.01, .beta2 = 0.95}, 20'000, largest},
       {"Adam, β₂ = 0.999", Adam{.lr = 0.01}, 20'000, largest,
-       "the theorem is about the limit, and this run is far from it: its second moment forgets 0.1 % a step, "
-       "gradients "
-       "fall faster, and so the steps shrink with them"},
+       "the theorem is about the limit, from which this run is far: its second moment forgets 0.1 % a step, while "
+       "gradients fall faster, so that the steps shrink with them"},
       {"Lion", Lion{.lr = 0.002}, 50'000, largest,
-       "the theorem is about the sign of one average, which this is for β₁ = β₂ only", false},
+       "the theorem is about the sign of a single average, which this is only for β₁ = β₂", false},
       {"AdaGrad", AdaGrad{.lr = 0.1}, 30'000, std::nullopt,
-       "theory names no norm: the limit is a max-margin solution in a norm that depends on the gradients of "
-       "the run"},
+       "theory predicts no norm: the limit is a max-margin solution in a norm that depends on the gradients of the "
+       "run"},
       {"spectral descent", spectral_descent(0.1), 10'000, Norm::spectral()},
       {"Muon, exact", muon(0.02, 0.95, Orthogonalization::exact), 10'000, Norm::spectral()},
       {"Muon, Newton–Schulz", decaying, 20'000, Norm::spectral(),
-       "the theorem is about exact orthogonalisation; five Newton–Schulz steps leave singular values between "
+       "the theorem is about exact orthogonalization; five Newton–Schulz steps leave singular values between "
        "0.7 and 1.2",
        false},
       {"(K, Q) gradient descent", GradientDescent{.lr = 0.1, .normalized = true}, 30'000, Norm::nuclear(), "",
@@ -105,7 +105,7 @@ std::vector<Row> rows() {
        Norm::nuclear()},
       {"Schatten-1.1 mirror descent",
        MirrorDescent{.p = 1.1, .lr = 0.1, .normalized = true, .geometry = Geometry::schatten}, 2'000,
-       Norm::nuclear(), "theory's norm is Schatten-1.1, near to the nuclear one", false},
+       Norm::nuclear(), "theory's norm is Schatten-1.1, which is close to the nuclear norm", false},
   };
 }
 
@@ -138,12 +138,11 @@ class WhichMarginExperiment final : public Experiment {
     return {
         .id = "which-margin",
         .paper = "ours",
-        .item = "a table that no paper has for attention",
-        .title = "Which margin does your optimizer maximise?",
+        .item = "not in the papers",
+        .title = "Which margin does your optimizer maximize?",
         .summary =
-            "Eighteen optimizers, eight norms: the margin that each reaches in each norm, relative to the "
-            "certified "
-            "largest for the tokens it selected.",
+            "Trains attention with eighteen optimizers and measures the margin that each reaches in eight norms, relative "
+            "to the certified largest margin for the tokens it selected.",
         .seconds = 25,
         .quick_seconds = 1};
   }
@@ -177,6 +176,8 @@ class WhichMarginExperiment final : public Experiment {
       }
 
     ExperimentResult result;
+    result.sample = counted(seeds, "data set");
+    result.conclusion = conclusion(all, measured);
     add_findings(result, all, measured, largest, seeds);
     add_table(result, all, measured, seeds);
     add_heatmap(result, all, measured, seeds);
@@ -191,35 +192,23 @@ class WhichMarginExperiment final : public Experiment {
       result.configuration.emplace_back(row.name,
                                         fmt::format("{}, {} steps", to_string(row.optimizer), row.steps));
     result.remarks = {
-        "A ratio is at most 1, and it is that of a run of finite length: 0.99 means that another direction "
-        "has a margin 1 % "
-        "larger. What theory predicts is the column in which a row is largest.",
-        "Compare within a row, not within a column: the directions of other methods have about 0.8 of the "
-        "largest ℓ2 margin and "
-        "about 0.4 of the largest ℓ∞ margin.",
-        "Two rows are exceptions, and worth knowing. Adam with its usual β₂ = 0.999 does not come near the "
-        "ℓ∞ margin in 20,000 "
-        "steps: its second moment remembers gradients that were far larger. Muon with five Newton–Schulz "
-        "steps falls short of "
-        "the spectral margin, which exact orthogonalisation nearly reaches; its steps fall like 1/√k, for "
-        "with "
-        "constant ones it is further off. (With lr 0.01 for 100,000 steps both, on the data of seeds 1 to 8: "
-        "0.880 "
-        "and 0.996.)",
-        "Lion needs short steps, because its average reaches back a hundred of them: with lr 0.01 instead of "
-        "0.002 it is at "
-        "0.56 of the largest ℓ∞ margin after 50,000 steps (seeds 1 to 8).",
-        "AdaGrad has no norm of its own. Which of these it comes nearest to depends on its step size: with "
-        "lr 3 instead of "
-        "0.1 it is ℓ2 (0.69, after 100,000 steps, seeds 1 to 8). More steps change little: 0.74 of the "
-        "largest ℓ3 margin "
-        "after 30,000 become 0.77 after 300,000.",
-        "Step sizes and numbers of steps were chosen on other data (seeds 1 to 8), so that each method comes "
-        "near its "
-        "limit.",
-        "ℓ1.1 mirror descent is near the ℓ1 margin as well, as p near 1 should be; so it is not evidence "
-        "against the theory "
-        "that its ratio in ℓ1 is high, only that it is higher in ℓ1.1."};
+        "A share is at most 1 and belongs to a run of finite length: 0.99 means that some other direction has a margin 1 % "
+        "larger. Theory predicts the column in which a row is largest.",
+        "Compare within a row, not within a column: the directions of the other methods reach about 0.8 of the largest ℓ2 "
+        "margin, but only about 0.4 of the largest ℓ∞ margin.",
+        "Two rows stand out. Adam with its usual β₂ = 0.999 does not come near the ℓ∞ margin in 20,000 steps, because its "
+        "second moment remembers gradients that were far larger. Muon with five Newton–Schulz steps falls short of the "
+        "spectral margin, which exact orthogonalization almost reaches; its steps shrink like 1/√k here, because it falls "
+        "further short with constant ones. (With lr 0.01 for 100,000 steps, on the data of seeds 1 to 8: 0.880 with "
+        "Newton–Schulz, 0.996 exact.)",
+        "Lion needs short steps, because its average reaches back about a hundred of them: with lr 0.01 instead of 0.002 it "
+        "is at 0.56 of the largest ℓ∞ margin after 50,000 steps (seeds 1 to 8).",
+        "AdaGrad has no norm of its own. Which of these norms it comes nearest to depends on its step size: with lr 3 instead "
+        "of 0.1 it is ℓ2 (0.69 after 100,000 steps, seeds 1 to 8). More steps change little: 0.74 of the largest ℓ3 margin "
+        "after 30,000 steps becomes 0.77 after 300,000.",
+        "Step sizes and numbers of steps were chosen on other data (seeds 1 to 8) so that each method comes near its limit.",
+        "ℓ1.1 mirror descent also comes near the ℓ1 margin, as p close to 1 should. A high share in ℓ1 is therefore no "
+        "evidence against the theory, which only says that the share in ℓ1.1 is higher."};
     return result;
   }
 
@@ -249,6 +238,28 @@ class WhichMarginExperiment final : public Experiment {
     into.optimal += run.selected == optimal_tokens(data) ? 1 : 0;
   }
 
+  // "16 of the 17 optimizers for which theory predicts a norm come nearest to the largest margin in that norm; ..."
+  static std::string conclusion(const std::vector<Row>& all, const std::vector<Measured>& measured) {
+    std::size_t predicted = 0, right = 0;
+    std::string exceptions;
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      const std::optional<std::size_t> column = predicted_column(all[r]);
+      if (!column) continue;
+      ++predicted;
+      if (measured[r].nearest() == *column)
+        ++right;
+      else
+        exceptions += fmt::format("{}{} ({} instead of {})", exceptions.empty() ? "" : ", ", all[r].name,
+                                  columns()[measured[r].nearest()].name, columns()[*column].name);
+    }
+    return fmt::format(
+        "{} of the {} optimizers for which theory predicts a norm come nearest to the largest margin in that norm{}.",
+        right, predicted,
+        exceptions.empty()
+            ? ""
+            : fmt::format("; the exception{} {}", predicted - right == 1 ? " is" : "s are", exceptions));
+  }
+
   static void add_findings(ExperimentResult& result, const std::vector<Row>& all,
                            const std::vector<Measured>& measured, const MarginShares& largest,
                            std::size_t seeds) {
@@ -258,7 +269,7 @@ class WhichMarginExperiment final : public Experiment {
       const std::size_t best = measured[r].nearest(), column = predicted_column(row).value_or(best);
       const std::string count =
           fmt::format("largest there in {} of {} seeds", measured[r].largest[column], seeds);
-      Finding nearest{.quantity = fmt::format("{}: the norm whose margin it comes nearest to", row.name),
+      Finding nearest{.quantity = fmt::format("{}: norm whose largest margin it comes nearest to", row.name),
                       .source = ReferenceSource::theory,
                       .ours_text = columns()[best].name,
                       .note = count};
@@ -268,7 +279,6 @@ class WhichMarginExperiment final : public Experiment {
           .source = ReferenceSource::theory,
           .ours = mean.value,
           .standard_error = mean.error,
-          .reading = 3 * mean.error,  // it is the mean of few seeds in the quick version
           .tolerance = Tolerance::at_least(1 - close_enough),
           .digits = 3};
       share.note = row.reason;
@@ -287,7 +297,7 @@ class WhichMarginExperiment final : public Experiment {
                                .tolerance = Tolerance::absolute(0),
                                .note = fmt::format("of {}; the largest relative gap is {:.0e}",
                                                    largest.problems, largest.worst_gap)});
-    result.findings.push_back({.quantity = "runs that did not end as they should",
+    result.findings.push_back({.quantity = "runs that diverged or were stopped",
                                .published = 0,
                                .source = ReferenceSource::theory,
                                .ours = static_cast<double>(failed),
@@ -299,9 +309,9 @@ class WhichMarginExperiment final : public Experiment {
                         const std::vector<Measured>& measured, std::size_t seeds) {
     Table table;
     table.title = fmt::format(
-        "Share of the largest margin in each norm: mean over {} seeds ± standard error; * where theory says "
-        "it is largest, ° where it is largest and theory names no norm",
-        seeds);
+        "Share of the largest margin in each norm, mean over {} ± standard error. * marks the norm that theory predicts, ° "
+        "the largest where theory predicts none",
+        counted(seeds, "data set"));
     table.columns.push_back({"optimizer", Align::left});
     for (const NormColumn& column : columns()) table.columns.push_back({column.name});
     table.columns.push_back({"largest at * or °"});
@@ -333,9 +343,9 @@ class WhichMarginExperiment final : public Experiment {
     result.figures.push_back(share_figure(
         shares, "Which margin does your optimizer maximize?",
         fmt::format(
-            "Margin of each optimizer's direction in each norm, as a share of the largest possible: mean "
-            "over {} seeds. The norm that theory predicts is outlined; for AdaGrad theory predicts none.",
-            seeds)));
+            "{} Margin of each optimizer's direction in each norm, as a share of the largest possible; "
+            "mean over {}. The norm that theory predicts is outlined; for AdaGrad it predicts none.",
+            conclusion(all, measured), counted(seeds, "data set"))));
   }
 };
 

@@ -67,7 +67,7 @@ Mean mean_of(std::span<const double> values) {
 
 Mean share_of(std::ptrdiff_t hits, std::ptrdiff_t count) {
   const auto n = static_cast<double>(count);
-  Mean share{.value = static_cast<double>(hits) / n, .count = count};
+  Mean share{.value = static_cast<double>(hits) / n, .count = count, .is_share = true};
   share.deviation = std::sqrt(share.value * (1 - share.value));
   share.error = std::max(share.deviation / std::sqrt(n), 1 / n);
   return share;

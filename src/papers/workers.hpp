@@ -23,6 +23,7 @@ void for_all(const ExperimentContext& context, std::ptrdiff_t count,
 struct Mean {
   double value = 0, deviation = 0, error = 0;
   std::ptrdiff_t count = 0;
+  bool is_share = false;
 };
 Mean mean_of(std::span<const double> values);
 // The same for a share of `count` runs: the standard error is the binomial one, never below that of one run in `count`.

@@ -70,7 +70,7 @@ std::vector<Tick> log_ticks(double low, double high, int wanted) {
   for (int exponent = first; exponent <= last; ++exponent) {
     const bool written = ((exponent % every) + every) % every == 0;
     for (int digit = 1; digit <= 9; ++digit) {
-      // From the parts of the number, so that 1e-3 is the tick 1e-3 and not its neighbour.
+      // From the parts of the number, so that 1e-3 is the tick 1e-3 and not its neighbor.
       const double value = std::strtod(fmt::format("{}e{}", digit, exponent).c_str(), nullptr);
       const double at = exponent + std::log10(digit);
       if (!(value > 0) || !std::isfinite(value) || at < low - 1e-9 || at > high + 1e-9) continue;

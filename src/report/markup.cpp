@@ -1,6 +1,7 @@
 #include "report/markup.hpp"
 
 #include "base/utf8.hpp"
+#include "report/typeset.hpp"
 
 #include <algorithm>
 
@@ -96,7 +97,7 @@ std::string inline_markup(std::string_view text) {
   std::string markup;
   while (!text.empty()) {
     const std::size_t at = text.find_first_of("`[");
-    markup += escape_markup(text.substr(0, at));
+    markup += typeset_html(text.substr(0, at));
     if (at == std::string_view::npos) break;
     text.remove_prefix(at);
     if (text.front() == '`') {
@@ -109,7 +110,7 @@ std::string inline_markup(std::string_view text) {
     } else if (const Link link = link_at(text); link.length > 0) {
       markup += fmt::format("<a href=\"{}\"{}>{}</a>", escape_markup(link.target),
                             link.target.front() == '#' ? "" : " rel=\"noopener noreferrer\"",
-                            escape_markup(link.text));
+                            typeset_html(link.text));
       text.remove_prefix(link.length);
       continue;
     }

@@ -1,12 +1,14 @@
 #include "base/atomic_file.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "report/cited_papers.hpp"
 #include "report/embedded.hpp"
 #include "report/markup.hpp"
 #include "report/page_html.hpp"
 #include "report/palette.hpp"
 #include "report/svg_drawing.hpp"
 #include "report/token_maps.hpp"
+#include "report/typeset.hpp"
 #include <attmirror/base/build_info.hpp>
 #include <attmirror/base/error.hpp>
 #include <attmirror/report/svg.hpp>
@@ -64,7 +66,7 @@ std::string contents_html(const Page& page) {
       "<nav class=\"contents\" aria-label=\"Contents\"><details open><summary>Contents</summary><ol>\n";
   for (const Section& section : page.sections)
     html += fmt::format("<li><a href=\"#{}\">{}<span class=\"verdict {}\">{}</span></a></li>\n", section.id,
-                        escape_markup(section.title), tone_class(section.badge_tone),
+                        typeset_html(section.title), tone_class(section.badge_tone),
                         tone_mark(section.badge_tone));
   return html + "</ol></details></nav>\n";
 }
@@ -73,13 +75,25 @@ std::string section_html(const Section& section, Drawing drawing) {
   std::string html = fmt::format(
       "<section id=\"{0}\" aria-labelledby=\"section_{0}\">\n<h2 id=\"section_{0}\">{1} <a "
       "class=\"anchor\" href=\"#{0}\" aria-label=\"Link to this section\">#</a></h2>\n",
-      section.id, escape_markup(section.title));
+      section.id, typeset_html(section.title));
   if (!section.badge.empty())
     html += fmt::format("<p class=\"badge\"><span class=\"verdict {}\">{}{}</span></p>\n",
                         tone_class(section.badge_tone), tone_mark(section.badge_tone),
-                        escape_markup(section.badge));
+                        typeset_html(section.badge));
   for (const PageBlock& block : section.blocks) html += block_html(block, drawing);
   return html + "</section>\n";
+}
+
+// P1 to P4 by their authors and titles, where the page mentions them.
+std::string papers_html(const Page& page) {
+  const std::vector<CitedPaper> papers = papers_cited_by(page);
+  if (papers.empty()) return "";
+  std::string html = "<dl class=\"papers\" aria-label=\"Papers\">\n";
+  for (const CitedPaper& paper : papers)
+    html += fmt::format(
+        "<div><dt>{}</dt><dd>{}: <a href=\"{}\" rel=\"noopener noreferrer\">{}</a> ({})</dd></div>\n",
+        paper.id, escape_markup(paper.authors), paper.address, escape_markup(paper.title), paper.year);
+  return html + "</dl>\n";
 }
 
 // One set of names, three sets of values: the screen's own wish, the reader's button, and paper.
@@ -90,7 +104,7 @@ std::string theme_css() {
          "}}\n:root[data-theme=dark]{" + dark + "}\n@media print{:root:root:root{" + light + "}}\n";
 }
 
-// Colours of the drawings by class, which beat the attributes that files need.
+// Colors of the drawings by class, which beat the attributes that files need.
 std::string drawing_css() {
   std::string css =
       ".static .text,.static .title{fill:var(--text)}.static .quiet{fill:var(--quiet)}.static .background,"
@@ -158,13 +172,16 @@ std::string page_html(const Page& page, std::string_view plotly) {
   std::string html = head_html(page);
   html += fmt::format("<body class=\"{}\">\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n",
                       contents ? "with-contents" : "");
-  html += "<header><div><h1>" + escape_markup(page.title) + "</h1>";
+  html += "<header><div><h1>" + typeset_html(page.title) + "</h1>";
   if (!page.subtitle.empty()) html += "<p class=\"subtitle\">" + inline_markup(page.subtitle) + "</p>";
   html +=
       "</div><button type=\"button\" id=\"theme\" class=\"needs-script\" "
       "aria-pressed=\"false\">Dark</button></header>\n";
   if (contents) html += contents_html(page);
   html += "<main id=\"main\" tabindex=\"-1\">\n";
+  if (!page.conclusion.empty())
+    html += "<p class=\"conclusion\">" + inline_markup(page.conclusion) + "</p>\n";
+  html += papers_html(page);
   if (figures > 0 && plotly.empty())
     html +=
         "<p class=\"notice\">The figures are static drawings: this attmirror was built without Plotly.</p>\n";

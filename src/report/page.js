@@ -16,7 +16,7 @@
   const show_theme = () => {
     button.textContent = is_dark() ? "Light" : "Dark";
     button.setAttribute("aria-pressed", String(is_dark()));
-    button.setAttribute("aria-label", is_dark() ? "Switch to light colours" : "Switch to dark colours");
+    button.setAttribute("aria-label", is_dark() ? "Switch to light colors" : "Switch to dark colors");
   };
   if (["light", "dark"].includes(remembered.get())) root.dataset.theme = remembered.get();
   show_theme();
@@ -30,12 +30,12 @@
     return `rgba(${part(1)},${part(3)},${part(5)},${alpha})`;
   };
 
-  function themed_trace(trace) {
+  function themed_trace(trace, gap) {
     const { role, colorIndex, ...rest } = trace;
     if (role === "heatmap") {
       const scale = [];
       for (let i = 0; i < 16; ++i) scale.push([i / 15, property(`--heat-${i}`)]);
-      return { ...rest, colorscale: scale };
+      return { ...rest, colorscale: scale, ...(gap && { ygap: gap }) };
     }
     const color = property(`--series-${colorIndex}`);
     if (role === "band") return { ...rest, fillcolor: translucent(color, 0.18), line: { ...rest.line, color } };
@@ -55,19 +55,50 @@
     return rows;
   }
 
-  // Numbers in the cells of a heatmap, where they fit, each readable on its colour.
-  function cell_numbers(trace, width) {
-    const columns = trace.x.length;
+  // Numbers in the cells of a heatmap, where they fit, each readable on its color.
+  function cell_numbers(trace, cell) {
     const longest = Math.max(...trace.text.flat().map(text => text.length), 1);
-    const size = Math.min(13, (width - 120) / Math.max(columns, 1) / longest / 0.6);
-    if (size < 9) return [];
+    const size = Math.min(13, (cell - 5) / longest / 0.58);
+    if (size < 12) return [];
     return trace.text.flatMap((row, r) => row.map((text, c) => ({
-      x: c, y: r, text, showarrow: false,
+      x: c, y: r, text, showarrow: false, name: "cell",
       font: { family, size, color: property(trace.z[r][c] === null ? "--quiet" : `--heat-text-${trace.z[r][c]}`) },
     })));
   }
 
   const shorten = (text, length) => text.length > length ? text.slice(0, length - 1) + "…" : text;
+  // A name too long for its axis goes on in a second line.
+  const wrapped = (text, length) => {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+      if (lines.at(-1) && letters([longer]) > length) lines.push(word);
+      else lines[lines.length - 1] = longer;
+    }
+    return lines.join("<br>");
+  };
+  const letters = texts => Math.max(...texts.map(text => text.replace(/<[^>]*>/g, "").length), 1);
+
+  // How the cells and names of a heatmap share the width. On a narrow screen the name of a row stands above it, whole,
+  // and the cells have all of the width; cells too narrow for their numbers make the figure wider, and it scrolls.
+  function heatmap_room(spec, width, narrow) {
+    const trace = spec.data[0], columns = Math.max(trace.x.length, 1);
+    const names = spec.layout.yaxis.ticktext, above = narrow && letters(names) > 6;
+    const left = above ? 6 : 20 + 7 * Math.min(letters(names), 32) + (spec.layout.yaxis.title.text ? 46 : 0);
+    const number = Math.max(...trace.text.flat().map(text => text.length), 1);
+    // More columns than a reader compares one by one have no numbers in them.
+    const least = columns <= 12 ? 12 * 0.58 * number + 5 : 4;
+    const needed = Math.ceil(left + columns * least + 10);
+    const inner = Math.max(width, needed), cell = (inner - left - 10) / columns;
+    const gap = above ? 24 : 2, pitch = (narrow ? 30 : 40) + (above ? 24 : 2);
+    const turned = 7.2 * letters(spec.layout.xaxis.ticktext) > cell;
+    return { above, left, inner, cell, gap, pitch, turned };
+  }
+
+  const row_names = (spec, room) => !room.above ? [] : spec.layout.yaxis.ticktext.map((text, r) => ({
+    x: 0, xref: "paper", xanchor: "left", y: r - 0.5, yanchor: "middle", text, showarrow: false, name: "row",
+    font: { family, size: 12.5, color: property("--text") },
+  }));
 
   // Powers of ten alone, unless there are hardly any.
   const decade_ticks = range => {
@@ -89,19 +120,36 @@
     const narrow = place.clientWidth < 560;
     const heatmap = spec.data[0] && spec.data[0].role === "heatmap";
     const rows = spec.layout.showlegend ? legend_rows(spec.data, place.clientWidth - 40) : 0;
-    const height = heatmap ? Math.max(180, 100 + (narrow ? 34 : 42) * spec.data[0].y.length) : (narrow ? 330 : 420) + 24 * rows;
-    const axis = own => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
-                           showline: !heatmap, ...own, ...(narrow && !own.tickvals && { nticks: 6 }),
-                           ...(own.ticktext && { ticktext: own.ticktext.map(text => shorten(text, narrow ? 16 : 32)) }) });
+    const room = heatmap && heatmap_room(spec, place.clientWidth, narrow);
+    const below = heatmap && 34 + (room.turned ? 7 * Math.min(letters(spec.layout.xaxis.ticktext), 32) : 16);
+    const square = spec.layout.yaxis.scaleanchor; // then the plot is about as high as it is wide
+    const height = heatmap ? 46 + room.pitch * spec.data[0].y.length + below
+                           : (square ? Math.min(place.clientWidth, 560) : narrow ? 330 : 420) + 24 * rows;
+    const y_letters = Math.max(12, Math.floor((height - (heatmap ? 46 + below : 110 + 24 * rows)) / 7.4));
+    const x_letters = Math.max(20, Math.floor((place.clientWidth - 70) / 7.4));
+    const axis = (own, length) => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
+                           showline: !heatmap, ...own, title: { ...own.title, text: wrapped(own.title.text, length) }, ...(narrow && !own.tickvals && { nticks: 6 }),
+                           ...(own.ticktext && { ticktext: own.ticktext.map(text => shorten(text, 32)) }) });
+    const heat_axes = heatmap && {
+      width: room.inner, autosize: false,
+      xaxis: { ...axis(spec.layout.xaxis, x_letters), tickangle: room.turned ? -90 : 0 },
+      yaxis: { ...axis(spec.layout.yaxis, y_letters), ...(room.above && { showticklabels: false, title: { text: "" }, automargin: false }) },
+      margin: { l: room.left, r: 10, t: room.above ? 40 : 34, b: below },
+      // Frames about cells, which may be less high than their rows.
+      shapes: spec.layout.shapes.map(shape => {
+        const middle = (shape.y0 + shape.y1) / 2, half = (room.pitch - room.gap) / room.pitch / 2;
+        return { ...shape, y0: middle - half, y1: middle + half, line: { ...shape.line, color: property("--mark") } };
+      }),
+    };
     return {
       ...spec.layout,
       height, autosize: true, uirevision: "kept",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family, size: 13, color: property("--text") },
       margin: { l: 56, r: narrow ? 10 : 24, t: 34, b: 48 },
-      xaxis: axis(spec.layout.xaxis), yaxis: axis(spec.layout.yaxis),
+      xaxis: axis(spec.layout.xaxis, x_letters), yaxis: axis(spec.layout.yaxis, y_letters),
       shapes: (spec.layout.shapes || []).map(shape => ({ ...shape, line: { ...shape.line, color: property("--mark") } })),
-      annotations: heatmap ? cell_numbers(spec.data[0], place.clientWidth) : [],
+      annotations: heatmap ? [...cell_numbers(spec.data[0], room.cell), ...row_names(spec, room)] : [],
       legend: { orientation: "h", x: 0, xanchor: "left", y: 0, yanchor: "bottom", yref: "container", bgcolor: "rgba(0,0,0,0)" },
       hoverlabel: { bgcolor: property("--background"), bordercolor: property("--frame"),
                     font: { family, size: 13, color: property("--text") }, align: "left", namelength: -1 },
@@ -109,7 +157,14 @@
       // A finger on a figure scrolls the page; the buttons above it zoom.
       dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
       modebar: { bgcolor: "rgba(0,0,0,0)", color: property("--quiet"), activecolor: property("--accent") },
+      ...heat_axes,
     };
+  }
+
+  function traces_of(spec, place) {
+    const heatmap = spec.data[0] && spec.data[0].role === "heatmap";
+    const gap = heatmap && heatmap_room(spec, place.clientWidth, place.clientWidth < 560).gap;
+    return spec.data.map(trace => themed_trace(trace, gap));
   }
 
   function draw(figure) {
@@ -126,7 +181,7 @@
       console.error(error);
     };
     try {
-      return Plotly.newPlot(place, spec.data.map(themed_trace), layout_of(spec, place), {
+      return Plotly.newPlot(place, traces_of(spec, place), layout_of(spec, place), {
         responsive: true, displaylogo: false, scrollZoom: false,
         modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
         toImageButtonOptions: { filename: figure.dataset.name, scale: 2 },
@@ -142,7 +197,7 @@
 
   function redraw() {
     for (const [place, spec] of drawn)
-      if (place.data) Plotly.react(place, spec.data.map(themed_trace), layout_of(spec, place)).then(() => tidy_log_axes(place));
+      if (place.data) Plotly.react(place, traces_of(spec, place), layout_of(spec, place)).then(() => tidy_log_axes(place));
   }
 
   const figures = [...document.querySelectorAll("figure")];
@@ -202,7 +257,7 @@
     say(button, "Copied");
   }));
 
-  // The drawing with what a file of its own needs: the strip with the title, and the colours of dark screens.
+  // The drawing with what a file of its own needs: the strip with the title, and the colors of dark screens.
   function svg_file(figure) {
     const svg = figure.querySelector(".static svg").cloneNode(true);
     const box = svg.dataset.whole.split(" ");

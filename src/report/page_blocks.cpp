@@ -4,8 +4,11 @@
 #include "report/page_html.hpp"
 #include "report/plotly.hpp"
 #include "report/token_maps.hpp"
+#include "report/typeset.hpp"
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -24,38 +27,53 @@ std::string html_of(const CodeBlock& code, Drawing) {
 
 std::string html_of(const Facts& facts, Drawing) {
   std::string html = "<div class=\"facts\">";
-  if (!facts.title.empty()) html += "<h3>" + escape_markup(facts.title) + "</h3>";
+  if (!facts.title.empty()) html += "<h3>" + typeset_html(facts.title) + "</h3>";
   html += "<dl>\n";
   for (const auto& [name, value] : facts.entries)
-    html += "<div><dt>" + escape_markup(name) + "</dt><dd>" + inline_markup(value) + "</dd></div>\n";
+    html += "<div><dt>" + typeset_html(name) + "</dt><dd>" + inline_markup(value) + "</dd></div>\n";
   return html + "</dl></div>\n";
 }
 
-std::string_view cell_class(const Column& column, std::string_view text) {
+std::string_view cell_class(const Column& column, std::string_view text, bool marked) {
+  if (marked) return " class=\"marked\"";
   if (column.align == Align::right)
     return text.size() <= 24 ? " class=\"number short\"" : " class=\"number\"";
   return text.size() > 48 ? " class=\"long\"" : "";
+}
+
+// What the marks mean, for those that the table has.
+std::string legend_html(const TableBlock& block) {
+  std::string html;
+  for (const auto& [tone, meaning] : block.legend)
+    if (std::ranges::find(block.tones, tone) != block.tones.end())
+      html += fmt::format("<li><span class=\"verdict {}\">{}</span>{}</li>\n", tone_class(tone),
+                          tone_mark(tone), inline_markup(meaning));
+  return html.empty() ? html : "<ul class=\"legend\" aria-label=\"Marks\">\n" + html + "</ul>\n";
 }
 
 std::string html_of(const TableBlock& block, Drawing) {
   const Table& table = block.table;
   const std::string title = table.title.empty() ? block.id : table.title;
   std::string html = fmt::format(
-      "<div class=\"table\" id=\"table_{0}\" data-name=\"{0}\">\n<div class=\"above\"><h3 "
-      "id=\"table_{0}_title\">{1}</h3></div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+      "<div class=\"table{2}\" id=\"table_{0}\" data-name=\"{0}\">\n<div class=\"above\"><h3 "
+      "id=\"table_{0}_title\">{1}</h3></div>\n{3}<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
       "aria-labelledby=\"table_{0}_title\">\n<table><thead><tr>",
-      block.id, escape_markup(title));
+      block.id, typeset_html(title), block.cards ? " cards" : "", legend_html(block));
   for (const Column& column : table.columns)
     html += fmt::format("<th scope=\"col\"{}>{}</th>",
-                        column.align == Align::right ? " class=\"number\"" : "", escape_markup(column.name));
+                        column.align == Align::right ? " class=\"number\"" : "", typeset_html(column.name));
   html += "</tr></thead>\n<tbody>\n";
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     const Tone tone = block.tones.empty() ? Tone::none : block.tones[r];
     html += "<tr>";
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      const std::string text = escape_markup(table.rows[r][c]);
-      html += fmt::format("<td{}>", cell_class(table.columns[c], table.rows[r][c]));
-      if (tone != Tone::none && c == block.tone_column)
+      const std::string text = typeset_html(table.rows[r][c]);
+      const bool marked = tone != Tone::none && c == block.tone_column;
+      html += fmt::format("<td{}", cell_class(table.columns[c], table.rows[r][c], marked));
+      // Cards show it before the cell; an empty one is left out of them.
+      if (block.cards) html += fmt::format(" data-label=\"{}\"", escape_markup(table.columns[c].name));
+      html += ">";
+      if (marked)
         html +=
             fmt::format("<span class=\"verdict {}\">{}{}</span>", tone_class(tone), tone_mark(tone), text);
       else
@@ -81,7 +99,7 @@ std::string html_of(const Figure& figure, Drawing drawing) {
   std::string html = fmt::format(
       "<figure id=\"figure_{0}\" data-name=\"{0}\" aria-labelledby=\"figure_{0}_title\">\n"
       "<h3 id=\"figure_{0}_title\">{1}</h3>\n",
-      figure.id, title);
+      figure.id, typeset_html(figure.title));
   html += "<div class=\"static\" tabindex=\"0\" role=\"group\" aria-label=\"Drawing: " + title + "\">\n" +
           to_svg(figure, {.colors = SvgOptions::Colors::page}) + "</div>\n";
   if (drawing == Drawing::interactive)
@@ -96,7 +114,7 @@ std::string html_of(const Figure& figure, Drawing drawing) {
       "<div class=\"actions\"><details class=\"words\"><summary>In words</summary><p "
       "id=\"figure_{}_words\">{}</p></details><button type=\"button\" class=\"save needs-script\" "
       "data-kind=\"svg\" aria-label=\"Download figure {} as SVG\">SVG</button></div></figcaption></figure>\n",
-      figure.id, escape_markup(figure.description), title);
+      figure.id, typeset_html(figure.description), title);
   return html;
 }
 
@@ -104,7 +122,7 @@ std::string html_of(const TokenMaps& maps, Drawing) { return html_of(maps); }
 
 std::string html_of(const Folded& folded, Drawing drawing) {
   std::string html =
-      "<details class=\"folded\"><summary>" + escape_markup(folded.title) + "</summary>\n<div>\n";
+      "<details class=\"folded\"><summary>" + typeset_html(folded.title) + "</summary>\n<div>\n";
   for (const PlainBlock& block : folded.blocks)
     html += std::visit([drawing](const auto& one) { return html_of(one, drawing); }, block);
   return html + "</div></details>\n";
@@ -122,6 +140,8 @@ std::string_view tone_class(Tone tone) {
       return "caution";
     case Tone::neutral:
       return "neutral";
+    case Tone::open:
+      return "open";
     case Tone::none:
       break;
   }
@@ -142,6 +162,8 @@ std::string tone_mark(Tone tone) {
       return mark("!");
     case Tone::neutral:
       return mark("•");
+    case Tone::open:
+      return mark("?");
     case Tone::none:
       break;
   }

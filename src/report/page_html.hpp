@@ -21,7 +21,7 @@ std::optional<std::string> page_title(const std::filesystem::path& path);
 enum class Drawing { fixed, interactive };
 std::string block_html(const PageBlock& block, Drawing drawing);
 
-// A mark that does not need colour: "✓", "✗", "!", "–", each with its word for those who listen.
+// A mark that does not need color: "✓", "✗", "!", "•", "?", each with its word for those who listen.
 std::string tone_mark(Tone tone);
 std::string_view tone_class(Tone tone);  // "good"
 

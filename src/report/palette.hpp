@@ -1,8 +1,8 @@
-// The colours of all drawings, for light and for dark screens. Internal.
+// The colors of all drawings, for light and for dark screens. Internal.
 //
-// Eight colours that people with any kind of colour blindness tell apart: those of Okabe and Ito, darkened on white and
+// Eight colors that people with any kind of color blindness tell apart: those of Okabe and Ito, darkened on white and
 // lightened on black until each stands out from its background by 3 to 1, as lines and symbols should (WCAG 1.4.11).
-// Numbers as colours run from the background to a deep blue in 16 steps, so that a class name is enough for each.
+// Numbers as colors run from the background to a deep blue in 16 steps, so that a class name is enough for each.
 #pragma once
 
 #include <attmirror/base/figure.hpp>
@@ -19,7 +19,7 @@ struct Color {
   std::uint8_t red = 0, green = 0, blue = 0;
 };
 std::string to_hex(Color color);  // "#0072b2"
-// Of WCAG 2: 1 for equal colours, 21 for black and white.
+// Of WCAG 2: 1 for equal colors, 21 for black and white.
 double contrast(Color a, Color b);
 
 inline constexpr int series_color_count = 8;
@@ -37,7 +37,7 @@ struct Surface {
 };
 const Surface& surface(Theme theme);
 
-// The colour of each series: its own, or the first that no series has.
+// The color of each series: its own, or the first that no series has.
 std::vector<int> resolve_colors(const std::vector<Series>& series);
 
 // The step of each number between the smallest and the largest; -1 for what is not finite.

@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/utf8.hpp"
 #include "report/palette.hpp"
+#include "report/typeset.hpp"
 
 #include <array>
 #include <cmath>
@@ -13,22 +14,29 @@ namespace attmirror {
 
 namespace {
 
-// Plotly reads its texts as a little HTML, and %{x} within them as an order: neither must arise from names.
+// Plotly reads its texts as a little HTML, and %{x} within them as an order: neither must arise from names. Of the
+// HTML only the subscripts and superscripts of typeset() are meant.
 std::string plain(std::string_view text) {
-  std::string escaped;
-  for (const char c : valid_utf8(text)) {
-    if (c == '%')
-      escaped += "&#37;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else if (c == '&')
-      escaped += "&amp;";
-    else
-      escaped += c;
+  std::string markup;
+  for (const TypesetPiece& piece : typeset(valid_utf8(text))) {
+    std::string escaped;
+    for (const char c : piece.text) {
+      if (c == '%')
+        escaped += "&#37;";
+      else if (c == '<')
+        escaped += "&lt;";
+      else if (c == '>')
+        escaped += "&gt;";
+      else if (c == '&')
+        escaped += "&amp;";
+      else
+        escaped += c;
+    }
+    markup += piece.level == Level::lower   ? "<sub>" + escaped + "</sub>"
+              : piece.level == Level::upper ? "<sup>" + escaped + "</sup>"
+                                            : escaped;
   }
-  return escaped;
+  return markup;
 }
 
 bool shows(const Axis& axis, double value) {
@@ -208,6 +216,8 @@ Json curves_json(const Figure& figure) {
   if (figure.equal_axes && figure.x.scale == figure.y.scale) {
     layout["yaxis"]["scaleanchor"] = "x";
     layout["yaxis"]["scaleratio"] = 1;
+    // The plot takes the shape of what it shows, instead of showing empty sides.
+    layout["xaxis"]["constrain"] = layout["yaxis"]["constrain"] = "domain";
   }
   std::size_t named = 0;
   for (const Series& series : figure.series) named += series.name.empty() ? 0 : 1;
@@ -215,8 +225,8 @@ Json curves_json(const Figure& figure) {
   return Json{{"data", data}, {"layout", layout}};
 }
 
-// Cells are placed by their index: equal names would fall into one. z is the step of the colour; the script writes the
-// numbers of "text" into the cells, because Plotly's own choice of their colour is hard to read on middle steps.
+// Cells are placed by their index: equal names would fall into one. z is the step of the color; the script writes the
+// numbers of "text" into the cells, because Plotly's own choice of their color is hard to read on middle steps.
 Json heatmap_json(const Figure& figure) {
   const Heatmap& map = *figure.heatmap;
   Json z = Json::array(), text = Json::array(), names = Json::array();

@@ -1,6 +1,7 @@
 #include "base/utf8.hpp"
 #include "report/markup.hpp"
 #include "report/svg_drawing.hpp"
+#include "report/typeset.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/base/table.hpp>
 
@@ -25,7 +26,7 @@ std::string_view anchor_word(Anchor anchor) {
   return "end";
 }
 
-// The colour of a class on a light screen.
+// The color of a class on a light screen.
 Color light_color(std::string_view kind) {
   const Surface& on = surface(Theme::light);
   if (kind == "quiet" || kind == "tick") return on.quiet_text;
@@ -67,6 +68,18 @@ std::string fit_text(std::string_view text, double width, double font_size) {
   return cut + "…";
 }
 
+std::vector<std::string> label_lines(std::string_view label, double width, double font_size) {
+  if (label.empty()) return {};
+  if (text_width(label, font_size) <= width) return {std::string(label)};
+  // At the last space that leaves the first line short enough.
+  std::size_t at = std::string_view::npos;
+  for (std::size_t space = label.find(' '); space != std::string_view::npos;
+       space = label.find(' ', space + 1))
+    if (text_width(label.substr(0, space), font_size) <= width) at = space;
+  if (at == std::string_view::npos) return {fit_text(label, width, font_size)};
+  return {std::string(label.substr(0, at)), fit_text(label.substr(at + 1), width, font_size)};
+}
+
 std::string svg_number(double value) {
   // Far outside of the picture is outside: renderers count in single precision.
   std::string text = fmt::format("{:.2f}", std::clamp(value, -1e5, 1e5));
@@ -95,7 +108,7 @@ void SvgDrawing::text(const SvgText& place, std::string_view words) {
       fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" font-size=\"{}\"{} {}>{}</text>\n", x, y,
                   anchor_word(place.anchor), svg_number(place.size),
                   place.turn == 0 ? "" : fmt::format(" transform=\"rotate({} {} {})\"", place.turn, x, y),
-                  fill_of(place.kind), escape_markup(words));
+                  fill_of(place.kind), typeset_svg(words, place.size));
 }
 
 void SvgDrawing::line(double x1, double y1, double x2, double y2, std::string_view kind) {

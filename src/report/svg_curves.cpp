@@ -22,6 +22,8 @@ struct Point {
 struct Plot {
   double left, top, width, height;
   AxisScale x, y;
+  std::vector<std::string> y_name;  // in its lines
+  double name_x;                    // of the first of them, turned
 
   std::optional<Point> at(double px, double py) const {
     if (!x.shows(px) || !y.shows(py)) return std::nullopt;
@@ -76,7 +78,7 @@ std::string_view dash_array(Series::Dash dash) {
   return "";
 }
 
-// Four shapes in turn, so that colour is not alone in telling series apart.
+// Four shapes in turn, so that color is not alone in telling series apart.
 std::string symbol(Point at, int color, double r = 3.4) {
   const std::string x = svg_number(at.x), y = svg_number(at.y);
   const auto place = [&](double dx, double dy) {
@@ -163,7 +165,7 @@ struct Legend {
   double height = 0;
 };
 
-constexpr double legend_line = 22, legend_sample = 28;
+constexpr double legend_line = 22, legend_sample = 28, label_line = 18;
 
 // Entries beside each other, row after row.
 Legend lay_out_legend(const Figure& figure, double left, double width) {
@@ -231,11 +233,14 @@ void draw_axes(SvgDrawing& drawing, const Plot& plot, const Figure& figure, cons
   if (!figure.x.label.empty())
     drawing.text(
         {.x = plot.left + plot.width / 2, .y = bottom + 41, .anchor = Anchor::middle, .kind = "text"},
-        fit_text(figure.x.label, plot.width + plot.left, svg_font_size));
-  if (!figure.y.label.empty())
-    drawing.text(
-        {.x = 18, .y = plot.top + plot.height / 2, .anchor = Anchor::middle, .kind = "text", .turn = -90},
-        fit_text(figure.y.label, plot.height + 30, svg_font_size));
+        fit_text(figure.x.label, plot.width + 2 * plot.left, svg_font_size));
+  for (std::size_t i = 0; i < plot.y_name.size(); ++i)
+    drawing.text({.x = plot.name_x + label_line * static_cast<double>(i),
+                  .y = plot.top + plot.height / 2,
+                  .anchor = Anchor::middle,
+                  .kind = "text",
+                  .turn = -90},
+                 plot.y_name[i]);
 }
 
 // About as many ticks as their labels leave room for.
@@ -251,23 +256,32 @@ std::string curves_svg(const Figure& figure, const SvgOptions& options) {
 
   const Legend legend = lay_out_legend(figure, 30, width - 30 - right);
   const double below = 26 + (figure.x.label.empty() ? 0 : 24) + legend.height;
-  const double plot_height = std::max(160.0, options.height - top - below);
-  const double height = top + plot_height + below;
+  double plot_height = std::max(160.0, options.height - top - below);
 
   const int y_wanted = ticks_for(plot_height, 55);
   double label_width = 0;
   for (const Tick& tick : y_scale.ticks(y_wanted))
     label_width = std::max(label_width, text_width(tick.label, svg_small_size));
-  const double left = 14 + label_width + (figure.y.label.empty() ? 0 : 24);
-  const double plot_width = std::max(100.0, width - left - right);
+  const std::vector<std::string> y_name = label_lines(figure.y.label, plot_height + 20, svg_font_size);
+  const double name_width = y_name.empty() ? 0 : 6 + label_line * static_cast<double>(y_name.size());
+  double left = 14 + label_width + name_width;
+  double plot_width = std::max(100.0, width - left - right);
   if (figure.equal_axes && figure.x.scale == figure.y.scale) {  // a unit and a decade cannot be compared
+    // The plot takes the shape of what it shows; only one that would be too flat or too narrow shows more.
+    constexpr double least = 160, highest = 560;
+    const double room = plot_width, shape = y_scale.length() / x_scale.length();
+    plot_height = std::clamp(plot_width * shape, least, highest);
+    plot_width = std::clamp(plot_height / shape, std::min(least, room), room);
+    left += (room - plot_width) / 2;
     const double x_unit = plot_width / x_scale.length(), y_unit = plot_height / y_scale.length();
     if (x_unit > y_unit)
       x_scale.stretch(x_unit / y_unit);
     else
       y_scale.stretch(y_unit / x_unit);
   }
-  const Plot plot{left, top, plot_width, plot_height, x_scale, y_scale};
+  const double height = top + plot_height + below;
+  const Plot plot{left,    top,     plot_width, plot_height,
+                  x_scale, y_scale, y_name,     left - label_width - name_width + 2};
 
   SvgDrawing drawing;
   draw_axes(drawing, plot, figure, x_scale.ticks(ticks_for(plot_width, 95)), y_scale.ticks(y_wanted));

@@ -1,7 +1,7 @@
 // What curves and heatmaps share when they are drawn as SVG. Internal.
 //
-// One drawing serves twice. As a file it carries its colours as attributes, which every converter understands, and a
-// style for dark screens, which browsers obey. In the page the same elements take their colours from the page's style
+// One drawing serves twice. As a file it carries its colors as attributes, which every converter understands, and a
+// style for dark screens, which browsers obey. In the page the same elements take their colors from the page's style
 // sheet by their class names, which beats attributes; there the picture leaves out the strip with the title, because
 // the page has it as a heading. A script of the page makes the file from that drawing.
 #pragma once
@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attmirror {
 
@@ -21,6 +22,9 @@ inline constexpr double svg_title_strip = 34;  // at the top of each drawing
 double text_width(std::string_view text, double font_size);
 // Cut to about this width, with an ellipsis.
 std::string fit_text(std::string_view text, double width, double font_size);
+
+// The name of an axis in one line, or in two where one is too short for it; cut only where two are.
+std::vector<std::string> label_lines(std::string_view label, double width, double font_size);
 
 enum class Anchor { start, middle, end };
 

@@ -1,4 +1,4 @@
-// Numbers as colours, each written into its cell.
+// Numbers as colors, each written into its cell.
 #include "report/svg_drawing.hpp"
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 namespace attmirror {
 
 namespace {
+
+double rows_of(const Heatmap& map) { return static_cast<double>(map.rows.size()); }
 
 double widest(const std::vector<std::string>& names, double font_size) {
   double width = 0;
@@ -23,7 +25,12 @@ std::string heatmap_svg(const Figure& figure, const SvgOptions& options) {
   const Heatmap& map = *figure.heatmap;
   const auto columns = static_cast<double>(map.columns.size()), rows = static_cast<double>(map.rows.size());
   const double width = options.width;
-  const double y_label = figure.y.label.empty() ? 0 : 24;
+  const double least_height =
+      std::clamp(rows_of(map) > 0 ? (options.height - svg_title_strip - 68) / rows_of(map) : 0, 22.0, 46.0) *
+      rows_of(map);
+  const std::vector<std::string> y_name =
+      label_lines(figure.y.label, std::max(least_height, 60.0), svg_font_size);
+  const double y_label = y_name.empty() ? 0 : 6 + 18 * static_cast<double>(y_name.size());
   const double left = 12 + y_label + std::min(widest(map.rows, svg_small_size), 0.4 * width) + 8;
   const double right = 14, top = svg_title_strip + 8;
   const double cell_width = columns > 0 ? (width - left - right) / columns : 0;
@@ -88,10 +95,13 @@ std::string heatmap_svg(const Figure& figure, const SvgOptions& options) {
     drawing.text(
         {.x = left + (width - left - right) / 2, .y = height - 9, .anchor = Anchor::middle, .kind = "quiet"},
         figure.x.label);
-  if (!figure.y.label.empty())
-    drawing.text(
-        {.x = 20, .y = (top + bottom_of_cells) / 2, .anchor = Anchor::middle, .kind = "quiet", .turn = -90},
-        figure.y.label);
+  for (std::size_t i = 0; i < y_name.size(); ++i)
+    drawing.text({.x = 20 + 18 * static_cast<double>(i),
+                  .y = (top + bottom_of_cells) / 2,
+                  .anchor = Anchor::middle,
+                  .kind = "quiet",
+                  .turn = -90},
+                 y_name[i]);
   return drawing.finish(figure, options, width, height);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 struct Replacement {
   char32_t letter;
-  std::string_view latex;  // in math where it starts with $: neighbours then share one formula
+  std::string_view latex;  // in math where it starts with $: neighbors then share one formula
 };
 
 // What stands in our tables and LaTeX's text fonts lack, or take for an order. In the order of the code points.

@@ -9,7 +9,7 @@ namespace attmirror {
 
 std::string html_of(const TokenMaps& maps);
 
-// CSS that gives tokens their colours, by class name.
+// CSS that gives tokens their colors, by class name.
 std::string token_css();
 
 }  // namespace attmirror

@@ -1,4 +1,4 @@
-// Attention on texts: the reader's choice of block, head, scale and asking token, put into the colours and numbers of the
+// Attention on texts: the reader's choice of block, head, scale and asking token, put into the colors and numbers of the
 // tokens that are in the page already.
 "use strict";
 document.querySelectorAll(".maps").forEach(maps => {

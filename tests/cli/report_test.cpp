@@ -44,7 +44,7 @@ TEST_F(Report, ShowsRunsTogetherAndOneByOne) {
   const Json answer = report({first, second}, {"--title", "Two <geometries>"});
   EXPECT_EQ(answer["status"], "done");
   EXPECT_EQ(answer["output"], page);
-  EXPECT_EQ(answer["figures"], 6);  // loss, saturation, norm, divergence; attention of each
+  EXPECT_EQ(answer["figures"], 7);  // loss, saturation, divergence; norm and attention of each
   EXPECT_EQ(answer["tables"], 3);
   EXPECT_EQ(answer["plotly"], has_plotly());
   EXPECT_EQ(answer["sources"][1]["kind"], "run");
@@ -98,11 +98,12 @@ TEST_F(Report, SaysWhatItCannotShow) {
   const std::string run = train("run", {"--p", "3", "--steps", "100"});
   fs::rename(data, folder / "moved.npz");
   EXPECT_EQ(report({run})["figures"], 3);
-  EXPECT_TRUE(holds(file_text(page), "Without the run&#39;s data there are no attention probabilities"));
+  EXPECT_TRUE(holds(file_text(page),
+                    "The data of the run cannot be read, so the page has no attention probabilities"));
   fs::rename(folder / "moved.npz", data);
 
   report({train("adagrad", {"--optimizer", "adagrad", "--steps", "100"})}, {"--overwrite"});
-  EXPECT_TRUE(holds(file_text(page), "Theory names no norm whose margin adagrad maximizes"));
+  EXPECT_TRUE(holds(file_text(page), "Theory predicts no norm whose margin adagrad maximizes"));
 
   const Outcome diverged = attmirror_command({"train", data, "--p", "1.01", "--lr", "100", "--normalized",
                                               "--quiet", "-o", (folder / "bad").string()});
@@ -142,9 +143,10 @@ solutions = ["own"]
   EXPECT_EQ(answer["tables"], 1);
   const std::string html = file_text(page);
   for (const char* words : {"Sweep norms &lt;and&gt; seeds", " ok", "p = 1.5", "own.bregman",
-                            "four runs of five", "figure_sweep-1-curve-loss", "curves = ["})
+                            "four runs in five", "figure_sweep-1-curve-loss", "curves = ["})
     EXPECT_TRUE(holds(html, words)) << words;
-  EXPECT_TRUE(holds(file_text(folder / "tables/sweep-1-summary.csv"), "p,metric,count"));
+  EXPECT_TRUE(
+      holds(file_text(folder / "tables/sweep-1-summary.csv"), "exponent p of the geometry,quantity,count"));
 }
 
 TEST_F(Report, ShowsReproductionsAndMixtures) {
@@ -165,7 +167,7 @@ TEST_F(Report, RefusesWhatItCannotRead) {
   expect_refusal({"report", data, "-o", page}, 2, {data});
   expect_refusal({"report", run, nothing, "-o", page}, 2, {nothing});
   fs::create_directory(nothing);
-  expect_refusal({"report", nothing, "-o", page}, 2, {nothing, "neither the folder of a run"});
+  expect_refusal({"report", nothing, "-o", page}, 2, {nothing, "not a folder of results"});
   expect_refusal({"report", run, run + "/", "-o", page}, 2, {run, "given twice"});
   expect_refusal({"report", "-o", page}, 2, {"sources"});
   expect_refusal({"report", run}, 2, {"--output"});

@@ -48,7 +48,7 @@ TEST_F(Sources, FilesAreKnownByTheirContent) {
   test::expect_bad_input({"data.npz", "neither the database of a sweep nor a max-margin solution"},
                          [&] { source_kind(data_path); });
   test::expect_bad_input({"nowhere", "No such file"}, [&] { source_kind(folder / "nowhere"); });
-  test::expect_bad_input({"neither the folder of a run"}, [&] { source_kind(folder.path()); });
+  test::expect_bad_input({"not a folder of results"}, [&] { source_kind(folder.path()); });
 }
 
 TEST_F(Sources, ASolutionIsSummarized) {
@@ -69,17 +69,17 @@ TEST_F(Sources, PathsAndSolutionsShareAPage) {
   const fs::path one = saved_path("one", {1, 10}), two = saved_path("two", {1, 100});
   const std::string alone = to_html(page_of({one}));
   for (const char* words :
-       {"Regularisation path one", "How the path went", "figure_paths-loss", "figure_paths-angle",
+       {"Regularization path one", "How the path went", "figure_paths-loss", "figure_paths-angle",
         "At radius 10, the largest of 2, the least loss is", "max-margin direction"})
     EXPECT_TRUE(says(alone, words)) << words;
   const fs::path svm = saved_solution("svm.npz");
   const std::string single = to_html(page_of({svm}));
-  for (const char* words :
-       {"Max-margin solution svm.npz", "The solution is certified", "Support tokens", "--check"})
+  for (const char* words : {"Max-margin solution svm.npz", "The max-margin solution is proved optimal",
+                            "Support tokens", "--check"})
     EXPECT_TRUE(says(single, words)) << words;
   const Page page = page_of({svm, one, two, saved_solution("other.npz")});
   EXPECT_EQ(page.title, "Report of 4 results");
-  EXPECT_EQ(page.subtitle, "2 regularisation paths, 2 max-margin solutions");
+  EXPECT_EQ(page.subtitle, "2 regularization paths, 2 max-margin solutions");
   const std::string html = to_html(page);
   for (const char* words : {"Path one", "Path two", "How the paths went", "Max-margin solution other.npz"})
     EXPECT_TRUE(says(html, words)) << words;

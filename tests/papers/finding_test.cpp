@@ -51,6 +51,47 @@ TEST(Finding, ArtefactNeedsTheOriginalsWayToGiveThePublishedNumber) {
   EXPECT_EQ(judge(f), Verdict::reproduced);
 }
 
+TEST(Finding, SamplesThatCannotDecideAreInconclusive) {
+  // Standard errors: the same distance, with more and more runs behind it.
+  Finding f = finding(0.3, 0.36, Tolerance::standard_errors(3));
+  f.standard_error = 0.06;
+  EXPECT_EQ(judge(f), Verdict::inconclusive);  // 0.18 is more than half of 0.3
+  f.standard_error = 0.04;
+  EXPECT_EQ(judge(f), Verdict::reproduced);
+  f.resolution = 0.1;
+  EXPECT_EQ(judge(f), Verdict::inconclusive);
+  f.standard_error = 0.01;
+  EXPECT_EQ(judge(f), Verdict::differs);
+  f.ours = 1;  // far away is far away, however few the runs
+  f.standard_error = 0.2;
+  EXPECT_EQ(judge(f), Verdict::differs);
+
+  // A bound: both ends of the interval must be on the same side.
+  f = finding(1, 0.936, Tolerance::at_least(0.05));
+  EXPECT_EQ(judge(f), Verdict::differs);
+  f.standard_error = 0.031;
+  EXPECT_EQ(judge(f), Verdict::inconclusive);
+  f.ours = 0.96;
+  EXPECT_EQ(judge(f), Verdict::inconclusive);
+  f.standard_error = 0.004;
+  EXPECT_EQ(judge(f), Verdict::reproduced);
+  f.ours = 0.93;
+  EXPECT_EQ(judge(f), Verdict::differs);
+  f = finding(-1, -0.97, Tolerance::absolute(0.1));
+  f.standard_error = 0.1;
+  EXPECT_EQ(judge(f), Verdict::inconclusive);
+
+  // The imitation of a defect is a sample, too.
+  f = finding(0.2, 0.05, Tolerance::standard_errors(3));
+  f.standard_error = 0.001;
+  f.imitated = 0.21;
+  f.imitated_error = 0.01;
+  EXPECT_EQ(judge(f), Verdict::artefact);
+  f.imitated_error = 0.05;
+  EXPECT_EQ(judge(f), Verdict::inconclusive);
+  EXPECT_EQ(to_string(judge(f)), "inconclusive");
+}
+
 TEST(Finding, TextsAndNothingPublishedAndNaN) {
   Finding f;
   EXPECT_EQ(judge(f), Verdict::unpublished);
@@ -78,7 +119,7 @@ TEST(Finding, TableSaysHowTheVerdictWasReached) {
                                           "0.05123 ± 0.0012",
                                           "3 standard errors + 0.005",
                                           "artefact",
-                                          "the original's way gives 0.187: tokens of another run"};
+                                          "the original procedure gives 0.187: tokens of another run"};
   EXPECT_EQ(table.rows.at(0), expected);
 }
 

@@ -28,7 +28,7 @@ TEST(P1Rates, AllFindingsAreReproducedOrNew) {
 TEST(P1Rates, NumbersOfIndependentCode) {
   EXPECT_NEAR(finding("p = 2, seed 1: ‖W‖ at k = 1e+04").ours, 16.356, 5e-4);
   EXPECT_NEAR(finding("p = 2, seed 1: D at k = 1e+06").ours, 0.0398, 5e-5);
-  EXPECT_NEAR(finding("normalised, p = 3, seed 1: ‖W‖_p at k = 10000").ours, 31.5, 0.05);
+  EXPECT_NEAR(finding("normalized, p = 3, seed 1: ‖W‖_p at k = 10000").ours, 31.5, 0.05);
   for (const char* p : {"1.5", "1.75", "2", "3"}) {
     const double apart = finding("p = " + std::string(p) +
                                  ": largest relative distance of the flow from plain steps, to k = 3e+04")

@@ -26,8 +26,8 @@ TEST(P4Graph, TrainingGoesAsFinitePartPlusDirection) {
   // Stage 1 with one-hot tokens is the cleanest: its laws hold to a percent.
   EXPECT_NEAR(named(result, "collocations, one-hot: loss above its floor").ours, 1, 0.01);
   EXPECT_NEAR(named(result, "collocations, one-hot: exponent of that 1 - cos").ours, -2, 0.1);
-  // Normalised steps stop at half a step either side.
-  EXPECT_NEAR(named(result, "attention, one-hot, normalised: the finite part's error").ours, 1, 0.05);
+  // Normalized steps stop at half a step either side.
+  EXPECT_NEAR(named(result, "attention, one-hot, normalized: the finite part's error").ours, 1, 0.05);
   EXPECT_EQ(named(result, "limits without").ours, 0);
   EXPECT_LT(named(result, "largest difference of the loss's floor").ours, 1e-12);
   // The larger W_ov, the nearer the two-stage model is to the floor, and the smaller are the differences that it needs.

@@ -25,7 +25,7 @@ TEST(P4Mirror, OwnNormIsNearest) {
   for (const char* p : {"1.5", "3"}) {
     const std::string name = "ℓ" + std::string(p) + " mirror descent, ";
     for (const char* stage : {"stage 1", "stage 2"}) {
-      EXPECT_EQ(named(quick_result("p4-mirror"), name + stage + ": the norm whose margin").ours_text,
+      EXPECT_EQ(named(quick_result("p4-mirror"), name + stage + ": norm whose largest margin").ours_text,
                 "ℓ" + std::string(p))
           << stage;
       EXPECT_GT(named(quick_result("p4-mirror"), name + stage + ": share of the largest").ours, 0.7) << stage;

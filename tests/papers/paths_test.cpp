@@ -1,4 +1,4 @@
-// Regularisation paths tend to the max-margin directions.
+// Regularization paths tend to the max-margin directions.
 #include "papers/result_of.hpp"
 
 namespace attmirror {
@@ -27,7 +27,7 @@ TEST(Paths, OfLocalSolutionsExistFarOutOnly) {
   EXPECT_EQ(test::named(result, "share of local paths with").ours, 1);
   EXPECT_LT(test::named(result, "local path (P1, P2, P3): largest").ours, 1e-9);
   // Seed 2 loses its tokens between 1e3 and 1e4.
-  EXPECT_NEAR(test::named(result, "largest radius from which on").ours, 1e4, 1e-6);
+  EXPECT_NEAR(test::named(result, "largest radius from which").ours, 1e4, 1e-6);
 }
 
 }  // namespace

@@ -34,11 +34,11 @@ TEST(RateFit, LocalSlopesFollowACurveThatBends) {
   }
   const std::vector<double> slopes = local_slopes(x, y, 0.25);
   for (std::size_t i = 5; i < 95; ++i) EXPECT_NEAR(slopes[i], 2 * x[i], 1e-9);
-  EXPECT_TRUE(std::isnan(local_slopes(x, y, 0.01)[3]));  // no neighbour within reach
+  EXPECT_TRUE(std::isnan(local_slopes(x, y, 0.01)[3]));  // no neighbor within reach
 }
 
 // Noise that remembers: the error must be near the true scatter of the slope, which the textbook formula misses by far.
-TEST(RateFit, ErrorCountsTheCorrelationOfNeighbours) {
+TEST(RateFit, ErrorCountsTheCorrelationOfNeighbors) {
   const CounterRandom random(7, RandomStream::init_W);
   std::uint64_t next = 0;
   double scatter = 0, claimed = 0;

@@ -1,4 +1,4 @@
-// Which margin each optimizer maximises: every ratio is a share, and the predicted column is the largest of its row.
+// Which margin each optimizer maximizes: every ratio is a share, and the predicted column is the largest of its row.
 #include "papers/result_of.hpp"
 #include <attmirror/papers/experiment.hpp>
 
@@ -21,9 +21,14 @@ TEST(WhichMargin, AdamWithALongMemoryAloneDiffersFromTheory) {
     const bool exception = f.quantity.starts_with("Adam, β₂ = 0.999");
     EXPECT_EQ(judge(f) == Verdict::differs, exception) << f.quantity << ": " << f.ours << f.ours_text;
   }
-  EXPECT_EQ(std::ranges::count_if(test::quick_result("which-margin").findings,
-                                  [](const Finding& f) { return judge(f) == Verdict::reproduced; }),
-            28);
+  const auto count = [](Verdict verdict) {
+    return std::ranges::count_if(test::quick_result("which-margin").findings,
+                                 [verdict](const Finding& f) { return judge(f) == verdict; });
+  };
+  // Three data sets are too few for two of the bounds: exact Muon's, and that of K and Q.
+  EXPECT_EQ(count(Verdict::reproduced), 26);
+  EXPECT_EQ(count(Verdict::inconclusive), 2);
+  EXPECT_EQ(test::quick_result("which-margin").sample, "3 data sets");
 }
 
 // The certified optimum is an upper bound: a ratio above 1 would be a direction better than the best.
@@ -39,7 +44,7 @@ TEST(WhichMargin, SharesAreShares) {
   EXPECT_NO_THROW(test::quick_result("which-margin").tables.at(0).table.validate());
 }
 
-TEST(WhichMargin, TheFramedCellIsTheLargestOfItsRow) {
+TEST(WhichMargin, TheOutlinedCellIsTheLargestOfItsRow) {
   ASSERT_EQ(map().marked.size(), 17u);
   for (const auto& [r, c] : map().marked) {
     const std::vector<double>& row = map().values[r];
@@ -53,7 +58,7 @@ TEST(WhichMargin, TheFramedCellIsTheLargestOfItsRow) {
   }
 }
 
-// Theory names no norm for AdaGrad: nothing is framed, no number is compared, and none of the norms is its own.
+// Theory predicts no norm for AdaGrad: nothing is outlined, no number is compared, and none of the norms is its own.
 TEST(WhichMargin, AdaGradHasNoNormOfItsOwn) {
   const std::size_t row = row_of("AdaGrad");
   for (const auto& [r, c] : map().marked) EXPECT_NE(r, row);

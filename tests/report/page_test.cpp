@@ -60,7 +60,7 @@ TEST(Page, IsWellFormedWithAndWithoutPlotly) {
     for (const auto& element : check.elements)
       for (const auto& [name, value] : element.attributes) {
         const bool one_name = name == "aria-labelledby" && value.find(' ') == std::string::npos;
-        if (one_name && !ids.contains(value)) ADD_FAILURE() << "labelled by " << value;
+        if (one_name && !ids.contains(value)) ADD_FAILURE() << "labeled by " << value;
         if (name == "href" && value.starts_with("#") && !ids.contains(value.substr(1)))
           ADD_FAILURE() << value;
       }
@@ -74,7 +74,7 @@ TEST(Page, PlotlyIsWhatTheBuildSays) {
   EXPECT_EQ(plotly_source().size() > 1'000'000u, has_plotly());
 }
 
-TEST(Page, MarksDoNotRelyOnColour) {
+TEST(Page, MarksDoNotRelyOnColor) {
   const std::string html = page_html(example_page(), "");
   EXPECT_NE(html.find("<span class=\"mark\" role=\"img\" aria-label=\"good\">✓</span> reproduced"),
             std::string::npos);

@@ -1,4 +1,4 @@
-// Colours can be seen and told apart.
+// Colors can be seen and told apart.
 #include "report/palette.hpp"
 
 #include "support/special_numbers.hpp"
@@ -47,7 +47,7 @@ TEST(Palette, StepsOfNumbers) {
   EXPECT_EQ(heat_number(infinity, 2), "∞");
 }
 
-TEST(Palette, SameColourForWhatBelongsTogether) {
+TEST(Palette, SameColorForWhatBelongsTogether) {
   EXPECT_EQ(resolve_colors({{.color = 1}, {}, {}, {.color = 1}, {.color = 0}, {}}),
             (std::vector{1, 2, 3, 1, 0, 4}));
 }

@@ -34,8 +34,8 @@ struct SentenceText {
   Sentences sentences;  // of two tokens or more; each distinct (sentence, label) once, with its weight
   Collocations collocations;
   CollocationSource source = CollocationSource::lines;  // never automatic
-  std::vector<std::int64_t> lines;                      // of sentence i: the first line that contains it, from 1
-  std::int64_t short_lines = 0;                         // empty or of one word: of an ordinary text
+  std::vector<std::int64_t> lines;  // of sentence i: the first line that contains it, from 1
+  std::int64_t short_lines = 0;     // empty or of one word: of an ordinary text
 };
 
 // How a file of sentences is read.

@@ -21,10 +21,10 @@ namespace attmirror {
 // What an experiment is: its name, its paper, how long it takes.
 struct ExperimentInfo {
   std::string id;       // "p1-setting-a": letters, digits and dashes
-  std::string paper;    // "P1", "P2", "P3", or "ours"
+  std::string paper;    // "P1" to "P4", several of them, or "ours"
   std::string item;     // which part of the paper: a figure, a table, a lemma
   std::string title;    // a few words
-  std::string summary;  // one sentence: what is done
+  std::string summary;  // one sentence: what is done, whatever the extent
   double seconds = 1;   // typical run time on two cores
   double quick_seconds = 0.1;
   std::string out_of_scope{};  // why it cannot be run; empty: it can
@@ -33,7 +33,7 @@ struct ExperimentInfo {
 // The full experiment, or its quick version.
 enum class Extent {
   full,   // as published
-  quick,  // fewer seeds or sizes, same settings otherwise: well under a second
+  quick,  // a smoke test: fewer seeds or sizes, same settings otherwise, about a second
 };
 std::string_view to_string(Extent extent);
 
@@ -64,6 +64,10 @@ struct NamedTable {
 
 // What an experiment found: findings, figures, tables, configuration.
 struct ExperimentResult {
+  // What came out, in one sentence, computed from the numbers; empty: the count of verdicts stands for it.
+  std::string conclusion{};
+  // How much was sampled, computed from what was run: "12 data sets, 1 start each". Empty: nothing is random.
+  std::string sample{};
   std::vector<Finding> findings;  // at least one
   std::vector<NamedTable> tables;
   std::vector<Figure> figures;  // the most telling first; their ids are unique in the experiment

@@ -4,11 +4,13 @@
 //   artefact     it is not, and the original's own procedure, repeated here with its defect, gives the published
 //                number: the figure shows the defect
 //   differs      neither
+//   inconclusive the sample behind ours is too small to tell: see judge()
 //   new          nothing was published; ours is what we found
 #pragma once
 
 #include <attmirror/base/table.hpp>
 
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
@@ -18,8 +20,8 @@
 namespace attmirror {
 
 // How a number of ours compares with the published one.
-enum class Verdict { reproduced, artefact, differs, unpublished };
-std::string_view to_string(Verdict verdict);  // "reproduced", "artefact", "differs", "new"
+enum class Verdict { reproduced, artefact, differs, unpublished, inconclusive };
+std::string_view to_string(Verdict verdict);  // "reproduced", "artefact", "differs", "new", "inconclusive"
 
 // Where a published number comes from.
 enum class ReferenceSource {
@@ -61,6 +63,9 @@ struct Finding {
   // How precisely the published number is known: half a unit of its last digit, or of what can be read off a
   // figure. Added to every kind of tolerance.
   double reading = 0;
+  // The deviation that a sample must be able to detect where the tolerance counts standard errors; 0: half of
+  // |published|.
+  double resolution = 0;
   Tolerance tolerance{};
   // What the original's procedure gives here, with its defect; `note` says which defect.
   std::optional<double> imitated{};
@@ -72,13 +77,19 @@ struct Finding {
   int digits = 4;      // significant ones, in tables
 };
 
-// NaN is never within a tolerance.
+// NaN is never within a tolerance. Where ours is a mean over a sample (standard_error > 0), the sample may be too small
+// to tell, and then the verdict is `inconclusive`:
+//
+//   - a tolerance in standard errors grows as the sample shrinks, so that anything is within it in the end. The
+//     sample decides only if three of its standard errors are less than `resolution`;
+//   - any other tolerance is decided only if all of ours ± 2 standard errors is on the same side of it.
 Verdict judge(const Finding& finding);
 
 // "3 standard errors", "1 %", "at least": how the verdict was reached.
 std::string tolerance_text(const Finding& finding);
 
-// The cells of its row in findings_table().
+// The cells of its row in findings_table(); the verdict is the one at `verdict_cell`.
+inline constexpr std::size_t verdict_cell = 5;
 std::vector<std::string> finding_cells(const Finding& finding);
 
 // quantity | published | source | ours | tolerance | verdict | note

@@ -72,7 +72,7 @@ std::vector<ExperimentReport> reproduce(const std::vector<const Experiment*>& ch
                                         const ReproduceOptions& options = {},
                                         const ReproduceCallbacks& callbacks = {});
 
-// "377 numbers compared: 373 reproduced, 4 artefacts, 0 differ. Besides, 8 new."
+// "377 numbers compared: 370 reproduced, 2 inconclusive, 4 artefacts, 1 differs; 8 new."
 std::string verdict_summary(const std::vector<ExperimentReport>& reports);
 
 // One line per finding of all experiments; and one line per experiment.

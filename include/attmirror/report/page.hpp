@@ -35,8 +35,9 @@ struct Facts {
   std::vector<std::pair<std::string, std::string>> entries;
 };
 
-// How a row of a table is meant; shown as a mark next to the text of `tone_column`, never by color alone.
-enum class Tone { none, good, bad, caution, neutral };
+// How a row of a table is meant; shown as a mark next to the text of `tone_column` (✓ ✗ ! • ?),
+// never by color alone.
+enum class Tone { none, good, bad, caution, neutral, open };
 
 // A table, with a color for its verdicts.
 struct TableBlock {
@@ -44,6 +45,11 @@ struct TableBlock {
   Table table;                   // its title is the caption
   std::vector<Tone> tones = {};  // one per row, or none at all
   std::size_t tone_column = 0;
+  // What the marks mean, written above the table for those that occur in it.
+  std::vector<std::pair<Tone, std::string>> legend = {};
+  // On a narrow screen each row becomes a card with the names of the columns in it, the marked cell first; otherwise
+  // the table scrolls sideways.
+  bool cards = false;
 };
 
 // What a section may hold.
@@ -71,6 +77,8 @@ struct Section {
 struct Page {
   std::string title;
   std::string subtitle = {};
+  // What came out, in one sentence that a reader can repeat, computed from what the page shows; stands first.
+  std::string conclusion = {};
   std::vector<Section> sections;  // listed in a table of contents if there are more than two
   std::string footer = {};        // version, commit, when
 

@@ -5,6 +5,7 @@
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -95,7 +96,7 @@ AttentionView attention_view(std::span<const TextModel> models, const WordPiece&
   if (texts.empty()) throw bad_input("no text is given");
   AttentionView view;
   view.maps.id = "attention";
-  view.maps.title = "What the networks attend to";
+  view.maps.title = "What each network attends to";
   view.maps.marked_name = "pivotal word";
   for (const TextModel& model : models) view.maps.models.push_back(model.name);
 
@@ -126,30 +127,62 @@ AttentionView attention_view(std::span<const TextModel> models, const WordPiece&
     }
   }
   if (cut > 0)
-    view.notes.push_back(fmt::format("{} longer than the networks' length and cut to it.",
+    view.notes.push_back(fmt::format("{} longer than the networks can read and was cut.",
                                      counted(cut, "text is", "texts are")));
   if (first_rows > 0)
     view.notes.push_back(fmt::format(
-        "Of {} the page holds the row of the first token alone: all rows would take more than {:.0f} MB.",
+        "For {} the page holds only the row of the first token: all rows would take more than {:.0f} MB.",
         counted(first_rows, "text", "texts"), static_cast<double>(options.most_bytes) / (1 << 20)));
   if (share.shown < texts.size())
     view.notes.push_back(
-        fmt::format("The page shows the first {} of {} texts: more would take more than {:.0f} MB.",
+        fmt::format("The page shows the first {} of {} texts: all of them would take more than {:.0f} MB.",
                     share.shown, texts.size(), static_cast<double>(options.most_bytes) / (1 << 20)));
   return view;
+}
+
+// "adam attends most to the pivotal word in 3 of 5 texts; it answers 4 of 5 correctly."
+std::string attention_conclusion(const AttentionView& view) {
+  std::string conclusion;
+  for (std::size_t m = 0; m < view.maps.models.size(); ++m) {
+    std::size_t marked = 0, first = 0, judged = 0, right = 0;
+    std::map<std::string, std::size_t> most_attended;
+    for (const TokenText& text : view.maps.texts) {
+      const std::vector<double> row = first_row(text.models[m], text.tokens.size());
+      const auto most = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
+      ++most_attended[text.tokens[most]];
+      if (!text.marked.empty()) {
+        ++marked;
+        first += std::ranges::find(text.marked, most) != text.marked.end() ? 1 : 0;
+      }
+      if (text.models[m].verdict != TokenAttention::Verdict::unknown) {
+        ++judged;
+        right += text.models[m].verdict == TokenAttention::Verdict::right ? 1 : 0;
+      }
+    }
+    std::string sentence;
+    if (marked > 0) {
+      sentence = fmt::format("{} attends most to the {} in {} of {}", view.maps.models[m],
+                             view.maps.marked_name, first, counted(marked, "text", "texts"));
+    } else {
+      const auto favorite =
+          std::ranges::max_element(most_attended, {}, [](const auto& one) { return one.second; });
+      sentence = fmt::format("{} attends most to `{}` in {} of {}", view.maps.models[m], favorite->first,
+                             favorite->second, counted(view.maps.texts.size(), "text", "texts"));
+    }
+    if (judged > 0) sentence += fmt::format(" and answers {} of {} correctly", right, judged);
+    conclusion += fmt::format("{}{}", conclusion.empty() ? "" : "; ", sentence);
+  }
+  return conclusion + ".";
 }
 
 Section attention_section(const AttentionView& view) {
   Section section{.id = "attention", .title = "Attention", .blocks = {}};
   section.blocks.push_back(Paragraph{
-      "Each token has the colour and the number of the attention that it gets from one token of the text: at "
-      "first `[CLS]`, which the answer is read from, in the last block and as the mean over heads. Numbers "
-      "are "
-      "stretched so that the least of the row is 0 and the most 1, as P1 shows them; the scale can be "
-      "switched to "
-      "the probabilities themselves. A click on a token, or Enter, shows the row of that token; Escape goes "
-      "back. "
-      "Arrow keys walk through a text."});
+      "The color and number of each token show how much attention it gets from one token of the text: at first `[CLS]`, "
+      "from which the answer is read, in the last block and averaged over heads. Numbers are stretched so that the "
+      "smallest in the row is 0 and the largest 1, as in P1; the scale can be switched to the probabilities themselves. "
+      "Click a token, or press Enter on it, to see the attention that it pays; Escape goes back, and the arrow keys move "
+      "through a text."});
   for (const std::string& note : view.notes) section.blocks.push_back(Paragraph{note});
   section.blocks.push_back(view.maps);
   return section;
@@ -160,6 +193,7 @@ Page attention_page(const AttentionView& view) {
   page.title = "Attention maps";
   page.subtitle = fmt::format("{}, {}", counted(view.maps.models.size(), "network", "networks"),
                               counted(view.maps.texts.size(), "text", "texts"));
+  page.conclusion = attention_conclusion(view);
   page.footer = version_line();
   page.sections.push_back(attention_section(view));
   return page;

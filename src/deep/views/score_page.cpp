@@ -28,8 +28,8 @@ Table sentences_table(std::span<const ModelScore> scores, std::span<const Pivota
   table.title = "Sentence by sentence";
   table.columns = {{"sentence", Align::left}, {"label", Align::left}, {"pivotal word", Align::left}};
   for (const ModelScore& score : scores) {
-    table.columns.push_back({score.model + ": P1's"});
-    table.columns.push_back({score.model + ": words"});
+    table.columns.push_back({score.model + ": P1's score"});
+    table.columns.push_back({score.model + ": score over words"});
     table.columns.push_back({score.model + ": rank"});
     table.columns.push_back({score.model + ": answer", Align::left});
   }
@@ -51,11 +51,10 @@ Table sentences_table(std::span<const ModelScore> scores, std::span<const Pivota
 Figure score_figure(std::span<const ModelScore> scores) {
   Figure figure;
   figure.id = "scores";
-  figure.title = "Scores of the sentences, sorted";
-  figure.x.label = "sentence, from the highest score";
-  figure.y.label = "P1's score of the pivotal word";
+  figure.title = "How much attention the pivotal word gets, sentence by sentence";
+  figure.x.label = "sentence, sorted by score";
+  figure.y.label = "P1's score of the pivotal word (0 to 1)";
   figure.y.range = {0, 1};
-  figure.caption = "1: the pivotal word has the most attention of all tokens; 0: the least.";
   for (const ModelScore& score : scores) {
     Series series;
     series.name = score.model;
@@ -69,8 +68,35 @@ Figure score_figure(std::span<const ModelScore> scores) {
                     score_text(score.published), score.published.count);
     figure.series.push_back(std::move(series));
   }
+  figure.caption = fmt::format(
+      "{}. A score of 1 means that the pivotal word gets the most attention of all tokens, 0 the least.",
+      figure.description);
   figure.description = "P1's score of each sentence that it keeps, sorted. " + figure.description + ".";
   return figure;
+}
+
+}  // namespace
+
+namespace {
+
+// "mirror gives the pivotal word the higher mean score, 0.62 ± 0.03; the lowest is that of adam, 0.51 ± 0.04."
+std::string score_conclusion(std::span<const ModelScore> scores) {
+  const ModelScore *best = nullptr, *worst = nullptr;
+  for (const ModelScore& score : scores) {
+    if (score.published.count == 0) continue;
+    if (!best || score.published.mean > best->published.mean) best = &score;
+    if (!worst || score.published.mean < worst->published.mean) worst = &score;
+  }
+  if (!best) return "No sentence has a pivotal word of a single token, so P1's score cannot be computed.";
+  if (best == worst)
+    return fmt::format(
+        "{} gives the pivotal word a mean score of {} over {} sentences, where 1 means the most attention of "
+        "all tokens.",
+        best->model, score_text(best->published), best->published.count);
+  return fmt::format(
+      "{} attends most to the pivotal word, with a mean score of {} (1 is the most attention of all tokens); "
+      "the lowest score is that of {}, {}.",
+      best->model, score_text(best->published), worst->model, score_text(worst->published));
 }
 
 }  // namespace
@@ -113,16 +139,16 @@ Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSente
   page.title = "Token selection";
   page.subtitle = fmt::format("{} network{}, {} sentences", scores.size(), scores.size() == 1 ? "" : "s",
                               sentences.size());
+  page.conclusion = score_conclusion(scores);
   page.footer = version_line();
   Section section{.id = "score", .title = "Does attention select the word that decides?", .blocks = {}};
-  section.blocks.push_back(
-      Paragraph{"The attention of `[CLS]` in the last block, as the mean over heads. P1's score stretches it "
-                "to 0 … 1 over all tokens, `[CLS]` and `[SEP]` among them, and takes the number of the "
-                "pivotal word; sentences in which the word is not one token are dropped. The score over "
-                "words gives a word the attention of its pieces together (their sum, or the largest) and "
-                "leaves special tokens out. ± is a standard error over sentences; share is what the pivotal "
-                "word gets of the attention to words; tokens attended is 1 / Σ s², the number of tokens that "
-                "attention is spread over."});
+  section.blocks.push_back(Paragraph{
+      "All numbers are about the attention of `[CLS]` in the last block, averaged over heads. P1's score scales it "
+      "to 0 … 1 over all tokens, including `[CLS]` and `[SEP]`, and takes the value of the pivotal word; sentences "
+      "in which that word is not a single token are dropped. The score over words gives a word the attention of "
+      "all its pieces (their sum, or the largest) and leaves out special tokens. ± is a standard error over "
+      "sentences, share is the part of the attention to words that the pivotal word gets, and tokens attended "
+      "is 1 / Σ s², the number of tokens over which attention is spread."});
   section.blocks.push_back(TableBlock{.id = "scores", .table = score_table(scores)});
   section.blocks.push_back(score_figure(scores));
   const Table dropped = dropped_table(scores.front(), sentences);

@@ -67,19 +67,18 @@ Figure weight_figure(std::span<const WeightModel> models, char map) {
   const std::size_t bins = std::clamp<std::size_t>(fewest / 40, 10, 60) * 2 + 1;
   Figure figure;
   figure.id = fmt::format("weights-{}", map);
-  figure.title = fmt::format("Weights of {}", map);
-  figure.x.label = fmt::format("weight of {}, all blocks", map);
-  figure.y = {.label = fmt::format("weights in a bin of {:.2g}", 2 * limit / static_cast<double>(bins)),
+  figure.title = fmt::format("How the weights of {} are distributed", map);
+  figure.x.label = fmt::format("value of a weight of {}", map);
+  figure.y = {.label = fmt::format("number of weights in a bin of width {:.2g}",
+                                   2 * limit / static_cast<double>(bins)),
               .scale = Axis::Scale::log};
-  figure.caption =
-      fmt::format("All entries of {} in all blocks, in {} equal bins; the count is logarithmic.", map, bins);
   figure.description = fmt::format("Histograms of the weights of {}.", map);
   for (std::size_t m = 0; m < models.size(); ++m) {
     const std::vector<std::int64_t> counts = weight_histogram(weights[m], limit, bins);
     Series series;
     series.name = models[m].name;
     series.color = static_cast<int>(m);
-    if (m % 2 == 1) series.dash = Series::Dash::dashed;  // not by colour alone
+    if (m % 2 == 1) series.dash = Series::Dash::dashed;  // not by color alone
     for (std::size_t b = 0; b < bins; ++b)
       for (const std::size_t edge : {b, b + 1}) {
         series.x.push_back(limit * (2 * static_cast<double>(edge) / static_cast<double>(bins) - 1));
@@ -89,8 +88,33 @@ Figure weight_figure(std::span<const WeightModel> models, char map) {
     const WeightStatistics s = weight_statistics(weights[m], models[m].name);
     figure.description += fmt::format(" {}: {} of {} above 0.06, largest {:.4f}, kurtosis {:.2f}.",
                                       models[m].name, s.large, s.count, s.largest, s.kurtosis);
+    figure.caption += fmt::format(
+        "{}{:.2g} % of the weights of {} are larger than 0.06 in absolute value", m == 0 ? "" : ", ",
+        100 * static_cast<double>(s.large) / static_cast<double>(s.count), models[m].name);
   }
+  figure.caption += fmt::format(". All entries of {} in all blocks, in {} equal bins.", map, bins);
   return figure;
+}
+
+}  // namespace
+
+namespace {
+
+// By the effective share of K, which is small where few weights are large.
+std::string weight_conclusion(std::span<const WeightModel> models) {
+  std::vector<double> shares;
+  for (const WeightModel& model : models)
+    shares.push_back(weight_statistics(map_weights(*model.network, 'K'), model.name).effective_share);
+  const auto least = static_cast<std::size_t>(std::ranges::min_element(shares) - shares.begin());
+  const auto most = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
+  if (models.size() == 1)
+    return fmt::format(
+        "The key weights of {} have an effective share of {:.2f}: {} concentrated than normally distributed "
+        "weights, which have 0.64.",
+        models[0].name, shares[0], shares[0] < 0.64 ? "more" : "less");
+  return fmt::format(
+      "The key weights are most concentrated in {} (effective share {:.2f}) and least in {} ({:.2f}).",
+      models[least].name, shares[least], models[most].name, shares[most]);
 }
 
 }  // namespace
@@ -110,14 +134,13 @@ Page weight_page(std::span<const WeightModel> models) {
   Page page;
   page.title = "Weights of K, Q and V";
   page.subtitle = fmt::format("{} network{}", models.size(), models.size() == 1 ? "" : "s");
+  page.conclusion = weight_conclusion(models);
   page.footer = version_line();
   Section section{.id = "weights", .title = "How the weights are spread", .blocks = {}};
-  section.blocks.push_back(
-      Paragraph{"Kurtosis is 1.8 for uniform weights (the initial ones), 3 for normal ones, and grows with a "
-                "few large weights among many "
-                "small ones. The effective share is ‖w‖₁² / ‖w‖₂² / n: 1 for weights of equal size, 0.64 for "
-                "normal ones, near 0 for "
-                "sparse ones. Percentages are quantiles of |w|."});
+  section.blocks.push_back(Paragraph{
+      "Kurtosis is 1.8 for uniform weights (as at the start), 3 for normal ones, and larger where a few large "
+      "weights stand among many small ones. The effective share is ‖w‖₁² / ‖w‖₂² / n: 1 for weights of equal "
+      "size, 0.64 for normal ones, near 0 for sparse ones. Percentages in the header are quantiles of |w|."});
   section.blocks.push_back(TableBlock{.id = "weights", .table = weight_table(models)});
   for (const char map : all_maps) section.blocks.push_back(weight_figure(models, map));
   Table published;
