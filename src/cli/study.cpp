@@ -278,7 +278,7 @@ Subcommand add_study(CLI::App& parent) {
   app.footer(
       "Examples:\n"
       "  attmirror study data.npz -o study/\n"
-      "  attmirror study data.npz --optimizers md,gd,sign,adam --p 1.1,1.5,2,3,10 --seeds 10 -o study/\n"
+      "  attmirror study data.npz --optimizers md,gd,sign,adam --p 1.1,1.5,2,3,5 --seeds 10 -o study/\n"
       "  attmirror study data.npz -o study/ --seeds 20 --resume");
   return {&app, &options->common, [options] { return run_study(*options); }};
 }

@@ -183,8 +183,9 @@ std::vector<std::string> which_margin_notes(const WhichMargin& table, Lettering 
           table.rows, [&](const MarginRow& row) { return row.predicted_column(table.norms).has_value(); }))
     notes.push_back("* the norm whose margin theory predicts that the optimizer maximizes");
   for (const MarginRow& row : table.rows)
-    if (row.state != RowState::near_limit)
-      notes.push_back(fmt::format("! {}: {}{}", row_name(row, lettering), row.remark,
+    if (!row.remark.empty())
+      notes.push_back(fmt::format("{}{}: {}{}", row.state == RowState::near_limit ? "" : "! ",
+                                  row_name(row, lettering), row.remark,
                                   row.state == RowState::rising || row.state == RowState::unsaturated
                                       ? "; train longer, with more steps"
                                       : ""));

@@ -63,7 +63,12 @@ void judge_row(MarginRow& row, const MarginRun& from, std::span<const Norm> norm
         fmt::format("its attention is not decided: the mean largest probability is {:.3f} after {} steps",
                     run.max_softmax, run.steps));
   const std::optional<std::size_t> column = watched_column(row, norms);
-  if (!column || std::isnan(row.halfway)) return;
+  if (!column) return;
+  if (std::isnan(row.halfway)) {
+    row.remark =
+        "the run kept no weights from half of its steps, so whether its margin still rises is not known";
+    return;
+  }
   const double end = row.shares[*column].share;
   if (end < close_to_one && end - row.halfway > rising_by)
     set(RowState::rising,

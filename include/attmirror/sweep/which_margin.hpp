@@ -111,7 +111,7 @@ struct MarginRow {
   double halfway = std::numeric_limits<double>::quiet_NaN();
   bool globally_optimal = false;
   RowState state = RowState::near_limit;
-  std::string remark{};  // a sentence where the state is not near_limit
+  std::string remark{};  // a sentence on the state, where there is something to say
 
   std::optional<std::size_t> predicted_column(std::span<const Norm> norms) const;
   // Where the share is largest; none where the row has no shares.
