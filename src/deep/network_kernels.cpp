@@ -10,6 +10,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <fmt/format.h>
@@ -115,18 +116,23 @@ bool has_fused_attention(const at::Tensor& query) {
   return query.is_cuda() && brief && query.size(2) <= 256 && query.size(2) % 8 == 0;
 }
 
-// The kernel draws from the device's default generator: number (seed, offset + 32 (heads sample + head) + thread). It
-// is set to the step's seed, and moved on by the samples of the batch that other processes have.
+// The kernel draws number (seed, offset + 32 (heads sequence + head) + thread) from the device's default generator, and
+// moves its offset on by 32 heads sequences. The offset is put where one process with all samples, and one sequence of
+// filler, would have it after the blocks before this one. While a step is recorded, the generator has that offset, and its
+// seed is set before the step is repeated (step_graphs.cpp).
 at::Tensor fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const PackedRows& queries, const PackedRows& keys,
                            const AttentionDropout& dropout) {
   const c10::cuda::CUDAGuard guard(query.device());
   const double probability = dropout.keys.defined() ? dropout.probability : 0;
-  if (probability > 0) {
+  if (probability > 0 && c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None) {
+    const std::int64_t sequences = queries.offsets.size(0) - 1,
+                       all = dropout.all_samples > 0 ? dropout.all_samples + 1 : sequences;
     at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(query.device().index());
     const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_current_seed(dropout.seed + dropout.site * 0x9E3779B97F4A7C15u);
-    generator.set_offset(static_cast<std::uint64_t>(dropout.first_sample * query.size(1)) * 32);
+    generator.set_current_seed(dropout.seed);
+    generator.set_offset(
+        static_cast<std::uint64_t>((dropout.block * all + dropout.first_sample) * query.size(1)) * 32);
   }
   return std::get<0>(at::_flash_attention_forward(query, key, value, queries.offsets, keys.offsets,
                                                   queries.longest, keys.longest, probability,

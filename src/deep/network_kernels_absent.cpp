@@ -1,5 +1,6 @@
 // For builds without CUDA's compiler.
 #include "deep/network_kernels.hpp"
+#include "deep/step_graphs.hpp"
 #include <attmirror/base/error.hpp>
 
 namespace attmirror::deep {
@@ -24,5 +25,15 @@ at::Tensor fused_attention(const at::Tensor&, const at::Tensor&, const at::Tenso
                            const PackedRows&, const AttentionDropout&) {
   throw no_gpu_kernels();
 }
+
+struct StepGraphs::State {};
+bool StepGraphs::available(at::Device) { return false; }
+StepGraphs::StepGraphs(at::Device) { throw no_gpu_kernels(); }
+StepGraphs::~StepGraphs() = default;
+std::size_t StepGraphs::size() const { return 0; }
+void StepGraphs::forget() {}
+void StepGraphs::run(const std::function<void()>& work) { work(); }
+std::size_t StepGraphs::record(const std::function<void()>&) { throw no_gpu_kernels(); }
+void StepGraphs::repeat(std::size_t, std::uint64_t) {}
 
 }  // namespace attmirror::deep

@@ -2,6 +2,7 @@
 // comes. Internal.
 #pragma once
 
+#include "deep/image_draws.hpp"
 #include "deep/trainer/data_order.hpp"
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/train_config.hpp>
@@ -22,7 +23,13 @@ struct PlannedBatch {
   std::int64_t all_samples = 0;       // of that batch
   std::int64_t all_tokens = 0;
   std::optional<DropoutPlace> random = {};  // of dropout and augmentation; none for evaluation
-  Batch batch = {};                         // texts are packed already
+  // What travels to the device: texts that are packed already, or what is drawn for images.
+  Batch batch = {};
+  ImageDraws draws = {};
+
+  // The same on the device. refill() copies another of the same shape into the memory of this one.
+  PlannedBatch to(at::Device device) const;
+  void refill(const PlannedBatch& from);
 };
 
 class BatchSource {
@@ -32,7 +39,7 @@ class BatchSource {
   virtual std::int64_t length(std::int64_t row) const = 0;  // tokens
   virtual std::uint64_t fingerprint() const = 0;            // of the rows and their labels
   virtual void prepare(PlannedBatch& planned) const = 0;    // on any thread
-  virtual Batch on_device(const PlannedBatch& planned) const = 0;
+  virtual Batch on_device(const PlannedBatch& sent) const = 0;  // of one that is there
 
   // The part of process `rank` of `size` of a batch of these rows.
   PlannedBatch plan(std::span<const std::int64_t> rows, std::optional<DropoutPlace> random, std::int64_t rank,

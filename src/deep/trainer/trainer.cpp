@@ -55,6 +55,7 @@ class Training {
   std::optional<TrainFolder> folder_;
   std::unique_ptr<Processes> processes_;
   std::optional<NetworkSteps> steps_;
+  std::optional<DeviceSums> device_sums_;
 
   // Of the trial under way.
   std::shared_ptr<Network> network_;
@@ -91,7 +92,8 @@ Training::Training(const TrainConfig& config, const TrainData& data, const Train
           options_.folder.string()));
   }
   processes_ = join_processes(place, machine_.device, options_.folder);
-  steps_.emplace(config_, sources_, machine_, *processes_);
+  steps_.emplace(config_, sources_, machine_, *processes_, processes_->writes() ? options_.on_note : nullptr);
+  device_sums_.emplace(machine_.device);
 }
 
 TrainResult Training::run() {
@@ -180,6 +182,7 @@ void Training::prepare_trial(const TrainCheckpoint* from) {
       }
     }
   }
+  steps_->begin_trial(*optimizers_);
   trial_.init_seed = seeds_.init;
   trial_.order_seed = seeds_.order;
   trial_.dropout_seed = seeds_.dropout;
@@ -222,7 +225,8 @@ Pause Training::run_epoch() {
     sources_.train->prepare(planned);
     return planned;
   });
-  DeviceSums sums(machine_.device, sums_);
+  DeviceSums& sums = *device_sums_;
+  sums.start(sums_);
   const double seconds_before = sums_.seconds;
   const Clock::time_point begun = Clock::now();
   const auto read_sums = [&] {
