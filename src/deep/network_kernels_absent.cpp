@@ -15,10 +15,18 @@ at::Tensor masked_on_gpu(const at::Tensor&, const at::Tensor&, std::uint32_t, do
   throw no_gpu_kernels();
 }
 bool has_residual_norm_on_gpu(const at::Tensor&) { return false; }
-at::Tensor residual_norm_on_gpu(const at::Tensor&, const at::Tensor&, const at::Tensor&, const Dropout&,
-                                double) {
+NormedRows residual_norm_on_gpu(const at::Tensor&, const Branch&, const Affine&, const Dropout&, double,
+                                const NormOutputs&) {
   throw no_gpu_kernels();
 }
+bool has_embedding_on_gpu(const at::Tensor&, const at::Tensor&, at::ScalarType) { return false; }
+at::Tensor embedded_on_gpu(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                           at::ScalarType) {
+  throw no_gpu_kernels();
+}
+std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights) { return weights; }
+bool has_gelu_on_gpu(const at::Tensor&, std::int64_t) { return false; }
+at::Tensor gelu_on_gpu(const at::Tensor&, const at::Tensor&, const Dropout&) { throw no_gpu_kernels(); }
 
 bool has_fused_attention(const at::Tensor&) { return false; }
 at::Tensor fused_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const PackedRows&,

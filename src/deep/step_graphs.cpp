@@ -31,6 +31,12 @@ constexpr std::size_t steps_in_flight = 8;
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// The allocator knows no device before LibTorch has used it.
+c10::DeviceIndex index_in_use(at::Device device) {
+  at::empty({1}, at::TensorOptions().device(device));
+  return device.index();
+}
+
 // A recording that came to grief leaves the stream, the allocator and the generator in the middle of it.
 void abandon(cudaStream_t stream, c10::DeviceIndex device, at::cuda::MempoolId_t pool) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -53,9 +59,22 @@ void abandon(cudaStream_t stream, c10::DeviceIndex device, at::cuda::MempoolId_t
 }  // namespace
 
 struct StepGraphs::State {
+  // While it lives, memory for this stream comes from the pool.
+  struct PoolUse {
+    State& state;
+    explicit PoolUse(State& of) : state(of) {
+      memory::beginAllocateToPool(state.device, state.pool,
+                                  [own = state.stream.stream()](cudaStream_t other) { return other == own; });
+    }
+    ~PoolUse() {
+      memory::endAllocateToPool(state.device, state.pool);
+      memory::releasePool(state.device, state.pool);
+    }
+  };
+
   explicit State(at::Device of)
-      : device(of.index()),
-        stream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, of.index())),
+      : device(index_in_use(of)),
+        stream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device)),
         guard(stream),
         pool(at::cuda::graph_pool_handle()) {
     // Whoever waits for one sleeps, and leaves the processor to those who make batches.
@@ -71,6 +90,20 @@ struct StepGraphs::State {
     memory::releasePool(device, pool);
   }
 
+  // One piece of memory for all steps to come, as large as the first has needed and a third more. Steps of many sizes
+  // otherwise take it in pieces, none of which fits a step that is a little larger.
+  void reserve(const std::function<void()>& first) {
+    memory::resetPeakStats(device);
+    const auto before = memory::getDeviceStats(device).allocated_bytes[0].current;
+    first();
+    const auto peak = memory::getDeviceStats(device).allocated_bytes[0].peak;
+    stream.synchronize();
+    memory::emptyCache();
+    const PoolUse in_pool(*this);
+    at::empty({(peak - before) / 3 * 4}, at::TensorOptions(at::kByte).device(at::Device(at::kCUDA, device)));
+    reserved = true;
+  }
+
   void wait_for_room() {
     at::cuda::CUDAEvent& oldest = done[next % steps_in_flight];
     if (next >= steps_in_flight) oldest.synchronize();
@@ -84,6 +117,7 @@ struct StepGraphs::State {
   std::vector<std::unique_ptr<at::cuda::CUDAGraph>> graphs;
   std::vector<at::cuda::CUDAEvent> done;
   std::size_t next = 0;
+  bool reserved = false;
 };
 
 bool StepGraphs::available(at::Device device) { return device.is_cuda(); }
@@ -99,20 +133,11 @@ void StepGraphs::forget() {
 }
 
 void StepGraphs::run(const std::function<void()>& work) {
-  struct PoolUse {
-    State& state;
-    explicit PoolUse(State& of) : state(of) {
-      memory::beginAllocateToPool(state.device, state.pool,
-                                  [own = state.stream.stream()](cudaStream_t other) { return other == own; });
-    }
-    ~PoolUse() {
-      memory::endAllocateToPool(state.device, state.pool);
-      memory::releasePool(state.device, state.pool);
-    }
-  };
   state_->wait_for_room();
-  {
-    const PoolUse in_pool(*state_);
+  if (!state_->reserved) {
+    state_->reserve(work);
+  } else {
+    const State::PoolUse in_pool(*state_);
     work();
   }
   state_->count();

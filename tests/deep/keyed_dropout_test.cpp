@@ -101,7 +101,7 @@ TEST(KeyedDropout, ResidualNormsHaveTheGradientsOfDifferences) {
                        leaf(random({7}, 3, at::kDouble))};
   const at::Tensor weight = random({6, 7}, 4, at::kDouble);
   const auto loss = [&] {
-    return (am::residual_norm(inputs[0], inputs[1], inputs[2], dropout) * weight).sum();
+    return (am::residual_norm(inputs[0], inputs[1], inputs[2], dropout).normed * weight).sum();
   };
   loss().backward();
   const at::NoGradGuard no_gradients;
@@ -127,7 +127,7 @@ TEST(KeyedDropout, ResidualNormIsItsFormula) {
   const at::Tensor sum = x + am::dropped(branch, dropout);
   const at::Tensor centred = sum - sum.mean(1, true);
   const at::Tensor expected = centred / at::sqrt((centred * centred).mean(1, true) + 1e-5) * weight;
-  EXPECT_LE(distance(am::residual_norm(x, branch, weight, dropout), expected), 1e-14);
+  EXPECT_LE(distance(am::residual_norm(x, branch, weight, dropout).normed, expected), 1e-14);
 }
 
 TEST(KeyedDropout, DoesNothingWithoutKeysAndRefusesOtherTypes) {

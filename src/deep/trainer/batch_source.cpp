@@ -5,6 +5,7 @@
 #include <attmirror/deep/packed_batch.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -18,8 +19,8 @@ constexpr std::int64_t gpu_row_multiple = 256, gpu_multiples = 128;
 
 class TextSource : public BatchSource {
  public:
-  TextSource(const TokenSet& tokens, std::int64_t limit, std::int64_t batch, at::Device device)
-      : tokens_(tokens), chosen_(tokens.rows(), limit), device_(device) {
+  TextSource(const TokenSet& tokens, ChosenRows chosen, std::int64_t batch, at::Device device)
+      : tokens_(tokens), chosen_(std::move(chosen)), device_(device) {
     if (!device_.is_cuda()) return;
     std::int64_t all = 0;
     for (std::int64_t r = 0; r < rows(); ++r) {
@@ -108,21 +109,51 @@ PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional
   return planned;
 }
 
+// Row i goes where i share passes another whole number.
+ChosenRows ChosenRows::held_out(double share) {
+  ChosenRows out(0, 0);
+  std::vector<std::int64_t> kept;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const auto passed = [&](std::size_t n) { return std::floor(static_cast<double>(n) * share); };
+    (passed(i + 1) > passed(i) ? out.rows_ : kept).push_back(rows_[i]);
+  }
+  rows_ = std::move(kept);
+  return out;
+}
+
 BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at::Device device) {
   BatchSources sources;
-  if (config.data.kind == "text") {
-    if (!data.train_texts || !data.test_texts)
-      throw bad_input("data.kind is \"text\", and the data hold no texts");
-    sources.train = std::make_unique<TextSource>(*data.train_texts, config.data.limit, config.train.batch, device);
-    sources.test = std::make_unique<TextSource>(*data.test_texts, config.data.test_limit, config.train.batch, device);
+  const bool are_texts = config.data.kind == "text";
+  if (are_texts && (!data.train_texts || !data.test_texts))
+    throw bad_input("data.kind is \"text\", and the data hold no texts");
+  if (!are_texts && (!data.train_images || !data.test_images))
+    throw bad_input("data.kind is \"images\", and the data hold no images");
+  ChosenRows train(are_texts ? data.train_texts->rows() : data.train_images->count(), config.data.limit);
+  const ChosenRows validation = train.held_out(config.data.validation);
+  const ChosenRows test(are_texts ? data.test_texts->rows() : data.test_images->count(),
+                        config.data.test_limit);
+  if (are_texts) {
+    const auto source = [&](const TokenSet& set, const ChosenRows& rows) {
+      return std::make_unique<TextSource>(set, rows, config.train.batch, device);
+    };
+    sources.train = source(*data.train_texts, train);
+    sources.test = source(*data.test_texts, test);
+    if (validation.count() > 0) sources.validation = source(*data.train_texts, validation);
   } else {
-    if (!data.train_images || !data.test_images)
-      throw bad_input("data.kind is \"images\", and the data hold no images");
-    sources.train = image_source(config, *data.train_images, config.data.limit, device);
-    sources.test = image_source(config, *data.test_images, config.data.test_limit, device);
+    const auto send = [&](const ImageSet& set) {
+      return std::make_shared<const DeviceImages>(device_images(set, device));
+    };
+    const auto there = send(*data.train_images);
+    sources.train = image_source(config, *data.train_images, there, train);
+    sources.test = image_source(config, *data.test_images, send(*data.test_images), test);
+    if (validation.count() > 0)
+      sources.validation = image_source(config, *data.train_images, there, validation);
   }
   if (sources.train->rows() == 0) throw bad_input("data.train holds no rows");
   if (sources.test->rows() == 0) throw bad_input("data.test holds no rows");
+  if (config.data.validation > 0 && !sources.validation)
+    throw bad_input(fmt::format("data.validation is {}: that is no row of {}", config.data.validation,
+                                train.count()));
   return sources;
 }
 

@@ -50,6 +50,8 @@ class BatchSource {
 class ChosenRows {
  public:
   ChosenRows(std::int64_t rows, std::int64_t limit) : rows_(limited_rows(rows, limit)) {}
+  // Takes a share of the rows out, evenly spaced, and returns it.
+  ChosenRows held_out(double share);
   std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
   std::int64_t operator[](std::int64_t i) const { return rows_[static_cast<std::size_t>(i)]; }
   std::vector<std::int64_t> of(std::span<const std::int64_t> samples) const {
@@ -63,12 +65,14 @@ class ChosenRows {
   std::vector<std::int64_t> rows_;
 };
 
+// `there` are the images on their device, which sources of the same set share.
 std::unique_ptr<BatchSource> image_source(const TrainConfig& config, const ImageSet& images,
-                                          std::int64_t limit, at::Device device);
+                                          std::shared_ptr<const DeviceImages> there, ChosenRows chosen);
 
 // Sources view the data, which must outlive them.
 struct BatchSources {
   std::unique_ptr<BatchSource> train, test;
+  std::unique_ptr<BatchSource> validation = nullptr;  // rows of the training set, where data.validation says so
 };
 BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at::Device device);
 

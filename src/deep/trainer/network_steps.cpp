@@ -151,24 +151,24 @@ std::optional<PauseWishes> NetworkSteps::add_up(Network& network, Computed& comp
   return PauseWishes{.stop = all[next + 2].item<float>() > 0, .late = all[next + 3].item<float>() > 0};
 }
 
-std::pair<double, double> NetworkSteps::evaluate(Network& network) const {
+std::pair<double, double> NetworkSteps::evaluate(Network& network, const BatchSource& source) const {
   const at::NoGradGuard no_gradients;
-  const std::int64_t rows = sources_.test->rows();
+  const std::int64_t rows = source.rows();
   const std::int64_t size = config_.train.batch * (machine_.device.is_cuda() ? 4 : 1);
   const std::int64_t batches = (rows + size - 1) / size;
   const ProcessPlace place = processes_.place();
   MadeAhead<PlannedBatch> ahead(0, batches, batches_ahead, [&](std::int64_t index) {
     std::vector<std::int64_t> samples;
     for (std::int64_t r = index * size; r < std::min(rows, (index + 1) * size); ++r) samples.push_back(r);
-    PlannedBatch planned = sources_.test->plan(samples, std::nullopt, place.rank, place.size);
-    sources_.test->prepare(planned);
+    PlannedBatch planned = source.plan(samples, std::nullopt, place.rank, place.size);
+    source.prepare(planned);
     return planned;
   });
   DeviceSums sums(machine_.device);
   for (std::int64_t index = 0; index < batches; ++index) {
     const PlannedBatch planned = ahead.next();
     if (planned.samples.empty()) continue;
-    const Batch batch = sources_.test->on_device(planned.to(machine_.device));
+    const Batch batch = source.on_device(planned.to(machine_.device));
     const at::Tensor logits = network.logits(batch);
     sums.add(summed_loss(logits, batch.labels), correct(logits, batch.labels).sum());
   }

@@ -68,8 +68,8 @@ class NetworkSteps {
   StepResult train_on(const PlannedBatch& planned, std::int64_t step, Network& network,
                       OptimizerSet& optimizers, PauseWishes wishes, DeviceSums& sums);
 
-  // Mean loss and accuracy on the test set.
-  std::pair<double, double> evaluate(Network& network) const;
+  // Mean loss and accuracy on the rows of a source.
+  std::pair<double, double> evaluate(Network& network, const BatchSource& source) const;
 
  private:
   struct Computed {

@@ -46,14 +46,27 @@ OptimizerSet::OptimizerSet(const OptimizerConfig& config, const Network& network
     : parameters_(network.parameters()) {
   const std::string_view name = current_method(config.name);
   if (name == "md" || name == "gd") {
-    add("mirror_descent",
-        std::make_unique<MirrorDescent>(parameters_, MirrorDescentOptions(config.lr)
-                                                         .p(name == "gd" ? 2 : config.p)
-                                                         .momentum(config.momentum)
-                                                         .nesterov(config.nesterov)
-                                                         .normalized(config.normalized)
-                                                         .weight_decay(config.weight_decay)));
-  } else if (name == "sign") {
+    const MirrorDescentOptions options = MirrorDescentOptions(config.lr)
+                                             .p(name == "gd" ? 2 : config.p)
+                                             .momentum(config.momentum)
+                                             .nesterov(config.nesterov)
+                                             .normalized(config.normalized)
+                                             .weight_decay(config.weight_decay);
+    if (config.attention_p == 0 && config.attention_lr == 0) {
+      add("mirror_descent", std::make_unique<MirrorDescent>(parameters_, options));
+      return;
+    }
+    MirrorDescentOptions for_attention = options;
+    if (config.attention_p != 0) for_attention.p(config.attention_p);
+    if (config.attention_lr != 0) for_attention.lr(config.attention_lr);
+    std::vector<at::Tensor> attention, others;
+    for (const auto& item : network.named_parameters())
+      (item.key().ends_with("query_key_value") ? attention : others).push_back(item.value());
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(std::move(attention), std::make_unique<MirrorDescentOptions>(for_attention));
+    groups.emplace_back(std::move(others), std::make_unique<MirrorDescentOptions>(options));
+    add("mirror_descent", std::make_unique<MirrorDescent>(std::move(groups), options));
+  } else if (name == "sign" || name == "signum") {
     add("steepest_descent", std::make_unique<SteepestDescent>(parameters_, steepest_options(config, "linf")));
   } else if (name == "adam") {
     add("adam", std::make_unique<FusedAdam>(
@@ -85,7 +98,7 @@ OptimizerSet::OptimizerSet(const OptimizerConfig& config, const Network& network
     if (!others.empty())
       add("adamw", std::make_unique<FusedAdamW>(others, adamw_options(config, config.other_lr)));
   } else {
-    throw bad_value("optimizer.name", name, "md, gd, sign, adam, adamw or muon-adamw");
+    throw bad_value("optimizer.name", name, "md, gd, sign, signum, adam, adamw or muon-adamw");
   }
 }
 

@@ -1,7 +1,8 @@
 // Optimizers by name, over the parameters of a network. Internal.
 //
 //   md     mirror descent, p of the configuration       gd     mirror descent with p = 2
-//   sign   steepest descent in the max norm             adam, adamw    LibTorch's, in one launch on GPUs
+//          (another for Q, K and V where attention_p says so)
+//   sign, signum   steepest descent in the max norm             adam, adamw    LibTorch's, in one launch on GPUs
 //   muon-adamw   steepest descent in the spectral norm for the matrices within blocks, and adamw for the rest:
 //                embeddings
 //                (whose rows are used one at a time), the head, norms and biases. lr of a matrix of r rows and c
