@@ -1,12 +1,13 @@
-// Training steps of P1's networks as the trainer takes them: seconds an epoch, what host and GPU do in a step, model FLOP
-// utilisation, memory, and where the time goes.
+// Training steps of P1's networks as the trainer takes them: seconds an epoch, what host and GPU do in a step,
+// model FLOP utilisation, memory, and where the time goes.
 //
-//   attmirror_bench_network [--tokens FILE] [--images FILE] [--device cpu|cuda] [--networks 3,6,vit] [--optimizers md,adam]
-//                           [--graphs off,on] [--batch 100] [--steps N] [--epochs 3] [--p 1.1] [--attention automatic]
-//                           [--last-block first_token|all_tokens] [--profile] [--peak 989]
+//   attmirror_bench_network [--tokens FILE] [--images FILE] [--device cpu|cuda] [--networks 3,6,vit]
+//                           [--optimizers md,adam] [--graphs off,on] [--batch 100] [--steps N] [--epochs 3]
+//                           [--p 1.1] [--attention automatic] [--last-block first_token|all_tokens] [--profile]
+//                           [--peak 989]
 //
-// Networks are the encoder of so many blocks and heads, and the vision transformer. Without a token file, texts are made
-// up with the lengths of IMDb reviews: log-normal, cut at 512, 275 tokens on average. Without images, pixels are.
+// Networks are the encoder of so many blocks and heads, and the vision transformer. Without a token file, texts are
+// made up with the lengths of IMDb reviews: log-normal, cut at 512, 275 tokens on average. Without images, pixels are.
 #include "base/random.hpp"
 #include "deep/trainer/made_ahead.hpp"
 #include "deep/trainer/network_choice.hpp"
@@ -175,10 +176,10 @@ void run(const net::TrainData& data, const TrainConfig& config, const BenchOptio
     flops = 0;
     const std::vector<std::int64_t> order = epoch_order(7, epoch, rows);
     MadeAhead<net::PlannedBatch> ahead(0, most, net::batches_ahead, [&](std::int64_t step) {
-      net::PlannedBatch planned = sources.train->plan(
-          std::span(order).subspan(static_cast<std::size_t>(step * options.batch),
-                                   static_cast<std::size_t>(options.batch)),
-          net::DropoutPlace{3, epoch * all_steps + step}, 0, 1);
+      net::PlannedBatch planned =
+          sources.train->plan(std::span(order).subspan(static_cast<std::size_t>(step * options.batch),
+                                                       static_cast<std::size_t>(options.batch)),
+                              net::DropoutPlace{3, epoch * all_steps + step}, 0, 1);
       sources.train->prepare(planned);
       return planned;
     });
@@ -252,9 +253,10 @@ void run(const net::TrainData& data, const TrainConfig& config, const BenchOptio
     std::vector<std::pair<double, std::string>> sorted;
     for (const auto& [name, ms] : parts) sorted.emplace_back(ms, name);
     std::sort(sorted.rbegin(), sorted.rend());
-    std::printf("  the GPU works %.2f ms a step, %.0f %% of the time, and waits for %.2f ms (%.2f ms with the profiler on)\n",
-                busy, 100 * busy / step_ms, std::max(0.0, step_ms - busy),
-                1e3 * wall / static_cast<double>(profiled));
+    std::printf(
+        "  the GPU works %.2f ms a step, %.0f %% of the time, and waits for %.2f ms (%.2f ms with the profiler on)\n",
+        busy, 100 * busy / step_ms, std::max(0.0, step_ms - busy),
+        1e3 * wall / static_cast<double>(profiled));
     for (const auto& [ms, name] : sorted)
       std::printf("    %7.3f ms  %6.1f x  %s\n", ms,
                   static_cast<double>(counts[name]) / static_cast<double>(profiled), name.c_str());
@@ -267,13 +269,11 @@ void run(const net::TrainData& data, const TrainConfig& config, const BenchOptio
 
 int main(int argc, char** argv) {
   BenchOptions options;
-  const std::map<std::string, std::string*> words{{"--tokens", &options.tokens},
-                                                  {"--images", &options.images},
-                                                  {"--networks", &options.networks},
-                                                  {"--optimizers", &options.optimizers},
-                                                  {"--graphs", &options.graphs},
-                                                  {"--attention", &options.attention},
-                                                  {"--last-block", &options.last_block}};
+  const std::map<std::string, std::string*> words{
+      {"--tokens", &options.tokens},        {"--images", &options.images},
+      {"--networks", &options.networks},    {"--optimizers", &options.optimizers},
+      {"--graphs", &options.graphs},        {"--attention", &options.attention},
+      {"--last-block", &options.last_block}};
   const std::map<std::string, std::int64_t*> counts{
       {"--batch", &options.batch}, {"--steps", &options.steps}, {"--epochs", &options.epochs}};
   const std::map<std::string, double*> numbers{{"--p", &options.p}, {"--peak", &options.peak}};
@@ -307,8 +307,8 @@ int main(int argc, char** argv) {
     for (const std::string& name : listed(options.networks)) {
       net::TrainData& data = name == "vit" ? images : texts;
       if (name == "vit" && !data.train_images) {
-        data.train_images =
-            options.images.empty() ? made_up_images(50000) : load_cifar10(cifar10_files(options.images, "train"));
+        data.train_images = options.images.empty() ? made_up_images(50000)
+                                                   : load_cifar10(cifar10_files(options.images, "train"));
         data.test_images = made_up_images(100);
       } else if (name != "vit" && !data.train_texts) {
         data.train_texts = options.tokens.empty() ? made_up_texts(25000) : load_token_set(options.tokens);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # check_gpu.sh [check|bench|network|torch|all]: builds the kernels for NVIDIA GPUs with nothing but CUDA, CMake, ninja, Eigen and
 # headers (and the optimizers, the networks and their trainer, where python3 has PyTorch), checks them on the GPU of this
-# machine, and times them; `network` does so for the networks alone: an epoch of P1's sentiment network on IMDb with model FLOP
-# utilisation, memory and where the time goes; `torch` does so for the optimizers in Python alone, which need PyTorch, but no
+# machine, and times them; `network` does so for the networks alone: an epoch of P1's sentiment network on IMDb and of its vision
+# transformer, steps recorded as CUDA graphs or not, with what host and GPU do in a step, model FLOP utilisation, memory and
+# where the time goes; `torch` does so for the optimizers in Python alone, which need PyTorch, but no
 # LibTorch to compile with. For machines that lack the packages of the whole build; elsewhere
 # scripts/test.sh builds all of it.
 #
@@ -58,7 +59,7 @@ if [[ $what != check && -x build/device/bin/network_bench ]]; then
   tokens=build/carry/imdb-train.safetensors
   texts=()
   if [[ -f $tokens ]]; then texts=(--tokens "$tokens"); fi
-  run network_bench build/device/bin/network_bench --device cuda --profile "${texts[@]}"
+  run network_bench build/device/bin/network_bench --device cuda --networks 3,6,vit --optimizers md,adam --profile "${texts[@]}"
   for blocks in 3 6; do
     if [[ ! -f $tokens ]]; then break; fi
     run "train_$blocks" build/device/bin/attmirror_deep_train train examples/deep/imdb.toml --overwrite -o "$out/train_$blocks" \

@@ -103,8 +103,13 @@ at::Tensor EncoderClassifier::answer(const at::Tensor& first, const Batch& batch
 
 AttentionDropout EncoderClassifier::attention_dropout(std::int64_t block, const at::Tensor& keys,
                                                       const Batch& batch) const {
-  return {options_.dropout,   keys,  encoder_site(block, attention_site), batch.dropout_seed,
-          batch.first_sample, block, batch.all_samples};
+  return {options_.dropout,
+          keys,
+          encoder_site(block, attention_site),
+          batch.dropout_seed,
+          batch.first_sample,
+          block,
+          batch.all_samples};
 }
 
 Transformer::Rows EncoderClassifier::after_attention(const Block& block, std::int64_t index,

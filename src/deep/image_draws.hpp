@@ -11,8 +11,8 @@
 namespace attmirror::deep {
 
 struct ImageDraws {
-  at::Tensor numbers;         // int64 [4, samples]: which image, where it is cut, whether it is mirrored
-  at::Tensor dropout_keys;    // int64 [samples * tokens], or undefined
+  at::Tensor numbers;       // int64 [4, samples]: which image, where it is cut, whether it is mirrored
+  at::Tensor dropout_keys;  // int64 [samples * tokens], or undefined
   std::uint64_t dropout_seed = 0;
   bool augmented = false;
 

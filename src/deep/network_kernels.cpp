@@ -143,9 +143,9 @@ struct ResidualNormFunction : public torch::autograd::Function<ResidualNormFunct
     const auto part = [&](bool there, std::int64_t index) {
       return there ? sums.narrow(0, index * width, width) : at::Tensor();
     };
-    return {d_sum, d_branch, part(is("has_branch_bias"), 2), part(true, 0), part(has_bias, 1),
-            {},    {},       {},                             {},            {},
-            {},    {}};
+    return {
+        d_sum, d_branch, part(is("has_branch_bias"), 2), part(true, 0), part(has_bias, 1), {}, {}, {}, {}, {},
+        {},    {}};
   }
 };
 
@@ -170,11 +170,11 @@ struct GeluFunction : public torch::autograd::Function<GeluFunction> {
     const c10::cuda::CUDAGuard guard(x.device());
     at::Tensor d_x = at::empty_like(x);
     const at::Tensor partials = new_partials(x, x.size(1));
-    check_launch(cuda::gelu_rows_backward(
-        row_shape(x), x.data_ptr(), bias.data_ptr<float>(), gradient.data_ptr(),
-        row_dropout(saved[2], context->saved_data["site"].toInt(),
-                    context->saved_data["probability"].toDouble()),
-        d_x.data_ptr(), partials.data_ptr<float>(), stream_of(x)));
+    check_launch(cuda::gelu_rows_backward(row_shape(x), x.data_ptr(), bias.data_ptr<float>(),
+                                          gradient.data_ptr(),
+                                          row_dropout(saved[2], context->saved_data["site"].toInt(),
+                                                      context->saved_data["probability"].toDouble()),
+                                          d_x.data_ptr(), partials.data_ptr<float>(), stream_of(x)));
     return {d_x, summed_partials(partials), {}, {}, {}};
   }
 };
@@ -308,14 +308,15 @@ bool has_fused_attention(const at::Tensor& query) {
 
 // The kernel draws number (seed, offset + 32 (heads sequence + head) + thread) from the device's default generator, and
 // moves its offset on by 32 heads sequences. The offset is put where one process with all samples, and one sequence of
-// filler, would have it after the blocks before this one. While a step is recorded, the generator has that offset, and its
-// seed is set before the step is repeated (step_graphs.cpp).
+// filler, would have it after the blocks before this one. While a step is recorded, the generator has that
+// offset, and its seed is set before the step is repeated (step_graphs.cpp).
 at::Tensor fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const PackedRows& queries, const PackedRows& keys,
                            const AttentionDropout& dropout) {
   const c10::cuda::CUDAGuard guard(query.device());
   const double probability = dropout.keys.defined() ? dropout.probability : 0;
-  if (probability > 0 && c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None) {
+  if (probability > 0 &&
+      c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None) {
     const std::int64_t sequences = queries.offsets.size(0) - 1,
                        all = dropout.all_samples > 0 ? dropout.all_samples + 1 : sequences;
     at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(query.device().index());

@@ -1,9 +1,9 @@
 // Work of a GPU that is recorded once and then repeated by one call: CUDA graphs.
 //
-// A training step starts some 200 kernels, and the host needs longer to start them than the GPU to compute them. Recorded,
-// they are one launch. What is recorded has its addresses and numbers in it: whatever differs between steps must lie in
-// device memory, and that memory must stay where it is. The only number that is not so is the seed of LibTorch's
-// generator, which repeat() sets.
+// A training step starts some 200 kernels, and the host needs longer to start them than the GPU to compute
+// them. Recorded, they are one launch. What is recorded has its addresses and numbers in it: whatever differs
+// between steps must lie in device memory, and that memory must stay where it is. The only number that is not
+// so is the seed of LibTorch's generator, which repeat() sets.
 //
 // All recorded work shares one pool of memory, and work that is run() takes it from there, too: steps come one after
 // another, and none needs what another left. Internal.

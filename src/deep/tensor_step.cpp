@@ -84,7 +84,8 @@ void tensor_step(const at::Tensor& weights, const at::Tensor& gradient, const at
   }
   at::Tensor moved = signed_power(y, inverse);
   // What is not pushed does not move, not even by rounding there and back.
-  if (options.weight_decay == 0 || (plan.keep == 1 && !rule.device_rate.defined())) moved = at::where(d == 0, w, moved);
+  if (options.weight_decay == 0 || (plan.keep == 1 && !rule.device_rate.defined()))
+    moved = at::where(d == 0, w, moved);
   weights.copy_(moved);
 }
 

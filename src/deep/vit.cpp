@@ -151,8 +151,9 @@ Transformer::Rows VisionTransformer::after_attention(const Block& block, std::in
   const auto branch = [&](const at::Tensor& rows, const Transformer::Affine& map) {
     return apart ? Branch{linear(rows, {map.weight, {}}), map.bias} : Branch{linear(rows, map), {}};
   };
-  const NormedRows y = sum_and_norm(x, branch(mixed, block.output), {block.mlp_norm.weight, block.mlp_norm.bias},
-                                    dropout(vit_output_site), compute());
+  const NormedRows y =
+      sum_and_norm(x, branch(mixed, block.output), {block.mlp_norm.weight, block.mlp_norm.bias},
+                   dropout(vit_output_site), compute());
   at::Tensor hidden;
   if (takes_gelu_bias(y.normed, options_.hidden))
     hidden = dropped_gelu(linear(y.normed, {block.up.weight, {}}), block.up.bias, dropout(vit_hidden_site));

@@ -223,8 +223,15 @@ void check_encoder(const am::EncoderOptions& options, const std::string& name) {
 }
 
 void check_vit(am::LastBlock last_block) {
-  const am::VitOptions options{.image = 16, .patch = 4, .width = 128, .blocks = 3, .heads = 2, .head_width = 64,
-                               .hidden = 128, .dropout = 0.1, .last_block = last_block};
+  const am::VitOptions options{.image = 16,
+                               .patch = 4,
+                               .width = 128,
+                               .blocks = 3,
+                               .heads = 2,
+                               .head_width = 64,
+                               .hidden = 128,
+                               .dropout = 0.1,
+                               .last_block = last_block};
   const auto gradients = [&](at::Device device, at::ScalarType type) {
     auto network = std::make_shared<am::VisionTransformer>(options, 5, type);
     network->to(device);
@@ -256,7 +263,8 @@ void check_vit(am::LastBlock last_block) {
   }
 }
 
-// Steps that are recorded and repeated do what steps that are started kernel by kernel do, dropout of attention included.
+// Steps that are recorded and repeated do what steps that are started kernel by kernel do, dropout of
+// attention included.
 void check_graphs(const std::string& optimizer_name) {
   const attmirror::TokenSet set = texts({40, 7, 300, 9, 128, 33, 64, 250}, 500);
   const auto trained = [&](bool record) {
@@ -327,7 +335,8 @@ void check_graphs(const std::string& optimizer_name) {
     worst = std::max(worst, distance(recorded[i], plain[i]));
   }
   char text[160];
-  std::snprintf(text, sizeof text, "recorded steps, %s: losses and weights %.2e from plain ones, those differ by %.2e",
+  std::snprintf(text, sizeof text,
+                "recorded steps, %s: losses and weights %.2e from plain ones, those differ by %.2e",
                 optimizer_name.c_str(), worst, noise);
   report(text, worst <= 10 * noise + 1e-4);
 }
@@ -336,7 +345,8 @@ void check_graphs(const std::string& optimizer_name) {
 void check_adam(bool decoupled) {
   const auto trained = [&](bool fused, at::Device device) {
     std::vector<at::Tensor> parameters;
-    for (const std::int64_t size : {5, 4096, 100003, 1}) parameters.push_back(leaf(random({size}, 50).to(device)));
+    for (const std::int64_t size : {5, 4096, 100003, 1})
+      parameters.push_back(leaf(random({size}, 50).to(device)));
     std::unique_ptr<torch::optim::Optimizer> optimizer;
     const auto adam = torch::optim::AdamOptions(1e-2).weight_decay(0.1);
     const auto adamw = torch::optim::AdamWOptions(1e-2).weight_decay(0.1);

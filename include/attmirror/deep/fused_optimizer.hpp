@@ -61,8 +61,8 @@ struct GroupRule {
   std::function<at::Tensor(const at::Tensor&)> direction;
 };
 
-// An optimizer whose steps on a GPU can be recorded into a CUDA graph: nothing that changes from step to step comes from
-// the host.
+// An optimizer whose steps on a GPU can be recorded into a CUDA graph: nothing that changes from step to step
+// comes from the host.
 class RecordableOptimizer {
  public:
   virtual ~RecordableOptimizer() = default;
@@ -119,7 +119,7 @@ class FusedOptimizer : public torch::optim::Optimizer, public RecordableOptimize
   void check_distinct();
   FusedParamState& state_for(const at::Tensor& parameter);
 
-  std::vector<const void*> checked_;   // the parameters, as check_distinct() last saw them
+  std::vector<const void*> checked_;  // the parameters, as check_distinct() last saw them
   at::Tensor device_rates_;
   mutable bool skipped_ = false;       // the last step, as far as the host knows
   mutable at::Tensor device_skipped_;  // the same on the GPU, until somebody asks

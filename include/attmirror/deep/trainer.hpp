@@ -70,8 +70,8 @@ struct EpochRow {
   std::optional<double> test_loss, test_accuracy;  // none between evaluations
   // Of the rows that data.validation holds out, with the same weights.
   std::optional<double> validation_loss = {}, validation_accuracy = {};
-  double seconds = 0;                              // of the trial so far
-  double epoch_seconds = 0;                        // of its training part
+  double seconds = 0;        // of the trial so far
+  double epoch_seconds = 0;  // of its training part
   double tokens_per_second = 0;
   double lr = 0;           // at the epoch's last step
   double weight_norm = 0;  // l2, of all parameters

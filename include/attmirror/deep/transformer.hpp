@@ -84,8 +84,7 @@ class Transformer : public Network {
                                              const Batch& batch) const = 0;
   // `next` is the block that comes after this one, null after the last: nobody needs its input then.
   virtual Rows after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
-                               const at::Tensor& mixed, const at::Tensor& keys,
-                               const Block* next) const = 0;
+                               const at::Tensor& mixed, const at::Tensor& keys, const Block* next) const = 0;
 
   at::Tensor linear(const at::Tensor& x, const Affine& map) const;
   at::ScalarType compute() const { return compute_; }

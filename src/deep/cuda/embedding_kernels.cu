@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(block_threads)
 
 }  // namespace
 
-cudaError_t embed_rows(const EmbeddedRows& rows, const float* by_token, const float* by_position, void* result,
-                       cudaStream_t stream) {
+cudaError_t embed_rows(const EmbeddedRows& rows, const float* by_token, const float* by_position,
+                       void* result, cudaStream_t stream) {
   const auto fours = static_cast<unsigned>(rows.shape.rows * rows.shape.width / 4),
              per_row = static_cast<unsigned>(rows.shape.width / 4);
   if (fours == 0) return cudaSuccess;
@@ -54,10 +54,9 @@ cudaError_t embed_rows(const EmbeddedRows& rows, const float* by_token, const fl
     embed_kernel<<<blocks_for(fours), block_threads, 0, stream>>>(
         rows.tokens, rows.positions, by_token, by_position, static_cast<float*>(result), fours, per_row);
   else
-    embed_kernel<<<blocks_for(fours), block_threads, 0, stream>>>(rows.tokens, rows.positions, by_token,
-                                                                  by_position,
-                                                                  static_cast<__nv_bfloat16*>(result), fours,
-                                                                  per_row);
+    embed_kernel<<<blocks_for(fours), block_threads, 0, stream>>>(
+        rows.tokens, rows.positions, by_token, by_position, static_cast<__nv_bfloat16*>(result), fours,
+        per_row);
   return cudaGetLastError();
 }
 

@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(block_threads)
     norm_forward_kernel(const Number* __restrict__ x, const Brief* __restrict__ branch,
                         const float* __restrict__ branch_bias, const float* __restrict__ weight,
                         const float* __restrict__ bias, float eps, RowDropout dropout,
-                        Number* __restrict__ sum, float2* __restrict__ statistics,
-                        Brief* __restrict__ result, std::int64_t rows, int width) {
+                        Number* __restrict__ sum, float2* __restrict__ statistics, Brief* __restrict__ result,
+                        std::int64_t rows, int width) {
   const int lane = threadIdx.x % warp;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp;
   if (row >= rows) return;
@@ -147,11 +147,10 @@ __global__ void __launch_bounds__(block_threads)
 template <class Number, class Brief, int chunks, bool with_bias>
 __global__ void __launch_bounds__(block_threads)
     norm_backward_kernel(const Brief* __restrict__ d_result, const Brief* __restrict__ d_second,
-                         const Number* __restrict__ d_passed,
-                         const Number* __restrict__ sum, const float2* __restrict__ statistics,
-                         const float* __restrict__ weight, RowDropout dropout, Number* __restrict__ d_sum,
-                         Brief* __restrict__ d_branch, float* __restrict__ partials, std::int64_t rows,
-                         int width) {
+                         const Number* __restrict__ d_passed, const Number* __restrict__ sum,
+                         const float2* __restrict__ statistics, const float* __restrict__ weight,
+                         RowDropout dropout, Number* __restrict__ d_sum, Brief* __restrict__ d_branch,
+                         float* __restrict__ partials, std::int64_t rows, int width) {
   constexpr int sums = with_bias ? 3 : 1;
   extern __shared__ float shared[];  // [sums * width]
   const int lane = threadIdx.x % warp;
@@ -281,7 +280,7 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 // Sums over the rows of partials [backward_blocks, columns]: 32 columns a block, added in a fixed order.
-__global__ void __launch_bounds__(warp * warp)
+__global__ void __launch_bounds__(warp* warp)
     sum_partials_kernel(const float* __restrict__ partials, float* __restrict__ result, int columns) {
   __shared__ float part[warp][warp + 1];
   const int column = static_cast<int>(blockIdx.x) * warp + static_cast<int>(threadIdx.x);
@@ -313,10 +312,9 @@ cudaError_t launch_backward(const RowShape& shape, const NormBackward& arrays, c
   const unsigned bytes = static_cast<unsigned>(shape.width) * (with_bias ? 3 : 1) * sizeof(float);
   norm_backward_kernel<Number, Brief, chunks, with_bias><<<backward_blocks, block_threads, bytes, stream>>>(
       static_cast<const Brief*>(arrays.d_result), static_cast<const Brief*>(arrays.d_second),
-      static_cast<const Number*>(arrays.d_passed),
-      static_cast<const Number*>(arrays.sum), arrays.statistics, arrays.weight, dropout,
-      static_cast<Number*>(arrays.d_sum), static_cast<Brief*>(arrays.d_branch), arrays.partials, shape.rows,
-      static_cast<int>(shape.width));
+      static_cast<const Number*>(arrays.d_passed), static_cast<const Number*>(arrays.sum), arrays.statistics,
+      arrays.weight, dropout, static_cast<Number*>(arrays.d_sum), static_cast<Brief*>(arrays.d_branch),
+      arrays.partials, shape.rows, static_cast<int>(shape.width));
   return cudaGetLastError();
 }
 
@@ -376,9 +374,8 @@ bool gelu_takes(const RowShape& shape) { return goes_by_fours(shape) && norm_tak
 cudaError_t gelu_rows(const RowShape& shape, const void* x, const float* bias, const RowDropout& dropout,
                       void* result, cudaStream_t stream) {
   if (shape.rows == 0) return cudaSuccess;
-  return shape.type == RowType::float32
-             ? launch_gelu<float>(shape, x, bias, dropout, result, stream)
-             : launch_gelu<__nv_bfloat16>(shape, x, bias, dropout, result, stream);
+  return shape.type == RowType::float32 ? launch_gelu<float>(shape, x, bias, dropout, result, stream)
+                                        : launch_gelu<__nv_bfloat16>(shape, x, bias, dropout, result, stream);
 }
 
 cudaError_t gelu_rows_backward(const RowShape& shape, const void* x, const float* bias, const void* d_result,
@@ -417,9 +414,8 @@ std::int64_t row_partials() { return backward_blocks; }
 cudaError_t norm_backward(const RowShape& shape, const NormBackward& arrays, const RowDropout& dropout,
                           cudaStream_t stream) {
   return dispatch(shape, [&]<class Number, class Brief, int chunks>() {
-    return arrays.with_bias
-               ? launch_backward<Number, Brief, chunks, true>(shape, arrays, dropout, stream)
-               : launch_backward<Number, Brief, chunks, false>(shape, arrays, dropout, stream);
+    return arrays.with_bias ? launch_backward<Number, Brief, chunks, true>(shape, arrays, dropout, stream)
+                            : launch_backward<Number, Brief, chunks, false>(shape, arrays, dropout, stream);
   });
 }
 

@@ -41,8 +41,8 @@ cudaError_t gelu_rows(const RowShape& shape, const void* x, const float* bias, c
 cudaError_t gelu_rows_backward(const RowShape& shape, const void* x, const float* bias, const void* d_result,
                                const RowDropout& dropout, void* d_x, float* partials, cudaStream_t stream);
 
-// sum = x + dropped(branch + branch_bias); result = (sum - mean) rstd weight + bias; statistics[row] = (mean, rstd). `branch` and
-// the biases may be null; `sum` and `statistics` where nobody asks for them.
+// sum = x + dropped(branch + branch_bias); result = (sum - mean) rstd weight + bias; statistics[row] = (mean,
+// rstd). `branch` and the biases may be null; `sum` and `statistics` where nobody asks for them.
 struct NormForward {
   const void *x = nullptr, *branch = nullptr;
   const float *branch_bias = nullptr, *weight = nullptr, *bias = nullptr;
@@ -59,8 +59,8 @@ cudaError_t norm_forward(const RowShape& shape, const NormForward& arrays, float
 std::int64_t row_partials();
 cudaError_t sum_partials(const float* partials, float* result, std::int64_t columns, cudaStream_t stream);
 
-// d_sum is the gradient of x, d_branch (where not null) that of the branch. The result's gradient is d_result and, where
-// not null, d_second; `d_passed` is that of the sum as an output of its own, or null.
+// d_sum is the gradient of x, d_branch (where not null) that of the branch. The result's gradient is d_result
+// and, where not null, d_second; `d_passed` is that of the sum as an output of its own, or null.
 struct NormBackward {
   const void *d_result = nullptr, *d_second = nullptr, *d_passed = nullptr, *sum = nullptr;
   const float2* statistics = nullptr;

@@ -15,8 +15,8 @@ at::Tensor spread_numbers(const at::Tensor& probabilities) {
   const at::Tensor entropy = -(p * p.clamp_min(1e-300).log()).sum(-1);
   const at::Tensor sorted = std::get<0>(p.sort(-1, /*descending=*/true));
   // Those before the one that passes 90 %, and that one. Sums of rounded probabilities may end just below 0.9.
-  const at::Tensor held = (sorted.cumsum(-1) < 0.9).sum(-1).to(at::kDouble).add(1).clamp_max(
-      static_cast<double>(p.size(-1)));
+  const at::Tensor held =
+      (sorted.cumsum(-1) < 0.9).sum(-1).to(at::kDouble).add(1).clamp_max(static_cast<double>(p.size(-1)));
   return at::stack({entropy.mean(), sorted.select(-1, 0).mean(), held.mean()});
 }
 
@@ -59,8 +59,7 @@ std::vector<AttentionMeasures> measured_attention(Network& network, const BatchS
     const std::vector<at::Tensor> maps = network.attention_maps(one);
     for (std::size_t b = 0; b < maps.size(); ++b) {
       heads = maps[b].size(0);
-      const at::Tensor numbers =
-          at::cat({spread_numbers(maps[b]), spread_numbers(maps[b].narrow(1, 0, 1))});
+      const at::Tensor numbers = at::cat({spread_numbers(maps[b]), spread_numbers(maps[b].narrow(1, 0, 1))});
       if (sums.size() <= b)
         sums.push_back(numbers);
       else

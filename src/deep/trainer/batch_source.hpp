@@ -36,9 +36,9 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual std::int64_t rows() const = 0;
-  virtual std::int64_t length(std::int64_t row) const = 0;  // tokens
-  virtual std::uint64_t fingerprint() const = 0;            // of the rows and their labels
-  virtual void prepare(PlannedBatch& planned) const = 0;    // on any thread
+  virtual std::int64_t length(std::int64_t row) const = 0;      // tokens
+  virtual std::uint64_t fingerprint() const = 0;                // of the rows and their labels
+  virtual void prepare(PlannedBatch& planned) const = 0;        // on any thread
   virtual Batch on_device(const PlannedBatch& sent) const = 0;  // of one that is there
 
   // The part of process `rank` of `size` of a batch of these rows.
@@ -72,7 +72,8 @@ std::unique_ptr<BatchSource> image_source(const TrainConfig& config, const Image
 // Sources view the data, which must outlive them.
 struct BatchSources {
   std::unique_ptr<BatchSource> train, test;
-  std::unique_ptr<BatchSource> validation = nullptr;  // rows of the training set, where data.validation says so
+  std::unique_ptr<BatchSource> validation =
+      nullptr;  // rows of the training set, where data.validation says so
 };
 BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at::Device device);
 

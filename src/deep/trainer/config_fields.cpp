@@ -251,9 +251,9 @@ Fields<TrainConfig> loop_keys() {
           "train.save_epochs",
           "epochs after which weights are kept, as epoch-1.safetensors and so on; 0: the initial ones",
           "EPOCH,EPOCH,...")),
-      place(key<train, &L::attention_every>("train.attention_every",
-                                            "epochs between measurements of attention on test samples; 0: never",
-                                            Range::between(0, 1'000'000))),
+      place(key<train, &L::attention_every>(
+          "train.attention_every", "epochs between measurements of attention on test samples; 0: never",
+          Range::between(0, 1'000'000))),
       key<train, &L::divergence>("train.divergence",
                                  "a mean loss of so many times log(classes) over an epoch ends the trial as "
                                  "diverged, and so does a loss or weight that is not finite",

@@ -36,8 +36,8 @@ class ImageSource : public BatchSource {
 
   void prepare(PlannedBatch& planned) const override {
     if (planned.samples.empty()) return;
-    planned.draws = draw_images(*there_, chosen_.of(planned.samples), options_, tokens_, planned.random,
-                                planned.random);
+    planned.draws =
+        draw_images(*there_, chosen_.of(planned.samples), options_, tokens_, planned.random, planned.random);
   }
   Batch on_device(const PlannedBatch& sent) const override {
     return batch_of_draws(*there_, sent.draws, normalizer_, options_, tokens_, sent.first_sample);

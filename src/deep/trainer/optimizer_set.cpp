@@ -69,11 +69,11 @@ OptimizerSet::OptimizerSet(const OptimizerConfig& config, const Network& network
   } else if (name == "sign" || name == "signum") {
     add("steepest_descent", std::make_unique<SteepestDescent>(parameters_, steepest_options(config, "linf")));
   } else if (name == "adam") {
-    add("adam", std::make_unique<FusedAdam>(
-                    parameters_, torch::optim::AdamOptions(config.lr)
-                                     .betas(std::make_tuple(config.betas[0], config.betas[1]))
-                                     .eps(config.eps)
-                                     .weight_decay(config.weight_decay)));
+    add("adam",
+        std::make_unique<FusedAdam>(parameters_, torch::optim::AdamOptions(config.lr)
+                                                     .betas(std::make_tuple(config.betas[0], config.betas[1]))
+                                                     .eps(config.eps)
+                                                     .weight_decay(config.weight_decay)));
   } else if (name == "adamw") {
     add("adamw", std::make_unique<FusedAdamW>(parameters_, adamw_options(config, config.lr)));
   } else if (name == "muon-adamw") {

@@ -47,7 +47,7 @@ class OptimizerSet {
   struct Part {
     std::string name;
     std::unique_ptr<torch::optim::Optimizer> optimizer;
-    std::vector<double> rates;  // of its groups, unscaled
+    std::vector<double> rates;                  // of its groups, unscaled
     RecordableOptimizer* recordable = nullptr;  // the optimizer, where it is one
   };
   void send_rates();

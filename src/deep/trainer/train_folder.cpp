@@ -25,11 +25,15 @@ namespace fs = std::filesystem;
 constexpr std::string_view event_file = "events.out.tfevents.0.attmirror";
 
 // In the order in which they are removed: config.json says what the folder is until the end.
-constexpr std::array<std::string_view, 9> run_files{
-    "results.json",      "checkpoint.safetensors",      "metrics.jsonl",
-    "final.safetensors", "final-#.safetensors",         "epoch-#.safetensors",
-    "epoch-#-trial-#.safetensors", "events/trial-#/events.out.tfevents.0.attmirror",
-    "config.json"};
+constexpr std::array<std::string_view, 9> run_files{"results.json",
+                                                    "checkpoint.safetensors",
+                                                    "metrics.jsonl",
+                                                    "final.safetensors",
+                                                    "final-#.safetensors",
+                                                    "epoch-#.safetensors",
+                                                    "epoch-#-trial-#.safetensors",
+                                                    "events/trial-#/events.out.tfevents.0.attmirror",
+                                                    "config.json"};
 
 std::int64_t bytes_of(const fs::path& path) {
   std::error_code error;

@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(cuda::threads)
   const int block = static_cast<int>(blockIdx.x);
   const int index = cuda::tensor_of_block(batch, block);
   const cuda::BatchTensor& tensor = batch.tensors[index];
-  const long long begin = static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * adam_round;
+  const long long begin =
+      static_cast<long long>(block - batch.first_chunk[index]) * batch.rounds * adam_round;
   const long long left = tensor.size - begin;
   float* weights = static_cast<float*>(tensor.weights) + begin;
   const float* gradient = static_cast<const float*>(tensor.gradient) + begin;
@@ -32,7 +33,8 @@ __global__ void __launch_bounds__(cuda::threads)
   const AdamConstants k = *constants;
 
   const int whole_rounds =
-      batch.vectors[index] ? static_cast<int>(min(static_cast<long long>(batch.rounds), left / adam_round)) : 0;
+      batch.vectors[index] ? static_cast<int>(min(static_cast<long long>(batch.rounds), left / adam_round))
+                           : 0;
   for (int round = 0; round < whole_rounds; ++round) {
     cuda::Packet<float, adam_width> w[adam_packets], g[adam_packets], m[adam_packets], v[adam_packets];
     const int first = round * adam_round + static_cast<int>(threadIdx.x) * adam_width;
