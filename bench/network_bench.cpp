@@ -1,26 +1,29 @@
-// A training epoch of P1's sentiment network: seconds, model FLOP utilisation, memory, and where the time goes.
+// Training steps of P1's networks as the trainer takes them: seconds an epoch, what host and GPU do in a step,
+// model FLOP utilisation, memory, and where the time goes.
 //
-//   attmirror_bench_network [--tokens FILE] [--device cpu|cuda] [--blocks 3,6] [--batch 100] [--steps N] [--p 1.1]
-//                           [--attention automatic] [--row-multiple 256] [--last-block first_token|all_tokens]
-//                           [--profile] [--peak 989]
+//   attmirror_bench_network [--tokens FILE] [--images FILE] [--device cpu|cuda] [--networks 3,6,vit]
+//                           [--optimizers md,adam] [--graphs off,on] [--batch 100] [--steps N] [--epochs 3]
+//                           [--p 1.1] [--attention automatic] [--last-block first_token|all_tokens] [--profile]
+//                           [--peak 989]
 //
-// Without a token file, texts are made up with the lengths of IMDb reviews: log-normal, cut at 512, 275 tokens
-// on average.
+// Networks are the encoder of so many blocks and heads, and the vision transformer. Without a token file, texts are
+// made up with the lengths of IMDb reviews: log-normal, cut at 512, 275 tokens on average. Without images, pixels are.
 #include "base/random.hpp"
-#include <attmirror/deep/encoder_classifier.hpp>
-#include <attmirror/deep/mirror_descent.hpp>
-#include <attmirror/deep/packed_batch.hpp>
+#include "deep/trainer/made_ahead.hpp"
+#include "deep/trainer/network_choice.hpp"
+#include "deep/trainer/network_steps.hpp"
+#include "deep/trainer/processes.hpp"
+#include <attmirror/base/error.hpp>
+#include <attmirror/deep/network.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <future>
+#include <ctime>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -42,13 +45,24 @@ using namespace attmirror;
 namespace net = attmirror::deep;
 
 struct BenchOptions {
-  std::string tokens, attention = "automatic", last_block = "first_token", blocks = "3,6";
+  std::string tokens, images, attention = "automatic", last_block = "first_token", networks = "3,6",
+                              optimizers = "md", graphs;
   bool cuda = false, profile = false;
-  std::int64_t batch = 100, steps = 0, rows = 25000, multiple = 256;
+  std::int64_t batch = 100, steps = 0, epochs = 3;
   double p = 1.1, peak = 989;
 };
 
-TokenSet made_up(std::int64_t rows) {
+std::vector<std::string> listed(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char c : text)
+    if (c == ',')
+      words.emplace_back();
+    else
+      words.back() += c;
+  return words;
+}
+
+TokenSet made_up_texts(std::int64_t rows) {
   TokenSet set;
   set.vocabulary = 30522;
   set.length = 512;
@@ -67,12 +81,34 @@ TokenSet made_up(std::int64_t rows) {
   return set;
 }
 
+ImageSet made_up_images(std::int64_t count) {
+  ImageSet set;
+  set.channels = 3;
+  set.height = set.width = 32;
+  set.classes = 10;
+  set.pixels.resize(static_cast<std::size_t>(count) * 3072);
+  const CounterRandom random(2, RandomStream::lengths);
+  for (std::size_t i = 0; i + 8 <= set.pixels.size(); i += 8) {
+    const std::uint64_t bits = random.bits(i);
+    for (std::size_t k = 0; k < 8; ++k) set.pixels[i + k] = static_cast<std::uint8_t>(bits >> (8 * k));
+  }
+  for (std::int64_t i = 0; i < count; ++i) set.labels.push_back(static_cast<std::int32_t>(i % 10));
+  return set;
+}
+
 void synchronize(bool cuda) {
 #if defined(ATTMIRROR_BENCH_CUDA)
   if (cuda) cudaDeviceSynchronize();
 #else
   (void)cuda;
 #endif
+}
+
+// Of all threads.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 double now() {
@@ -83,110 +119,126 @@ double now() {
 // What a GPU kernel belongs to, by its name.
 std::string part_of(const std::string& name) {
   const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
-  if (has("flash") || has("fmha")) return "attention";
+  if (has("flash") || has("fmha") || has("cudnn_generated")) return "attention";
   if (has("gemm") || has("cutlass") || has("nvjet") || has("splitK") || has("cublas"))
     return "matrix products";
   if (has("norm_forward") || has("norm_backward")) return "residual + dropout + norm";
   if (has("drop_kernel")) return "dropout";
   if (has("Gelu") || has("gelu")) return "gelu";
-  if (has("step_kernel") || has("attmirror")) return "optimizer";
+  if (has("update_kernel") || has("adam_") || has("attmirror")) return "optimizer";
   if (has("embedding") || has("index") || has("sort") || has("Sort") || has("radix")) return "embeddings";
   if (has("Memcpy") || has("Memset")) return "copies";
-  if (has("CatArray")) return "joining q, k, v";
-  return "other: " + name.substr(0, 110);
+  return "other: " + name.substr(0, 140);
 }
 #endif
 
-void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) {
-  net::EncoderOptions model_options{
-      .blocks = blocks, .heads = blocks, .attention = net::attention_kind(options.attention)};
-  if (options.last_block == "all_tokens") model_options.last_block = net::LastBlock::all_tokens;
-  const at::Device device(options.cuda ? at::kCUDA : at::kCPU);
-  auto model =
-      std::make_shared<net::EncoderClassifier>(model_options, 1, options.cuda ? at::kBFloat16 : at::kFloat);
-  model->to(device);
-  net::MirrorDescent optimizer(model->parameters(), net::MirrorDescentOptions(8e-4).p(options.p));
+TrainConfig config_for(const BenchOptions& options, const std::string& network, const std::string& optimizer,
+                       const std::string& graphs) {
+  TrainConfig config;
+  const bool is_vit = network == "vit";
+  if (is_vit) {
+    config.data.kind = "images";
+    config.model = {.kind = "vit", .width = 512, .blocks = 6, .heads = 8, .hidden = 512, .dropout = 0.1};
+    config.train.loss = "mean";
+  } else {
+    config.model.blocks = config.model.heads = std::stoll(network);
+  }
+  config.model.attention = options.attention;
+  config.model.last_block = options.last_block;
+  config.optimizer.name = optimizer;
+  config.optimizer.p = options.p;
+  config.optimizer.lr = optimizer == "md" ? (is_vit ? 5e-2 : 8e-4) : 1e-4;
+  config.train.batch = options.batch;
+  config.train.device = options.cuda ? "cuda" : "cpu";
+  config.train.graphs = graphs;
+  return config;
+}
 
-  std::vector<std::int64_t> order(static_cast<std::size_t>(set.rows()));
-  std::iota(order.begin(), order.end(), 0);
-  // Another order each time, as in a training: numbers of rows that were not seen before are part of the work.
-  const auto shuffle = [&](std::uint64_t seed) {
-    const CounterRandom random(seed, RandomStream::deep_order);
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
-  };
-  shuffle(7);
-  const std::int64_t all_steps = set.rows() / options.batch;
-  const std::int64_t steps = options.steps > 0 ? std::min(options.steps, all_steps) : all_steps;
-  const auto make = [&](std::int64_t step) {
-    const std::span<const std::int64_t> rows(order.data() + step * options.batch,
-                                             static_cast<std::size_t>(options.batch));
-    return net::pack(set, rows, net::DropoutPlace{3, step}, 0, options.multiple);
-  };
-  at::Tensor loss_sum = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
-  double flops = 0;
+void run(const net::TrainData& data, const TrainConfig& config, const BenchOptions& options) {
+  const net::Machine machine = net::chosen_machine(config.train, 0);
+  const net::BatchSources sources = net::batch_sources(config, data, machine.device);
+  const auto processes = net::join_processes({}, machine.device, {});
+  net::NetworkSteps steps(config, sources, machine, *processes,
+                          [](const std::string& note) { std::printf("  note: %s\n", note.c_str()); });
+  const auto network = net::make_network(config, data, 1, machine);
+  net::OptimizerSet optimizers(config.optimizer, *network);
+  net::DeviceSums sums(machine.device);
+  steps.begin_trial(optimizers);
+
+  const std::int64_t rows = sources.train->rows(), all_steps = rows / options.batch;
+  const std::int64_t count = options.steps > 0 ? std::min(options.steps, all_steps) : all_steps;
+  double flops = 0, host = 0;
   std::int64_t tokens = 0;
-  const auto train = [&](std::int64_t count) {
-    std::future<net::Batch> next = std::async(std::launch::async, make, 0);
-    for (std::int64_t step = 0; step < count; ++step) {
-      const net::Batch batch = next.get().to(device);
-      if (step + 1 < count) next = std::async(std::launch::async, make, step + 1);
-      tokens += batch.rows();
-      const at::Tensor loss = net::summed_loss(model->logits(batch), batch.labels);
-      optimizer.zero_grad();
-      loss.backward();
-      optimizer.step();
-      loss_sum += loss.detach();
+  // Another order each time, as in a training: numbers of rows that were not seen before are part of the work.
+  const auto train = [&](std::int64_t epoch, std::int64_t most) {
+    sums.start({});
+    tokens = 0;
+    flops = 0;
+    const std::vector<std::int64_t> order = epoch_order(7, epoch, rows);
+    MadeAhead<net::PlannedBatch> ahead(0, most, net::batches_ahead, [&](std::int64_t step) {
+      net::PlannedBatch planned =
+          sources.train->plan(std::span(order).subspan(static_cast<std::size_t>(step * options.batch),
+                                                       static_cast<std::size_t>(options.batch)),
+                              net::DropoutPlace{3, epoch * all_steps + step}, 0, 1);
+      sources.train->prepare(planned);
+      return planned;
+    });
+    const double start = now(), worked = processor_seconds();
+    for (std::int64_t step = 0; step < most; ++step) {
+      const net::PlannedBatch planned = ahead.next();
+      tokens += planned.all_tokens;
+      std::vector<std::int64_t> lengths;
+      for (const std::int64_t sample : planned.samples) lengths.push_back(sources.train->length(sample));
+      flops += network->training_flops(lengths);
+      steps.train_on(planned, step, *network, optimizers, {}, sums);
     }
     synchronize(options.cuda);
+    host = processor_seconds() - worked;
+    return now() - start;
   };
-  train(std::min<std::int64_t>(steps, 20));
+  const double first = train(0, count);
 #if defined(ATTMIRROR_BENCH_CUDA)
   if (options.cuda) c10::cuda::CUDACachingAllocator::resetPeakStats(0);
 #endif
   double best = 1e300, total = 0;
-  const int repeats = options.cuda ? 3 : 1;
-  for (int repeat = 0; repeat < repeats; ++repeat) {
-    tokens = 0;
-    loss_sum.zero_();
-    shuffle(8 + static_cast<std::uint64_t>(repeat));
-    const double start = now();
-    train(steps);
-    const double seconds = now() - start;
+  for (std::int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
+    const double seconds = train(epoch, count);
     best = std::min(best, seconds);
     total += seconds;
   }
-  for (std::int64_t step = 0; step < steps; ++step) {
-    std::vector<std::int64_t> lengths;
-    for (std::int64_t i = 0; i < options.batch; ++i)
-      lengths.push_back(static_cast<std::int64_t>(
-          set.row(order[static_cast<std::size_t>(step * options.batch + i)]).size()));
-    flops += model->training_flops(lengths);
-  }
-  double memory = 0;
+  double memory = 0, reserved = 0;
 #if defined(ATTMIRROR_BENCH_CUDA)
-  if (options.cuda)
-    memory = static_cast<double>(c10::cuda::CUDACachingAllocator::getDeviceStats(0).allocated_bytes[0].peak);
+  if (options.cuda) {
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(0);
+    memory = static_cast<double>(stats.allocated_bytes[0].peak);
+    reserved = static_cast<double>(stats.reserved_bytes[0].current);
+  }
 #endif
   std::printf(
-      "%lld blocks: %.3f s best, %.3f s mean of %d (%lld steps, %lld tokens, %.1f M tokens/s), loss %.4f\n",
-      static_cast<long long>(blocks), best, total / repeats, repeats, static_cast<long long>(steps),
+      "%s %lld blocks, %s, graphs %s: %.3f s best, %.3f s mean of %lld, %.3f s the first (%lld steps, %lld tokens, "
+      "%.1f M tokens/s), loss %.4f\n",
+      config.model.kind.c_str(), static_cast<long long>(config.model.blocks), config.optimizer.name.c_str(),
+      config.train.graphs.c_str(), best, total / static_cast<double>(options.epochs),
+      static_cast<long long>(options.epochs), first, static_cast<long long>(count),
       static_cast<long long>(tokens), 1e-6 * static_cast<double>(tokens) / best,
-      loss_sum.item<double>() / static_cast<double>(steps * options.batch));
+      sums.loss() / static_cast<double>(count * options.batch));
   std::printf(
-      "  model FLOPs %.1f T, %.1f TFLOP/s, utilisation %.1f %% of %.0f TFLOP/s, peak memory %.2f GB\n",
-      1e-12 * flops, 1e-12 * flops / best, 1e-10 * flops / best / options.peak, options.peak, 1e-9 * memory);
+      "  model FLOPs %.1f T, %.1f TFLOP/s, utilisation %.1f %% of %.0f TFLOP/s, peak memory %.2f GB, held %.2f GB\n",
+      1e-12 * flops, 1e-12 * flops / best, 1e-10 * flops / best / options.peak, options.peak, 1e-9 * memory,
+      1e-9 * reserved);
+  const double step_ms = 1e3 * best / static_cast<double>(count);
+  std::printf("  a step: %.2f ms; the host's threads work %.2f ms for it\n", step_ms,
+              1e3 * host / static_cast<double>(count));
 
 #if defined(ATTMIRROR_BENCH_PROFILE)
   if (options.profile && options.cuda) {
     using namespace torch::autograd::profiler;
     const std::set<torch::profiler::impl::ActivityType> activities{torch::profiler::impl::ActivityType::CUDA};
-    const torch::profiler::impl::ProfilerConfig config(torch::profiler::impl::ProfilerState::KINETO);
-    prepareProfiler(config, activities);
-    enableProfiler(config, activities);
-    const double start = now();
-    const std::int64_t profiled = std::min<std::int64_t>(steps, 50);
-    train(profiled);
-    const double wall = now() - start;
+    const torch::profiler::impl::ProfilerConfig profiling(torch::profiler::impl::ProfilerState::KINETO);
+    prepareProfiler(profiling, activities);
+    enableProfiler(profiling, activities);
+    const std::int64_t profiled = std::min<std::int64_t>(count, 50);
+    const double wall = train(options.epochs + 1, profiled);
     const auto result = disableProfiler();
     std::map<std::string, double> parts;
     std::map<std::string, long> counts;
@@ -201,18 +253,30 @@ void run(const TokenSet& set, const BenchOptions& options, std::int64_t blocks) 
     std::vector<std::pair<double, std::string>> sorted;
     for (const auto& [name, ms] : parts) sorted.emplace_back(ms, name);
     std::sort(sorted.rbegin(), sorted.rend());
-    std::printf("  per step: %.2f ms with the profiler on, GPU busy %.2f ms\n",
-                1e3 * wall / static_cast<double>(profiled), busy);
+    std::printf(
+        "  the GPU works %.2f ms a step, %.0f %% of the time, and waits for %.2f ms (%.2f ms with the profiler on)\n",
+        busy, 100 * busy / step_ms, std::max(0.0, step_ms - busy),
+        1e3 * wall / static_cast<double>(profiled));
     for (const auto& [ms, name] : sorted)
-      std::printf("    %7.3f ms  %4ld x  %s\n", ms, counts[name] / static_cast<long>(profiled), name.c_str());
+      std::printf("    %7.3f ms  %6.1f x  %s\n", ms,
+                  static_cast<double>(counts[name]) / static_cast<double>(profiled), name.c_str());
   }
 #endif
+  std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   BenchOptions options;
+  const std::map<std::string, std::string*> words{
+      {"--tokens", &options.tokens},        {"--images", &options.images},
+      {"--networks", &options.networks},    {"--optimizers", &options.optimizers},
+      {"--graphs", &options.graphs},        {"--attention", &options.attention},
+      {"--last-block", &options.last_block}};
+  const std::map<std::string, std::int64_t*> counts{
+      {"--batch", &options.batch}, {"--steps", &options.steps}, {"--epochs", &options.epochs}};
+  const std::map<std::string, double*> numbers{{"--p", &options.p}, {"--peak", &options.peak}};
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (name == "--profile") {
@@ -224,39 +288,39 @@ int main(int argc, char** argv) {
       return 2;
     }
     const std::string value = argv[++i];
-    if (name == "--tokens")
-      options.tokens = value;
-    else if (name == "--device")
+    if (name == "--device")
       options.cuda = value == "cuda";
-    else if (name == "--blocks")
-      options.blocks = value;
-    else if (name == "--batch")
-      options.batch = std::atoll(value.c_str());
-    else if (name == "--steps")
-      options.steps = std::atoll(value.c_str());
-    else if (name == "--rows")
-      options.rows = std::atoll(value.c_str());
-    else if (name == "--row-multiple")
-      options.multiple = std::atoll(value.c_str());
-    else if (name == "--p")
-      options.p = std::atof(value.c_str());
-    else if (name == "--peak")
-      options.peak = std::atof(value.c_str());
-    else if (name == "--attention")
-      options.attention = value;
-    else if (name == "--last-block")
-      options.last_block = value;
+    else if (const auto word = words.find(name); word != words.end())
+      *word->second = value;
+    else if (const auto whole = counts.find(name); whole != counts.end())
+      *whole->second = std::atoll(value.c_str());
+    else if (const auto number = numbers.find(name); number != numbers.end())
+      *number->second = std::atof(value.c_str());
     else {
       std::fprintf(stderr, "%s is no option of this benchmark\n", name.c_str());
       return 2;
     }
   }
-  const TokenSet set = options.tokens.empty() ? made_up(options.rows) : load_token_set(options.tokens);
-  std::size_t at = 0;
-  while (at < options.blocks.size()) {
-    std::size_t used = 0;
-    run(set, options, std::stoll(options.blocks.substr(at), &used));
-    at += used + 1;
+  if (options.graphs.empty()) options.graphs = options.cuda ? "off,on" : "off";
+  try {
+    net::TrainData texts, images;
+    for (const std::string& name : listed(options.networks)) {
+      net::TrainData& data = name == "vit" ? images : texts;
+      if (name == "vit" && !data.train_images) {
+        data.train_images = options.images.empty() ? made_up_images(50000)
+                                                   : load_cifar10(cifar10_files(options.images, "train"));
+        data.test_images = made_up_images(100);
+      } else if (name != "vit" && !data.train_texts) {
+        data.train_texts = options.tokens.empty() ? made_up_texts(25000) : load_token_set(options.tokens);
+        data.test_texts = data.train_texts;
+      }
+      for (const std::string& optimizer : listed(options.optimizers))
+        for (const std::string& graphs : listed(options.graphs))
+          run(data, config_for(options, name, optimizer, graphs), options);
+    }
+  } catch (const Error& error) {
+    std::fprintf(stderr, "network_bench: %s\n", error.what());
+    return 1;
   }
   return 0;
 }

@@ -122,6 +122,7 @@ std::vector<Case> make_cases(const Settings& settings) {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
   add_fused_of_torch(cases, w);
 #endif
+  cases.push_back({"ours, Adam", 28, step_of<am::FusedAdam>(w, torch::optim::AdamOptions(1e-6))});
   cases.push_back({"P1's code, p = 1.1", 12, [=] { step_of_the_paper(w, 1.1, 1e-4); }});
   cases.push_back({"P1's code, p = 3", 12, [=] { step_of_the_paper(w, 3, 1e-6); }});
   cases.push_back(ours("ours, p = 1.1", 12, Options(1e-4).p(1.1)));

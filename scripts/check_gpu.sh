@@ -6,8 +6,9 @@
 #   all      everything below (the default)
 #   check    the kernels, and the optimizers in C++ where python3 has PyTorch
 #   bench    the time of a step, by the kernels and by the optimizers in C++
-#   network  the networks and their trainer, where python3 has PyTorch: an epoch of P1's sentiment network on IMDb with model
-#            FLOP utilization, memory and where the time goes (P1: Optimizing Attention with Mirror Descent)
+#   network  the networks and their trainer, where python3 has PyTorch: an epoch of P1's sentiment network on IMDb
+#            and of its vision transformer, with steps recorded as CUDA graphs and without: what host and GPU do in a step,
+#            model FLOP utilization, memory, where the time goes (P1: Optimizing Attention with Mirror Descent)
 #   torch    attmirror.torch: its checks, the time of a step and PyTorch's own checks of optimizers; all of tests/torch where
 #            python3 has pytest. Needs PyTorch, but no LibTorch to compile with
 #
@@ -79,7 +80,7 @@ if [[ $what != check && -x build/device/bin/network_bench ]]; then
   tokens=build/carry/imdb-train.safetensors
   texts=()
   if [[ -f $tokens ]]; then texts=(--tokens "$tokens"); fi
-  run network_bench build/device/bin/network_bench --device cuda --profile "${texts[@]}"
+  run network_bench build/device/bin/network_bench --device cuda --networks 3,6,vit --optimizers md,adam --profile "${texts[@]}"
   for blocks in 3 6; do
     if [[ ! -f $tokens ]]; then break; fi
     run "train_$blocks" build/device/bin/attmirror_deep_train train examples/deep/imdb.toml --overwrite -o "$out/train_$blocks" \

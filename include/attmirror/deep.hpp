@@ -4,6 +4,7 @@
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>
+#include <attmirror/deep/fused_adam.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
 #include <attmirror/deep/image_batch.hpp>

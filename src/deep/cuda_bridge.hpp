@@ -3,6 +3,7 @@
 #pragma once
 
 #include "deep/parameter_list.hpp"
+#include "mirror/cuda/adam_element.hpp"
 
 #include <span>
 
@@ -16,5 +17,14 @@ void fill_masters_on_gpu(const StepBatch& batch, std::span<const StepTensor> ten
 
 // 1 where a gradient of the batches is not finite, else 0: a float on their device, which all have in common.
 at::Tensor found_nonfinite_on_gpu(std::span<const StepBatch> batches);
+
+// What Adam's step of a parameter reads and writes: float32, contiguous.
+struct AdamTensors {
+  at::Tensor weights, gradient, average, squares;
+};
+// `steps`: a double on the device, the number of steps so far, which the step increases; `rate`: a float there, or
+// undefined for that of the numbers.
+void adam_step_on_gpu(std::span<const AdamTensors> tensors, const AdamNumbers& numbers,
+                      const at::Tensor& steps, const at::Tensor& rate);
 
 }  // namespace attmirror::deep

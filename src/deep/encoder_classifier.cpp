@@ -1,5 +1,6 @@
 #include "deep/initial_weights.hpp"
 #include "deep/keyed_dropout.hpp"
+#include "deep/network_kernels.hpp"
 #include "deep/option_checks.hpp"
 #include "deep/packed_attention.hpp"
 #include <attmirror/base/error.hpp>
@@ -86,6 +87,8 @@ EncoderClassifier::EncoderClassifier(const EncoderOptions& options, std::optiona
 }
 
 at::Tensor EncoderClassifier::embedded(const Batch& batch) const {
+  if (token_embedding_.is_cuda() && has_embedding_on_gpu(token_embedding_, batch.tokens, compute()))
+    return embedded_on_gpu(token_embedding_, position_embedding_, batch.tokens, batch.positions, compute());
   return (at::embedding(token_embedding_, batch.tokens) + at::embedding(position_embedding_, batch.positions))
       .to(compute());
 }
@@ -100,17 +103,24 @@ at::Tensor EncoderClassifier::answer(const at::Tensor& first, const Batch& batch
 
 AttentionDropout EncoderClassifier::attention_dropout(std::int64_t block, const at::Tensor& keys,
                                                       const Batch& batch) const {
-  return {options_.dropout, keys, encoder_site(block, attention_site), batch.dropout_seed,
-          batch.first_sample};
+  return {options_.dropout,
+          keys,
+          encoder_site(block, attention_site),
+          batch.dropout_seed,
+          batch.first_sample,
+          block,
+          batch.all_samples};
 }
 
-at::Tensor EncoderClassifier::after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
-                                              const at::Tensor& mixed, const at::Tensor& keys) const {
+Transformer::Rows EncoderClassifier::after_attention(const Block& block, std::int64_t index,
+                                                     const at::Tensor& x, const at::Tensor& mixed,
+                                                     const at::Tensor& keys, const Block*) const {
   const double p = options_.dropout;
-  const at::Tensor y = residual_norm(x, linear(mixed, block.output), block.attention_norm.weight,
+  const NormedRows y = residual_norm(x, linear(mixed, block.output), block.attention_norm.weight,
                                      {p, keys, encoder_site(index, residual_site)});
-  return residual_norm(y, linear(at::gelu(linear(y, block.up)), block.down), block.mlp_norm.weight,
-                       {p, keys, encoder_site(index, mlp_site)});
+  const NormedRows z = residual_norm(y.passed, linear(at::gelu(linear(y.normed, block.up)), block.down),
+                                     block.mlp_norm.weight, {p, keys, encoder_site(index, mlp_site)});
+  return {z.passed, z.normed};
 }
 
 // Forward 2 operations a weight and row, and 4 length x width per row in attention; backward twice that.

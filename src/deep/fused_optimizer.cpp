@@ -1,6 +1,7 @@
 // A step, from options to kernels: all parameters are looked at (parameter_list), all gradients if a step may be
 // skipped, masters are made where they are missing or out of date, and each batch is one call.
 #include "deep/parameter_list.hpp"
+#include "deep/state_key.hpp"
 #include "deep/tensor_step.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
@@ -23,18 +24,6 @@
 namespace attmirror::deep {
 
 namespace {
-
-// LibTorch 1.13 keys states by the address as text, 2.x by the address.
-using StateMap = std::remove_cvref_t<decltype(std::declval<torch::optim::Optimizer&>().state())>;
-using StateKey = std::remove_const_t<StateMap::value_type::first_type>;
-
-template <class Key>
-Key key_as(const at::Tensor& parameter) {
-  if constexpr (std::is_same_v<Key, std::string>)
-    return c10::str(parameter.unsafeGetTensorImpl());
-  else
-    return parameter.unsafeGetTensorImpl();
-}
 
 // One pool for all optimizers, with as many threads as LibTorch uses itself; none for one thread.
 std::shared_ptr<ThreadPool> shared_pool() {
@@ -211,6 +200,7 @@ void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
     rules[g].step.gradient_scale *= scale;
     rules[g].step.validate();
     skip_nonfinite |= rules[g].step.skip_nonfinite;
+    if (device_rates_.defined()) rules[g].device_rate = device_rates_[static_cast<std::int64_t>(g)];
   }
   std::vector<StepBatch> batches;
   for (std::size_t g = 0; g < rules.size(); ++g) {
@@ -268,6 +258,26 @@ void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
   }
 }
 
+void FusedOptimizer::set_device_rates(at::Tensor rates) {
+  if (rates.defined() && (rates.scalar_type() != at::kFloat || rates.dim() != 1 ||
+                          rates.size(0) != static_cast<std::int64_t>(param_groups().size())))
+    throw bad_input(c10::str("rates have type ", rates.scalar_type(), " and shape ", rates.sizes(),
+                             ": expected a Float for each of ", param_groups().size(), " groups"));
+  device_rates_ = std::move(rates);
+}
+
+void FusedOptimizer::count_repeated_step() {
+  for (const auto& group : param_groups())
+    for (const at::Tensor& parameter : group.params()) {
+      const auto found = state_.find(state_key(parameter));
+      if (found == state_.end()) continue;
+      auto& state = static_cast<FusedParamState&>(*found->second);
+      state.step(state.step() + 1);
+      parameter.unsafeGetTensorImpl()->bump_version();
+      state.seen_version = static_cast<std::int64_t>(parameter._version());
+    }
+}
+
 bool FusedOptimizer::last_step_skipped() const {
   if (device_skipped_.defined()) {
     skipped_ = device_skipped_.item<float>() != 0;
@@ -315,13 +325,13 @@ void FusedOptimizer::check_distinct() {
 }
 
 FusedParamState& FusedOptimizer::state_for(const at::Tensor& parameter) {
-  std::unique_ptr<torch::optim::OptimizerParamState>& state = state_[key_as<StateKey>(parameter)];
+  std::unique_ptr<torch::optim::OptimizerParamState>& state = state_[state_key(parameter)];
   if (state == nullptr) state = std::make_unique<FusedParamState>();
   return static_cast<FusedParamState&>(*state);
 }
 
 const FusedParamState* FusedOptimizer::state_of(const at::Tensor& parameter) const {
-  const auto found = state_.find(key_as<StateKey>(parameter));
+  const auto found = state_.find(state_key(parameter));
   return found == state_.end() ? nullptr : static_cast<const FusedParamState*>(found->second.get());
 }
 

@@ -1,5 +1,6 @@
 #include "base/random.hpp"
 #include "deep/host_tensor.hpp"
+#include "deep/image_draws.hpp"
 #include "deep/option_checks.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/image_batch.hpp>
@@ -63,13 +64,8 @@ at::Tensor cut_and_mirrored(const at::Tensor& pixels, const at::Tensor& drawn) {
 }
 
 // (x / 255 - mean) / deviation = scale x + shift
-at::Tensor normalised(const at::Tensor& bytes, const Augmentation& options) {
-  const at::Tensor host = host_tensor(6, at::kFloat);
-  for (std::size_t c = 0; c < 3; ++c) {
-    host.data_ptr<float>()[c] = static_cast<float>(1 / (255 * options.deviation[c]));
-    host.data_ptr<float>()[3 + c] = static_cast<float>(-options.mean[c] / options.deviation[c]);
-  }
-  const auto maps = host.to(bytes.device(), at::kFloat, /*non_blocking=*/true).view({2, 3, 1, 1}).unbind(0);
+at::Tensor normalised(const at::Tensor& bytes, const at::Tensor& normalizer) {
+  const auto maps = normalizer.view({2, 3, 1, 1}).unbind(0);
   return at::addcmul(maps[1], bytes.to(at::kFloat), maps[0]);
 }
 
@@ -117,37 +113,67 @@ DeviceImages device_images(const ImageSet& images, at::Device device) {
   return {pixels.to(device), labels.to(device)};
 }
 
-Batch image_batch(const DeviceImages& images, std::span<const std::int64_t> samples,
-                  const Augmentation& options, std::int64_t tokens, std::optional<DropoutPlace> dropout,
-                  std::optional<DropoutPlace> augment, std::int64_t first_sample) {
+at::Tensor image_normalizer(const Augmentation& options, at::Device device) {
+  const at::Tensor host = host_tensor(6, at::kFloat);
+  for (std::size_t c = 0; c < 3; ++c) {
+    host.data_ptr<float>()[c] = static_cast<float>(1 / (255 * options.deviation[c]));
+    host.data_ptr<float>()[3 + c] = static_cast<float>(-options.mean[c] / options.deviation[c]);
+  }
+  return host.to(device, at::kFloat, /*non_blocking=*/true);
+}
+
+ImageDraws draw_images(const DeviceImages& images, std::span<const std::int64_t> samples,
+                       const Augmentation& options, std::int64_t tokens, std::optional<DropoutPlace> dropout,
+                       std::optional<DropoutPlace> augment) {
   options.validate();
   check_at_least("tokens", tokens, 1);
   check_samples(images, samples);
-  const auto device = images.pixels.device();
-  const auto count = static_cast<std::int64_t>(samples.size());
-  const at::Tensor draws_there =
-      drawn(samples, options, augment).to(device, at::kLong, /*non_blocking=*/true);
-  const at::Tensor bytes = augment ? cut_and_mirrored(images.pixels, draws_there)
-                                   : images.pixels.index_select(0, draws_there[drawn_sample]);
-  Batch batch;
-  batch.images = normalised(bytes, options);
-  const std::int64_t size = options.size;
-  if (size != 0 && (size != batch.images.size(2) || size != batch.images.size(3)))
-    batch.images = at::upsample_bilinear2d(batch.images, {size, size}, /*align_corners=*/false);
-  batch.labels = images.labels.index_select(0, draws_there[drawn_sample]);
-  batch.offsets =
-      at::arange(0, (count + 1) * tokens, tokens, at::TensorOptions().dtype(at::kInt).device(device));
-  batch.longest = tokens;
-  batch.row_count = count * tokens;
+  ImageDraws draws;
+  draws.augmented = augment.has_value();
+  draws.numbers = drawn(samples, options, augment);
   if (dropout) {
     const std::vector<std::int64_t> lengths(samples.size(), tokens);
-    batch.dropout_keys =
-        dropout_keys(*dropout, samples, lengths).to(device, at::kLong, /*non_blocking=*/true);
-    batch.dropout_seed = CounterRandom(dropout->seed, RandomStream::deep_dropout)
+    draws.dropout_keys = dropout_keys(*dropout, samples, lengths);
+    draws.dropout_seed = CounterRandom(dropout->seed, RandomStream::deep_dropout)
                              .bits(static_cast<std::uint64_t>(dropout->step));
-    batch.first_sample = first_sample;
   }
+  return draws;
+}
+
+ImageDraws ImageDraws::to(at::Device device) const {
+  ImageDraws moved = *this;
+  for (at::Tensor* tensor : {&moved.numbers, &moved.dropout_keys})
+    if (tensor->defined()) *tensor = tensor->to(device, at::kLong, /*non_blocking=*/true);
+  return moved;
+}
+
+Batch batch_of_draws(const DeviceImages& images, const ImageDraws& draws, const at::Tensor& normalizer,
+                     const Augmentation& options, std::int64_t tokens, std::int64_t first_sample) {
+  const std::int64_t count = draws.numbers.size(1), size = options.size;
+  const at::Tensor chosen = draws.numbers[drawn_sample];
+  const at::Tensor bytes = draws.augmented ? cut_and_mirrored(images.pixels, draws.numbers)
+                                           : images.pixels.index_select(0, chosen);
+  Batch batch;
+  batch.images = normalised(bytes, normalizer);
+  if (size != 0 && (size != batch.images.size(2) || size != batch.images.size(3)))
+    batch.images = at::upsample_bilinear2d(batch.images, {size, size}, /*align_corners=*/false);
+  batch.labels = images.labels.index_select(0, chosen);
+  batch.offsets = at::arange(0, (count + 1) * tokens, tokens,
+                             at::TensorOptions().dtype(at::kInt).device(images.pixels.device()));
+  batch.longest = tokens;
+  batch.row_count = count * tokens;
+  batch.dropout_keys = draws.dropout_keys;
+  batch.dropout_seed = draws.dropout_seed;
+  if (batch.dropout_keys.defined()) batch.first_sample = first_sample;
   return batch;
+}
+
+Batch image_batch(const DeviceImages& images, std::span<const std::int64_t> samples,
+                  const Augmentation& options, std::int64_t tokens, std::optional<DropoutPlace> dropout,
+                  std::optional<DropoutPlace> augment, std::int64_t first_sample) {
+  const at::Device device = images.pixels.device();
+  return batch_of_draws(images, draw_images(images, samples, options, tokens, dropout, augment).to(device),
+                        image_normalizer(options, device), options, tokens, first_sample);
 }
 
 }  // namespace attmirror::deep

@@ -76,12 +76,38 @@ at::Tensor dropped(const at::Tensor& x, const Dropout& dropout) {
                                 dropout.probability);
 }
 
-at::Tensor residual_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+NormedRows residual_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                          const Dropout& dropout) {
   if (x.is_cuda() && has_residual_norm_on_gpu(x))
-    return residual_norm_on_gpu(x, branch, weight, dropout, norm_eps);
+    return residual_norm_on_gpu(x, {branch}, {weight}, dropout, norm_eps, {x.scalar_type(), false});
   const at::Tensor sum = x + dropped(branch, dropout);
-  return at::layer_norm(sum, {sum.size(1)}, weight.to(sum.scalar_type()), {}, norm_eps);
+  const at::Tensor normed = at::layer_norm(sum, {sum.size(1)}, weight.to(sum.scalar_type()), {}, norm_eps);
+  return {normed, normed};
+}
+
+bool takes_branch_bias(const at::Tensor& x, at::ScalarType type) {
+  return x.is_cuda() && has_residual_norm_on_gpu(x) && (type == at::kFloat || type == at::kBFloat16);
+}
+
+NormedRows sum_and_norm(const at::Tensor& x, const Branch& branch, const Affine& norm, const Dropout& dropout,
+                        at::ScalarType type) {
+  if (takes_branch_bias(x, type)) {
+    NormedRows rows = residual_norm_on_gpu(x, branch, norm, dropout, norm_eps, {type, branch.rows.defined()});
+    if (!branch.rows.defined()) rows.passed = x;
+    return rows;
+  }
+  const at::Tensor sum = branch.rows.defined() ? x + dropped(branch.rows, dropout) : x;
+  const at::ScalarType own = sum.scalar_type();
+  return {sum, at::layer_norm(sum, {sum.size(1)}, norm.weight.to(own), norm.bias.to(own), norm_eps).to(type)};
+}
+
+bool takes_gelu_bias(const at::Tensor& mapped, std::int64_t width) {
+  return mapped.is_cuda() && has_gelu_on_gpu(mapped, width);
+}
+
+at::Tensor dropped_gelu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout) {
+  if (bias.defined()) return gelu_on_gpu(x, bias, dropout);
+  return dropped(at::gelu(x), dropout);
 }
 
 }  // namespace attmirror::deep

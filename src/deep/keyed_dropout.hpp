@@ -22,9 +22,34 @@ struct Dropout {
 // x [rows, width]: each element 0 with the probability, otherwise x / (1 - probability).
 at::Tensor dropped(const at::Tensor& x, const Dropout& dropout);
 
-// norm(x + dropped(branch)) weight, of each row: mean 0 and variance 1 (eps 1e-5), times `weight` [width]. One pass
-// over memory on a GPU.
-at::Tensor residual_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+// A weight, and a bias or none.
+struct Affine {
+  at::Tensor weight, bias = {};
+};
+// What is added to x: rows, and a bias that they lack still, or none.
+struct Branch {
+  at::Tensor rows, bias = {};
+};
+// Two readers of a norm: one of the norms, the other of the sum that they are the norm of, or of the norms as well.
+struct NormedRows {
+  at::Tensor passed, normed;
+};
+
+// norm(x + dropped(branch)) weight, of each row: mean 0 and variance 1 (eps 1e-5), times `weight` [width]; for two
+// readers. One pass over memory on a GPU.
+NormedRows residual_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                          const Dropout& dropout);
+
+// The sum x + dropped(branch), and its norm with weight and bias in the type `type` (in which the branch is): a network
+// whose norms stand before its maps goes on with both. Without a branch (undefined) the sum is x.
+NormedRows sum_and_norm(const at::Tensor& x, const Branch& branch, const Affine& norm, const Dropout& dropout,
+                        at::ScalarType type);
+// Whether that is one pass, in which a bias costs nothing: otherwise it should be in the rows already.
+bool takes_branch_bias(const at::Tensor& x, at::ScalarType type);
+
+// dropped(gelu(x + bias)). The bias may be undefined where x has it already, and must be unless takes_gelu_bias() of
+// what x is a map of.
+at::Tensor dropped_gelu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
+bool takes_gelu_bias(const at::Tensor& mapped, std::int64_t width);
 
 }  // namespace attmirror::deep

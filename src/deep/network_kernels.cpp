@@ -1,6 +1,7 @@
 // Between tensors and the GPU's kernels: our own (src/deep/cuda), and LibTorch's flash attention.
 #include "deep/network_kernels.hpp"
 
+#include "deep/cuda/embedding_kernels.hpp"
 #include "deep/cuda/row_kernels.hpp"
 #include "deep/dropout_bits.hpp"
 #include <attmirror/base/error.hpp>
@@ -10,6 +11,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <fmt/format.h>
@@ -42,23 +44,121 @@ cudaStream_t stream_of(const at::Tensor& x) {
   return c10::cuda::getCurrentCUDAStream(x.device().index()).stream();
 }
 
+// What stands for a tensor that is not there: LibTorch's functions with a gradient do not take undefined tensors.
+at::Tensor nothing_beside(const at::Tensor& x) {
+  return at::empty({0}, x.options().dtype(at::kFloat).requires_grad(false));
+}
+const void* data_or_null(const at::Tensor& x) { return x.numel() > 0 ? x.data_ptr() : nullptr; }
+
+at::Tensor summed_partials(const at::Tensor& partials) {
+  at::Tensor result = at::empty({partials.size(1)}, partials.options());
+  check_launch(cuda::sum_partials(partials.data_ptr<float>(), result.data_ptr<float>(), partials.size(1),
+                                  stream_of(partials)));
+  return result;
+}
+
+at::Tensor new_partials(const at::Tensor& beside, std::int64_t columns) {
+  const auto options = beside.options().dtype(at::kFloat);
+  const std::vector<std::int64_t> sizes{cuda::row_partials(), columns};
+  return beside.size(0) == 0 ? at::zeros(sizes, options) : at::empty(sizes, options);
+}
+
+// norm(x + dropped(branch + branch_bias)), and what goes on beside it: the sum, or the norm once more, so that the
+// gradients of two readers come apart and are added where they are read.
 struct ResidualNormFunction : public torch::autograd::Function<ResidualNormFunction> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
-                            const at::Tensor& branch, const at::Tensor& weight, const at::Tensor& keys,
-                            std::int64_t site, double probability, double eps, bool keep) {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
+                                                const at::Tensor& x, const at::Tensor& branch,
+                                                const at::Tensor& branch_bias, const at::Tensor& weight,
+                                                const at::Tensor& bias, const at::Tensor& keys,
+                                                std::int64_t site, double probability, double eps, bool keep,
+                                                bool with_sum, bool brief) {
     const c10::cuda::CUDAGuard guard(x.device());
     const at::Tensor input = x.contiguous(), added = branch.contiguous();
-    at::Tensor result = at::empty_like(input), sum, statistics;
-    if (keep) {
-      sum = at::empty_like(input);
-      statistics = at::empty({input.size(0), 2}, input.options().dtype(at::kFloat));
-    }
-    check_launch(cuda::norm_forward(row_shape(input), input.data_ptr(), added.data_ptr(),
-                                    weight.data_ptr<float>(), static_cast<float>(eps),
-                                    row_dropout(keys, site, probability), keep ? sum.data_ptr() : nullptr,
-                                    keep ? reinterpret_cast<float2*>(statistics.data_ptr<float>()) : nullptr,
-                                    result.data_ptr(), stream_of(input)));
+    const bool has_branch = added.numel() > 0;
+    cuda::RowShape shape = row_shape(input);
+    if (brief) shape.brief = cuda::RowType::bfloat16;
+    at::Tensor result =
+        at::empty_like(input, input.options().dtype(brief ? at::kBFloat16 : input.scalar_type()));
+    at::Tensor sum = has_branch ? at::Tensor() : input, statistics;
+    if (has_branch && (keep || with_sum)) sum = at::empty_like(input);
+    if (keep) statistics = at::empty({input.size(0), 2}, input.options().dtype(at::kFloat));
+    cuda::NormForward arrays;
+    arrays.x = input.data_ptr();
+    arrays.branch = data_or_null(added);
+    arrays.branch_bias = static_cast<const float*>(data_or_null(branch_bias));
+    arrays.weight = weight.data_ptr<float>();
+    arrays.bias = static_cast<const float*>(data_or_null(bias));
+    if (has_branch && sum.defined()) arrays.sum = sum.data_ptr();
+    if (keep) arrays.statistics = reinterpret_cast<float2*>(statistics.data_ptr<float>());
+    arrays.result = result.data_ptr();
+    check_launch(cuda::norm_forward(shape, arrays, static_cast<float>(eps),
+                                    row_dropout(keys, site, probability), stream_of(input)));
     context->save_for_backward({sum, statistics, weight, keys});
+    context->set_materialize_grads(false);
+    context->saved_data["site"] = site;
+    context->saved_data["probability"] = probability;
+    context->saved_data["brief"] = brief;
+    context->saved_data["with_sum"] = with_sum;
+    context->saved_data["has_branch"] = has_branch;
+    context->saved_data["has_bias"] = bias.numel() > 0;
+    context->saved_data["has_branch_bias"] = branch_bias.numel() > 0;
+    // The same numbers in the same place; that they are two outputs is for the gradients' sake.
+    return {result, with_sum ? sum : at::Tensor(result.variable_data())};
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &sum = saved[0], &statistics = saved[1], &weight = saved[2], &keys = saved[3];
+    const c10::cuda::CUDAGuard guard(sum.device());
+    const auto is = [&](const char* name) { return context->saved_data[name].toBool(); };
+    const bool has_branch = is("has_branch"), has_bias = is("has_bias"), with_sum = is("with_sum");
+    const at::ScalarType type = is("brief") ? at::kBFloat16 : sum.scalar_type();
+    at::Tensor first = gradients[0], second = gradients[1];
+    if (!first.defined() && !with_sum) std::swap(first, second);
+    if (!first.defined()) first = at::zeros_like(sum, sum.options().dtype(type));
+    first = first.contiguous();
+    if (second.defined()) second = second.contiguous();
+    const cuda::RowDropout dropout =
+        row_dropout(keys, context->saved_data["site"].toInt(), context->saved_data["probability"].toDouble());
+    cuda::RowShape shape = row_shape(sum);
+    if (is("brief")) shape.brief = cuda::RowType::bfloat16;
+    at::Tensor d_sum = at::empty_like(sum), d_branch;
+    // Of the same type, without dropout and without sums over it, one serves as both.
+    const bool is_apart = has_branch && (dropout.keys != nullptr || type != sum.scalar_type() || has_bias);
+    if (has_branch) d_branch = is_apart ? at::empty_like(first) : d_sum;
+    const std::int64_t width = sum.size(1);
+    const at::Tensor partials = new_partials(sum, (has_bias ? 3 : 1) * width);
+    cuda::NormBackward arrays;
+    arrays.d_result = first.data_ptr();
+    if (second.defined()) (with_sum ? arrays.d_passed : arrays.d_second) = second.data_ptr();
+    arrays.sum = sum.data_ptr();
+    arrays.statistics = reinterpret_cast<const float2*>(statistics.data_ptr<float>());
+    arrays.weight = weight.data_ptr<float>();
+    arrays.d_sum = d_sum.data_ptr();
+    if (is_apart) arrays.d_branch = d_branch.data_ptr();
+    arrays.partials = partials.data_ptr<float>();
+    arrays.with_bias = has_bias;
+    check_launch(cuda::norm_backward(shape, arrays, dropout, stream_of(sum)));
+    const at::Tensor sums = summed_partials(partials);
+    const auto part = [&](bool there, std::int64_t index) {
+      return there ? sums.narrow(0, index * width, width) : at::Tensor();
+    };
+    return {
+        d_sum, d_branch, part(is("has_branch_bias"), 2), part(true, 0), part(has_bias, 1), {}, {}, {}, {}, {},
+        {},    {}};
+  }
+};
+
+struct GeluFunction : public torch::autograd::Function<GeluFunction> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& bias, const at::Tensor& keys, std::int64_t site,
+                            double probability) {
+    const c10::cuda::CUDAGuard guard(x.device());
+    const at::Tensor input = x.contiguous();
+    at::Tensor result = at::empty_like(input);
+    check_launch(cuda::gelu_rows(row_shape(input), input.data_ptr(), bias.data_ptr<float>(),
+                                 row_dropout(keys, site, probability), result.data_ptr(), stream_of(input)));
+    context->save_for_backward({input, bias, keys});
     context->saved_data["site"] = site;
     context->saved_data["probability"] = probability;
     return result;
@@ -66,25 +166,97 @@ struct ResidualNormFunction : public torch::autograd::Function<ResidualNormFunct
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor &sum = saved[0], &statistics = saved[1], &weight = saved[2], &keys = saved[3];
-    const c10::cuda::CUDAGuard guard(sum.device());
-    const at::Tensor gradient = gradients[0].contiguous();
-    const cuda::RowDropout dropout =
-        row_dropout(keys, context->saved_data["site"].toInt(), context->saved_data["probability"].toDouble());
-    at::Tensor d_sum = at::empty_like(sum);
-    at::Tensor d_branch = dropout.keys ? at::empty_like(sum) : d_sum;
-    at::Tensor partials = at::empty({cuda::norm_partials(), sum.size(1)}, statistics.options());
-    if (sum.size(0) == 0) partials.zero_();
-    check_launch(cuda::norm_backward(row_shape(sum), gradient.data_ptr(), sum.data_ptr(),
-                                     reinterpret_cast<const float2*>(statistics.data_ptr<float>()),
-                                     weight.data_ptr<float>(), dropout, d_sum.data_ptr(),
-                                     dropout.keys ? d_branch.data_ptr() : nullptr, partials.data_ptr<float>(),
-                                     stream_of(sum)));
-    return {d_sum, d_branch, partials.sum(0), {}, {}, {}, {}, {}};
+    const at::Tensor &x = saved[0], &bias = saved[1], gradient = gradients[0].contiguous();
+    const c10::cuda::CUDAGuard guard(x.device());
+    at::Tensor d_x = at::empty_like(x);
+    const at::Tensor partials = new_partials(x, x.size(1));
+    check_launch(cuda::gelu_rows_backward(row_shape(x), x.data_ptr(), bias.data_ptr<float>(),
+                                          gradient.data_ptr(),
+                                          row_dropout(saved[2], context->saved_data["site"].toInt(),
+                                                      context->saved_data["probability"].toDouble()),
+                                          d_x.data_ptr(), partials.data_ptr<float>(), stream_of(x)));
+    return {d_x, summed_partials(partials), {}, {}, {}};
   }
 };
 
+struct EmbeddingFunction : public torch::autograd::Function<EmbeddingFunction> {
+  static cuda::EmbeddedRows rows_of(const at::Tensor& tokens, const at::Tensor& positions,
+                                    const at::Tensor& result) {
+    return {tokens.data_ptr<std::int64_t>(), positions.data_ptr<std::int64_t>(), row_shape(result)};
+  }
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& by_token,
+                            const at::Tensor& by_position, const at::Tensor& tokens,
+                            const at::Tensor& positions, bool brief) {
+    const c10::cuda::CUDAGuard guard(by_token.device());
+    at::Tensor result = at::empty({tokens.size(0), by_token.size(1)},
+                                  by_token.options().dtype(brief ? at::kBFloat16 : at::kFloat));
+    check_launch(cuda::embed_rows(rows_of(tokens, positions, result), by_token.data_ptr<float>(),
+                                  by_position.data_ptr<float>(), result.data_ptr(), stream_of(result)));
+    context->save_for_backward({tokens, positions});
+    context->saved_data["tokens"] = by_token.size(0);
+    context->saved_data["positions"] = by_position.size(0);
+    return result;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor gradient = gradients[0].contiguous();
+    const c10::cuda::CUDAGuard guard(gradient.device());
+    const auto table = [&](const char* name) {
+      return at::zeros({context->saved_data[name].toInt(), gradient.size(1)},
+                       gradient.options().dtype(at::kFloat));
+    };
+    at::Tensor by_token = table("tokens"), by_position = table("positions");
+    check_launch(cuda::embed_rows_backward(rows_of(saved[0], saved[1], gradient), gradient.data_ptr(),
+                                           by_token.data_ptr<float>(), by_position.data_ptr<float>(),
+                                           stream_of(gradient)));
+    return {by_token, by_position, {}, {}, {}};
+  }
+};
+
+#if TORCH_VERSION_MAJOR >= 2
+
+struct BriefFunction : public torch::autograd::Function<BriefFunction> {
+  static torch::autograd::variable_list as_type(at::TensorList from, at::ScalarType type) {
+    torch::autograd::variable_list to;
+    for (const at::Tensor& tensor : from)
+      to.push_back(at::empty_like(tensor, tensor.options().dtype(type).requires_grad(false)));
+    at::_foreach_copy_(to, from);
+    return to;
+  }
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext*, at::TensorList weights) {
+    return as_type(weights, at::kBFloat16);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list gradients) {
+    return as_type(gradients, at::kFloat);
+  }
+};
+
+#endif
+
 }  // namespace
+
+bool has_embedding_on_gpu(const at::Tensor& by_token, const at::Tensor& tokens, at::ScalarType type) {
+  return by_token.scalar_type() == at::kFloat && (type == at::kFloat || type == at::kBFloat16) &&
+         cuda::embedding_takes(tokens.size(0), by_token.size(1));
+}
+
+at::Tensor embedded_on_gpu(const at::Tensor& by_token, const at::Tensor& by_position,
+                           const at::Tensor& tokens, const at::Tensor& positions, at::ScalarType type) {
+  return EmbeddingFunction::apply(by_token, by_position, tokens.contiguous(), positions.contiguous(),
+                                  type == at::kBFloat16);
+}
+
+std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights) {
+#if TORCH_VERSION_MAJOR >= 2
+  return BriefFunction::apply(at::TensorList(weights));
+#else
+  std::vector<at::Tensor> result;
+  for (const at::Tensor& weight : weights) result.push_back(weight.to(at::kBFloat16));
+  return result;
+#endif
+}
 
 at::Tensor masked_on_gpu(const at::Tensor& x, const at::Tensor& keys, std::uint32_t site,
                          double probability) {
@@ -99,13 +271,32 @@ bool has_residual_norm_on_gpu(const at::Tensor& x) {
   return (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) && cuda::norm_takes(x.size(1));
 }
 
-at::Tensor residual_norm_on_gpu(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
-                                const Dropout& dropout, double eps) {
-  const bool keep =
-      at::GradMode::is_enabled() && (x.requires_grad() || branch.requires_grad() || weight.requires_grad());
-  return ResidualNormFunction::apply(x, branch, weight, dropout.active() ? dropout.keys : no_keys(x),
-                                     static_cast<std::int64_t>(dropout.site),
-                                     dropout.active() ? dropout.probability : 0.0, eps, keep);
+NormedRows residual_norm_on_gpu(const at::Tensor& x, const Branch& branch, const Affine& norm,
+                                const Dropout& dropout, double eps, const NormOutputs& outputs) {
+  const auto wants = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
+  const bool keep = at::GradMode::is_enabled() && (wants(x) || wants(branch.rows) || wants(norm.weight));
+  const auto or_nothing = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor : nothing_beside(x);
+  };
+  const bool brief = outputs.type == at::kBFloat16 && x.scalar_type() == at::kFloat;
+  const auto results = ResidualNormFunction::apply(
+      x, or_nothing(branch.rows), or_nothing(branch.bias), norm.weight, or_nothing(norm.bias),
+      dropout.active() ? dropout.keys : no_keys(x), static_cast<std::int64_t>(dropout.site),
+      dropout.active() ? dropout.probability : 0.0, eps, keep, outputs.sum, brief);
+  return {results[1], results[0]};
+}
+
+bool has_gelu_on_gpu(const at::Tensor& x, std::int64_t width) {
+  if (x.dim() != 2 || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kBFloat16)) return false;
+  cuda::RowShape shape = row_shape(x);
+  shape.width = width;
+  return cuda::gelu_takes(shape);
+}
+
+at::Tensor gelu_on_gpu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout) {
+  return GeluFunction::apply(x, bias, dropout.active() ? dropout.keys : no_keys(x),
+                             static_cast<std::int64_t>(dropout.site),
+                             dropout.active() ? dropout.probability : 0.0);
 }
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -115,18 +306,24 @@ bool has_fused_attention(const at::Tensor& query) {
   return query.is_cuda() && brief && query.size(2) <= 256 && query.size(2) % 8 == 0;
 }
 
-// The kernel draws from the device's default generator: number (seed, offset + 32 (heads sample + head) + thread). It
-// is set to the step's seed, and moved on by the samples of the batch that other processes have.
+// The kernel draws number (seed, offset + 32 (heads sequence + head) + thread) from the device's default generator, and
+// moves its offset on by 32 heads sequences. The offset is put where one process with all samples, and one sequence of
+// filler, would have it after the blocks before this one. While a step is recorded, the generator has that
+// offset, and its seed is set before the step is repeated (step_graphs.cpp).
 at::Tensor fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                            const PackedRows& queries, const PackedRows& keys,
                            const AttentionDropout& dropout) {
   const c10::cuda::CUDAGuard guard(query.device());
   const double probability = dropout.keys.defined() ? dropout.probability : 0;
-  if (probability > 0) {
+  if (probability > 0 &&
+      c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None) {
+    const std::int64_t sequences = queries.offsets.size(0) - 1,
+                       all = dropout.all_samples > 0 ? dropout.all_samples + 1 : sequences;
     at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(query.device().index());
     const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_current_seed(dropout.seed + dropout.site * 0x9E3779B97F4A7C15u);
-    generator.set_offset(static_cast<std::uint64_t>(dropout.first_sample * query.size(1)) * 32);
+    generator.set_current_seed(dropout.seed);
+    generator.set_offset(
+        static_cast<std::uint64_t>((dropout.block * all + dropout.first_sample) * query.size(1)) * 32);
   }
   return std::get<0>(at::_flash_attention_forward(query, key, value, queries.offsets, keys.offsets,
                                                   queries.longest, keys.longest, probability,

@@ -6,6 +6,7 @@
 #include "deep/packed_attention.hpp"
 
 #include <cstdint>
+#include <vector>
 
 #include <torch/types.h>
 
@@ -22,8 +23,27 @@ at::Tensor masked_on_gpu(const at::Tensor& x, const at::Tensor& keys, std::uint3
 
 // Whether the fused kernel takes rows of this width and type.
 bool has_residual_norm_on_gpu(const at::Tensor& x);
-at::Tensor residual_norm_on_gpu(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
-                                const Dropout& dropout, double eps);
+// What comes out: norms of this type, and beside them the sum that they are the norm of (in the type of x), or the same
+// norms once more, for a second reader.
+struct NormOutputs {
+  at::ScalarType type = at::kFloat;
+  bool sum = false;
+};
+// The branch and biases may be undefined. Of float32 and bfloat16; branch and norms have the type `outputs.type`.
+NormedRows residual_norm_on_gpu(const at::Tensor& x, const Branch& branch, const Affine& norm,
+                                const Dropout& dropout, double eps, const NormOutputs& outputs);
+
+// by_token[tokens] + by_position[positions] of float32 tables, rounded to `type`.
+bool has_embedding_on_gpu(const at::Tensor& by_token, const at::Tensor& tokens, at::ScalarType type);
+at::Tensor embedded_on_gpu(const at::Tensor& by_token, const at::Tensor& by_position,
+                           const at::Tensor& tokens, const at::Tensor& positions, at::ScalarType type);
+
+// The weights in bfloat16, all by a launch or two, and their gradients likewise.
+std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights);
+
+// For rows of this width and of the type and number of those of x.
+bool has_gelu_on_gpu(const at::Tensor& x, std::int64_t width);
+at::Tensor gelu_on_gpu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 
 // LibTorch's flash attention with variable lengths: whether it takes these queries, and its result.
 bool has_fused_attention(const at::Tensor& query);

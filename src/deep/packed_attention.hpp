@@ -23,8 +23,12 @@ struct AttentionDropout {
   double probability = 0;  // 0: none
   at::Tensor keys;         // int64 [query rows]
   std::uint32_t site = 0;  // which of the network's dropouts
-  std::uint64_t seed = 0;  // what the fused kernel draws from
+  // What the fused kernel draws from: the step's seed, and the places of this block and of its samples in what all
+  // blocks draw for the samples of all processes.
+  std::uint64_t seed = 0;
   std::int64_t first_sample = 0;
+  std::int64_t block = 0;
+  std::int64_t all_samples = 0;  // 0: those that are here
 };
 
 struct PackedRows {

@@ -24,7 +24,7 @@ Batch pack(const TokenSet& tokens, std::span<const std::int64_t> rows, std::opti
     batch.row_count += lengths.back();
     batch.longest = std::max(batch.longest, lengths.back());
   }
-  const std::int64_t filler = (row_multiple - batch.row_count % row_multiple) % row_multiple;
+  const std::int64_t filler = row_multiple > 1 ? row_multiple - batch.row_count % row_multiple : 0;
   std::vector<std::int64_t> keyed(rows.begin(), rows.end());
   if (filler > 0) {
     keyed.push_back(no_row);

@@ -70,16 +70,23 @@ void tensor_step(const at::Tensor& weights, const at::Tensor& gradient, const at
     d = divided(d, dual_norm(d, plan.dual.value));
 
   const double map = is_mirror ? plan.map.value : 1, inverse = is_mirror ? plan.inverse.value : 1;
-  const double keep = is_mirror ? plan.keep_image : plan.keep;
   const at::Tensor w = widened(weights);
-  at::Tensor y = keep * (master.defined() ? widened(master) : signed_power(w, map)) - options.rate * d;
+  at::Tensor y = master.defined() ? widened(master) : signed_power(w, map);
+  if (rule.device_rate.defined()) {
+    const at::Tensor rate = widened(rule.device_rate);
+    const at::Tensor kept = (-options.weight_decay * rate).log1p().mul(map).exp();
+    y = (options.weight_decay == 0 ? y : kept * y) - rate * d;
+  } else {
+    y = (is_mirror ? plan.keep_image : plan.keep) * y - options.rate * d;
+  }
   if (master.defined()) {
     master.copy_(y);
     y = widened(master);
   }
   at::Tensor moved = signed_power(y, inverse);
   // What is not pushed does not move, not even by rounding there and back.
-  if (plan.keep == 1) moved = at::where(d == 0, w, moved);
+  if (options.weight_decay == 0 || (plan.keep == 1 && !rule.device_rate.defined()))
+    moved = at::where(d == 0, w, moved);
   weights.copy_(moved);
 }
 

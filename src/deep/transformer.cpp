@@ -1,5 +1,6 @@
 #include "base/words.hpp"
 #include "deep/initial_weights.hpp"
+#include "deep/network_kernels.hpp"
 #include "deep/packed_attention.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/transformer.hpp>
@@ -102,8 +103,26 @@ std::vector<Projection> Transformer::projections() const {
 
 // ---- the walk through the blocks
 
+void Transformer::round_weights() {
+  rounded_.clear();
+  if (compute_ != at::kBFloat16 || !block(0).query_key_value.is_cuda()) return;
+  std::vector<at::Tensor> weights;
+  for (const Block& each : blocks_)
+    for (const at::Tensor* weight : {&each.query_key_value, &each.output.weight, &each.output.bias,
+                                     &each.up.weight, &each.up.bias, &each.down.weight, &each.down.bias})
+      if (weight->defined()) weights.push_back(*weight);
+  const std::vector<at::Tensor> brief = brief_on_gpu(weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) rounded_[weights[i].unsafeGetTensorImpl()] = brief[i];
+}
+
+const at::Tensor& Transformer::rounded(const at::Tensor& weight) const {
+  const auto found = rounded_.find(weight.unsafeGetTensorImpl());
+  return found == rounded_.end() ? weight : found->second;
+}
+
 at::Tensor Transformer::linear(const at::Tensor& x, const Affine& map) const {
-  return at::linear(x, map.weight.to(compute_), map.bias.defined() ? map.bias.to(compute_) : map.bias);
+  return at::linear(x, rounded(map.weight).to(compute_),
+                    map.bias.defined() ? rounded(map.bias).to(compute_) : map.bias);
 }
 
 // The parts of a weight [parts heads head_width, width] applied to x: [rows, heads, head_width] each.
@@ -112,20 +131,19 @@ std::vector<at::Tensor> Transformer::projected(const at::Tensor& x, const at::Te
   return linear(x, {weight, {}}).view({x.size(0), parts, shape_.heads, shape_.head_width}).unbind(1);
 }
 
-at::Tensor Transformer::block_output(std::int64_t index, const at::Tensor& x, const Batch& batch) const {
-  const auto parts = projected(attention_input(block(index), x), block(index).query_key_value);
-  const PackedRows rows{batch.offsets, longest(batch)};
-  const at::Tensor mixed = packed_attention(parts[0], parts[1], parts[2], rows, rows,
+Transformer::Rows Transformer::block_output(std::int64_t index, const Rows& rows, const Batch& batch) const {
+  const auto parts = projected(rows.input, block(index).query_key_value);
+  const PackedRows places{batch.offsets, longest(batch)};
+  const at::Tensor mixed = packed_attention(parts[0], parts[1], parts[2], places, places,
                                             attention_dropout(index, batch.dropout_keys, batch), shape_.kind);
-  return after_attention(block(index), index, x, mixed.flatten(1), batch.dropout_keys);
+  return after_attention(block(index), index, rows.x, mixed.flatten(1), batch.dropout_keys, after(index));
 }
 
 // The block for the first token of each sample alone: [samples, width].
-at::Tensor Transformer::first_token_output(std::int64_t index, const at::Tensor& x,
-                                           const Batch& batch) const {
+at::Tensor Transformer::first_token_output(std::int64_t index, const Rows& rows, const Batch& batch) const {
   const std::int64_t inner = shape_.heads * shape_.head_width;
-  const auto weights = block(index).query_key_value.split({inner, 2 * inner}, 0);
-  const at::Tensor input = attention_input(block(index), x);
+  const auto weights = rounded(block(index).query_key_value).split({inner, 2 * inner}, 0);
+  const at::Tensor &x = rows.x, &input = rows.input;
   const at::Tensor first = first_rows(x, batch);
   // Where x itself goes in, it is read once: gradients would be summed in another order otherwise, and have other bits.
   const at::Tensor asking = input.is_same(x) ? first : first_rows(input, batch);
@@ -139,33 +157,36 @@ at::Tensor Transformer::first_token_output(std::int64_t index, const at::Tensor&
   const at::Tensor mixed =
       packed_attention(query, parts[0], parts[1], one_each, {batch.offsets, longest(batch)},
                        attention_dropout(index, keys, batch), shape_.kind);
-  return after_attention(block(index), index, first, mixed.flatten(1), keys);
+  return after_attention(block(index), index, first, mixed.flatten(1), keys, nullptr).x;
 }
 
 at::Tensor Transformer::logits(const Batch& batch) {
   check(batch);
-  at::Tensor x = embedded(batch);
+  round_weights();
+  Rows rows = entered(block(0), embedded(batch));
   const bool first_token_only = shape_.last_block == LastBlock::first_token;
   for (std::int64_t b = 0; b < block_count(); ++b) {
     if (first_token_only && b + 1 == block_count())
-      x = first_token_output(b, x, batch);
+      rows.x = first_token_output(b, rows, batch);
     else
-      x = block_output(b, x, batch);
+      rows = block_output(b, rows, batch);
   }
-  const at::Tensor result = answer(first_token_only ? x : first_rows(x, batch), batch);
+  const at::Tensor result = answer(first_token_only ? rows.x : first_rows(rows.x, batch), batch);
+  rounded_.clear();
   return compute_ == at::kDouble ? result : result.to(at::kFloat);
 }
 
 std::vector<at::Tensor> Transformer::attention_maps(const Batch& one) {
   check(one);
+  rounded_.clear();
   const Batch batch = shown_batch(one);
   const at::NoGradGuard no_gradients;
   std::vector<at::Tensor> maps;
-  at::Tensor x = embedded(batch);
+  Rows rows = entered(block(0), embedded(batch));
   for (std::int64_t b = 0; b < block_count(); ++b) {
-    const auto parts = projected(attention_input(block(b), x), block(b).query_key_value);
+    const auto parts = projected(rows.input, block(b).query_key_value);
     maps.push_back(shown_probabilities(parts[0], parts[1]));
-    x = block_output(b, x, batch);
+    rows = block_output(b, rows, batch);
   }
   return maps;
 }

@@ -132,20 +132,38 @@ at::Tensor VisionTransformer::answer(const at::Tensor& first, const Batch&) cons
   return linear(norm(first, head_norm_), head_);
 }
 
-at::Tensor VisionTransformer::attention_input(const Block& block, const at::Tensor& x) const {
-  return norm(x, block.attention_norm);
+Transformer::Rows VisionTransformer::entered(const Block& first, const at::Tensor& x) const {
+  const NormedRows rows =
+      sum_and_norm(x, {}, {first.attention_norm.weight, first.attention_norm.bias}, {}, compute());
+  return {rows.passed, rows.normed};
 }
 
 AttentionDropout VisionTransformer::attention_dropout(std::int64_t, const at::Tensor&, const Batch&) const {
   return {};
 }
 
-at::Tensor VisionTransformer::after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
-                                              const at::Tensor& mixed, const at::Tensor& keys) const {
+Transformer::Rows VisionTransformer::after_attention(const Block& block, std::int64_t index,
+                                                     const at::Tensor& x, const at::Tensor& mixed,
+                                                     const at::Tensor& keys, const Block* next) const {
   const auto dropout = [&](VitSite which) { return Dropout{options_.dropout, keys, vit_site(index, which)}; };
-  const at::Tensor y = x + dropped(linear(mixed, block.output), dropout(vit_output_site));
-  const at::Tensor hidden = at::gelu(linear(norm(y, block.mlp_norm), block.up));
-  return y + dropped(linear(dropped(hidden, dropout(vit_hidden_site)), block.down), dropout(vit_mlp_site));
+  // Where kernels of ours go over the rows next, they add the biases.
+  const bool apart = takes_branch_bias(x, compute());
+  const auto branch = [&](const at::Tensor& rows, const Transformer::Affine& map) {
+    return apart ? Branch{linear(rows, {map.weight, {}}), map.bias} : Branch{linear(rows, map), {}};
+  };
+  const NormedRows y =
+      sum_and_norm(x, branch(mixed, block.output), {block.mlp_norm.weight, block.mlp_norm.bias},
+                   dropout(vit_output_site), compute());
+  at::Tensor hidden;
+  if (takes_gelu_bias(y.normed, options_.hidden))
+    hidden = dropped_gelu(linear(y.normed, {block.up.weight, {}}), block.up.bias, dropout(vit_hidden_site));
+  else
+    hidden = dropped_gelu(linear(y.normed, block.up), {}, dropout(vit_hidden_site));
+  if (next == nullptr) return {y.passed + dropped(linear(hidden, block.down), dropout(vit_mlp_site)), {}};
+  const NormedRows z = sum_and_norm(y.passed, branch(hidden, block.down),
+                                    {next->attention_norm.weight, next->attention_norm.bias},
+                                    dropout(vit_mlp_site), compute());
+  return {z.passed, z.normed};
 }
 
 // Forward 2 operations a weight and row, and 4 length x heads x head_width per row in attention; backward twice that,

@@ -40,7 +40,7 @@ inline constexpr std::array method_names{
     MethodName{"sign", "sign descent", true},
     MethodName{"coordinate", "coordinate descent"},
     MethodName{"spectral", "spectral descent"},
-    MethodName{"signum", "Signum"},
+    MethodName{"signum", "Signum", true},
     MethodName{"muon", "Muon"},
     MethodName{"adam", "Adam", true},
     MethodName{"lion", "Lion"},

@@ -101,7 +101,7 @@ TEST(KeyedDropout, ResidualNormsHaveTheGradientsOfDifferences) {
                        leaf(random({7}, 3, at::kDouble))};
   const at::Tensor weight = random({6, 7}, 4, at::kDouble);
   const auto loss = [&] {
-    return (am::residual_norm(inputs[0], inputs[1], inputs[2], dropout) * weight).sum();
+    return (am::residual_norm(inputs[0], inputs[1], inputs[2], dropout).normed * weight).sum();
   };
   loss().backward();
   const at::NoGradGuard no_gradients;
@@ -127,7 +127,22 @@ TEST(KeyedDropout, ResidualNormIsItsFormula) {
   const at::Tensor sum = x + am::dropped(branch, dropout);
   const at::Tensor centred = sum - sum.mean(1, true);
   const at::Tensor expected = centred / at::sqrt((centred * centred).mean(1, true) + 1e-5) * weight;
-  EXPECT_LE(distance(am::residual_norm(x, branch, weight, dropout), expected), 1e-14);
+  EXPECT_LE(distance(am::residual_norm(x, branch, weight, dropout).normed, expected), 1e-14);
+}
+
+TEST(KeyedDropout, SumAndNormIsItsFormula) {
+  const at::Tensor x = random({5, 9}, 1, at::kDouble), branch = random({5, 9}, 2, at::kDouble),
+                   weight = random({9}, 3, at::kDouble), bias = random({9}, 4, at::kDouble);
+  const am::Dropout dropout{0.3, keys_of(1, 5), 2};
+  const am::NormedRows rows = am::sum_and_norm(x, {branch, {}}, {weight, bias}, dropout, at::kDouble);
+  const at::Tensor sum = x + am::dropped(branch, dropout), centred = sum - sum.mean(1, true);
+  EXPECT_TRUE(same_bits(rows.passed, sum));
+  EXPECT_LE(
+      distance(rows.normed, centred / at::sqrt((centred * centred).mean(1, true) + 1e-5) * weight + bias),
+      1e-14);
+  EXPECT_TRUE(am::sum_and_norm(x, {}, {weight, bias}, {}, at::kDouble).passed.is_same(x));
+  EXPECT_FALSE(am::takes_branch_bias(x, at::kDouble));
+  EXPECT_TRUE(same_bits(am::dropped_gelu(x, {}, dropout), am::dropped(at::gelu(x), dropout)));
 }
 
 TEST(KeyedDropout, DoesNothingWithoutKeysAndRefusesOtherTypes) {

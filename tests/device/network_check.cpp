@@ -3,11 +3,18 @@
 // 77 where there is no GPU.
 #include "deep/keyed_dropout.hpp"
 #include "deep/packed_attention.hpp"
+#include "deep/step_graphs.hpp"
 #include <attmirror/deep/encoder_classifier.hpp>
+#include <attmirror/deep/fused_adam.hpp>
+#include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/packed_batch.hpp>
+#include <attmirror/deep/steepest_descent.hpp>
+#include <attmirror/deep/vit.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,16 +85,65 @@ void check_rows(std::int64_t rows, std::int64_t width) {
                      direction = random({rows, width}, 4).to(type).to(at::kFloat);
     const std::vector<at::Tensor> here{leaf(base), leaf(added), leaf(scale)},
         there{leaf(base.to(gpu).to(type)), leaf(added.to(gpu).to(type)), leaf(scale.to(gpu))};
-    const at::Tensor y = am::residual_norm(here[0], here[1], here[2], on_cpu),
-                     z = am::residual_norm(there[0], there[1], there[2], on_gpu);
-    y.backward(direction);
-    z.backward(direction.to(gpu).to(type));
+    // Two readers of the norm, with gradients of their own.
+    const am::NormedRows y = am::residual_norm(here[0], here[1], here[2], on_cpu),
+                         z = am::residual_norm(there[0], there[1], there[2], on_gpu);
+    const at::Tensor second = random({rows, width}, 5).to(type).to(at::kFloat);
+    ((y.normed * direction).sum() + (y.passed * second).sum()).backward();
+    at::Tensor(((z.normed * direction.to(gpu).to(type)).sum() + (z.passed * second.to(gpu).to(type)).sum()))
+        .backward();
     const double bound = brief ? 1e-2 : 1e-5;
     const std::string name = std::string(brief ? "bfloat16" : "float32") + " norm " + shape;
-    close(name, z, y, bound);
+    close(name, z.normed, y.normed, bound);
     for (std::size_t i = 0; i < 3; ++i)
       close(name + ", gradient " + std::to_string(i), there[i].grad(), here[i].grad(), bound);
   }
+}
+
+// norm(x + dropped(branch + bias)) of float32 rows beside bfloat16 branches, with the sum as a second output.
+void check_sums(std::int64_t rows, std::int64_t width, bool brief) {
+  const at::ScalarType type = brief ? at::kBFloat16 : at::kFloat;
+  const at::Tensor keys = some_keys(rows);
+  const am::Dropout on_cpu{0.1, keys, 6}, on_gpu{0.1, keys.to(gpu), 6};
+  std::vector<at::Tensor> here, there;
+  for (std::uint64_t i = 0; i < 5; ++i) {  // x, branch, its bias, weight, bias
+    const at::Tensor values = i < 2 ? random({rows, width}, 10 + i) : random({width}, 10 + i);
+    here.push_back(leaf(i == 1 ? values.to(type).to(at::kFloat) : values));
+    there.push_back(leaf(i == 1 ? values.to(gpu).to(type) : values.to(gpu)));
+  }
+  const at::Tensor first = random({rows, width}, 20).to(type).to(at::kFloat),
+                   second = random({rows, width}, 21);
+  const am::NormedRows y =
+      am::sum_and_norm(here[0], {here[1] + here[2], {}}, {here[3], here[4]}, on_cpu, at::kFloat);
+  const am::NormedRows z =
+      am::sum_and_norm(there[0], {there[1], there[2]}, {there[3], there[4]}, on_gpu, type);
+  ((y.normed * first).sum() + (y.passed * second).sum()).backward();
+  ((z.normed.to(at::kFloat) * first.to(gpu)).sum() + (z.passed * second.to(gpu)).sum()).backward();
+  const std::string name = std::string(brief ? "bfloat16" : "float32") + " sum and norm " +
+                           std::to_string(rows) + " x " + std::to_string(width);
+  const double bound = brief ? 1e-2 : 1e-5;
+  close(name, z.normed, y.normed, bound);
+  close(name + ", the sum", z.passed, y.passed, bound);
+  for (std::size_t i = 0; i < here.size(); ++i)
+    close(name + ", gradient " + std::to_string(i), there[i].grad(), here[i].grad(), bound);
+}
+
+void check_gelu(std::int64_t rows, std::int64_t width, bool brief) {
+  const at::ScalarType type = brief ? at::kBFloat16 : at::kFloat;
+  const at::Tensor keys = some_keys(rows), direction = random({rows, width}, 30).to(type).to(at::kFloat);
+  const at::Tensor x = random({rows, width}, 31).to(type), bias = random({width}, 32);
+  const at::Tensor x_here = leaf(x.to(at::kFloat)), bias_here = leaf(bias), x_there = leaf(x.to(gpu)),
+                   bias_there = leaf(bias.to(gpu));
+  const at::Tensor y = am::dropped_gelu(x_here + bias_here, {}, {0.1, keys, 3}),
+                   z = am::dropped_gelu(x_there, bias_there, {0.1, keys.to(gpu), 3});
+  y.backward(direction);
+  z.backward(direction.to(gpu).to(type));
+  const std::string name = std::string(brief ? "bfloat16" : "float32") + " gelu " + std::to_string(rows) +
+                           " x " + std::to_string(width);
+  const double bound = brief ? 1e-2 : 1e-5;
+  close(name, z, y, bound);
+  close(name + ", gradient", x_there.grad(), x_here.grad(), bound);
+  close(name + ", gradient of the bias", bias_there.grad(), bias_here.grad(), bound);
 }
 
 void check_attention(std::int64_t heads, std::int64_t width) {
@@ -166,6 +222,151 @@ void check_encoder(const am::EncoderOptions& options, const std::string& name) {
           gradients(at::kCPU, at::kFloat, am::AttentionKind::packed, 0.2), 1e-4);
 }
 
+void check_vit(am::LastBlock last_block) {
+  const am::VitOptions options{.image = 16,
+                               .patch = 4,
+                               .width = 128,
+                               .blocks = 3,
+                               .heads = 2,
+                               .head_width = 64,
+                               .hidden = 128,
+                               .dropout = 0.1,
+                               .last_block = last_block};
+  const auto gradients = [&](at::Device device, at::ScalarType type) {
+    auto network = std::make_shared<am::VisionTransformer>(options, 5, type);
+    network->to(device);
+    am::Batch batch;
+    batch.images = random({6, 3, 16, 16}, 40);
+    batch.labels = at::arange(6);
+    batch.row_count = 6 * 17;
+    batch.longest = 17;
+    batch.offsets = at::arange(0, 7 * 17, 17, at::kInt);
+    batch.dropout_keys = some_keys(batch.row_count);
+    batch = batch.to(device);
+    const at::Tensor logits = network->logits(batch);
+    am::summed_loss(logits, batch.labels).backward();
+    std::vector<at::Tensor> result{logits.detach()};
+    for (const at::Tensor& parameter : network->parameters()) result.push_back(parameter.grad());
+    return result;
+  };
+  const auto here = gradients(at::kCPU, at::kFloat);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto there = gradients(gpu, type);
+    double worst = 0;
+    for (std::size_t i = 0; i < here.size(); ++i) worst = std::max(worst, distance(there[i], here[i]));
+    const double bound = type == at::kFloat ? 1e-4 : 5e-2;
+    char text[120];
+    std::snprintf(text, sizeof text, "vit, %s, %s, dropout: logits and gradients %.2e, at most %.0e",
+                  type == at::kFloat ? "float32" : "bfloat16", std::string(am::to_string(last_block)).c_str(),
+                  worst, bound);
+    report(text, worst <= bound);
+  }
+}
+
+// Steps that are recorded and repeated do what steps that are started kernel by kernel do, dropout of
+// attention included.
+void check_graphs(const std::string& optimizer_name) {
+  const attmirror::TokenSet set = texts({40, 7, 300, 9, 128, 33, 64, 250}, 500);
+  const auto trained = [&](bool record) {
+    am::EncoderOptions options{.vocabulary = 500, .width = 128, .blocks = 2, .heads = 2};
+    auto network = std::make_shared<am::EncoderClassifier>(options, 5, at::kBFloat16);
+    std::optional<am::StepGraphs> graphs;
+    if (record) graphs.emplace(gpu);
+    network->to(gpu);
+    std::unique_ptr<torch::optim::Optimizer> optimizer;
+    if (optimizer_name == "adam")
+      optimizer = std::make_unique<am::FusedAdam>(network->parameters(), torch::optim::AdamOptions(1e-3));
+    else if (optimizer_name == "adamw")
+      optimizer = std::make_unique<am::FusedAdamW>(network->parameters(), torch::optim::AdamWOptions(1e-3));
+    else if (optimizer_name == "sign")
+      optimizer = std::make_unique<am::SteepestDescent>(
+          network->parameters(), am::SteepestDescentOptions(1e-4).norm(std::string("linf")).momentum(0.9));
+    else if (optimizer_name == "spectral")
+      optimizer = std::make_unique<am::SteepestDescent>(
+          network->parameters(), am::SteepestDescentOptions(1e-3).norm(std::string("spectral")));
+    else
+      optimizer = std::make_unique<am::MirrorDescent>(network->parameters(),
+                                                      am::MirrorDescentOptions(1e-3).p(1.1).momentum(0.9));
+    auto& recordable = dynamic_cast<am::RecordableOptimizer&>(*optimizer);
+    at::Tensor rates = at::full({1}, 1e-3f, at::TensorOptions(at::kFloat).device(gpu));
+    recordable.set_device_rates(rates);
+    const std::vector<std::int64_t> samples{4, 0, 2, 1, 3, 5, 6, 7};
+    at::Tensor losses = at::zeros({12}, at::TensorOptions(at::kFloat).device(gpu));
+    am::Batch sent;
+    std::optional<std::size_t> recorded;
+    at::Tensor current = at::zeros({}, losses.options());
+    for (std::int64_t step = 0; step < 12; ++step) {
+      rates.fill_(1e-3 / (1 + step % 3));  // a schedule
+      const am::Batch batch = am::pack(set, samples, am::DropoutPlace{1, step}, 0, 256);
+      if (step == 0) {
+        sent = batch.to(gpu);
+      } else {
+        sent.dropout_keys.copy_(batch.dropout_keys);
+        sent.dropout_seed = batch.dropout_seed;
+      }
+      const auto work = [&] {
+        const at::Tensor loss = am::summed_loss(network->logits(sent), sent.labels);
+        loss.backward();
+        optimizer->step();
+        current.copy_(loss.detach());
+        for (at::Tensor parameter : network->parameters()) parameter.mutable_grad() = at::Tensor();
+      };
+      if (!graphs) {
+        work();
+      } else if (step < 2) {
+        graphs->run(work);
+      } else {
+        if (recorded)
+          recordable.count_repeated_step();
+        else
+          recorded = graphs->record(work);
+        graphs->repeat(*recorded, sent.dropout_seed);
+      }
+      losses[step].copy_(current);
+    }
+    std::vector<at::Tensor> result{losses.cpu()};
+    for (const at::Tensor& parameter : network->parameters()) result.push_back(parameter.detach().cpu());
+    return result;
+  };
+  const auto plain = trained(false), again = trained(false), recorded = trained(true);
+  double noise = 0, worst = 0;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    noise = std::max(noise, distance(again[i], plain[i]));
+    worst = std::max(worst, distance(recorded[i], plain[i]));
+  }
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "recorded steps, %s: losses and weights %.2e from plain ones, those differ by %.2e",
+                optimizer_name.c_str(), worst, noise);
+  report(text, worst <= 10 * noise + 1e-4);
+}
+
+// The kernel of Adam against LibTorch's own steps.
+void check_adam(bool decoupled) {
+  const auto trained = [&](bool fused, at::Device device) {
+    std::vector<at::Tensor> parameters;
+    for (const std::int64_t size : {5, 4096, 100003, 1})
+      parameters.push_back(leaf(random({size}, 50).to(device)));
+    std::unique_ptr<torch::optim::Optimizer> optimizer;
+    const auto adam = torch::optim::AdamOptions(1e-2).weight_decay(0.1);
+    const auto adamw = torch::optim::AdamWOptions(1e-2).weight_decay(0.1);
+    if (fused && decoupled) optimizer = std::make_unique<am::FusedAdamW>(parameters, adamw);
+    if (fused && !decoupled) optimizer = std::make_unique<am::FusedAdam>(parameters, adam);
+    if (!fused && decoupled) optimizer = std::make_unique<torch::optim::AdamW>(parameters, adamw);
+    if (!fused && !decoupled) optimizer = std::make_unique<torch::optim::Adam>(parameters, adam);
+    for (std::uint64_t step = 0; step < 20; ++step) {
+      for (at::Tensor& parameter : parameters)
+        parameter.mutable_grad() = random({parameter.numel()}, 60 + step).to(device);
+      optimizer->step();
+    }
+    return parameters;
+  };
+  const auto here = trained(false, at::kCPU), there = trained(true, gpu);
+  for (std::size_t i = 0; i < here.size(); ++i)
+    close(std::string(decoupled ? "AdamW" : "Adam") + " in one launch, tensor " + std::to_string(i), there[i],
+          here[i], 2e-6);
+}
+
 }  // namespace
 
 int main() {
@@ -176,12 +377,23 @@ int main() {
   for (const std::int64_t width : {4, 100, 128, 384, 512, 768, 1024}) check_rows(7, width);
   check_rows(1, 384);
   check_rows(20000, 384);
+  for (const bool brief : {false, true}) {
+    for (const std::int64_t width : {4, 100, 128, 512, 1024}) check_sums(7, width, brief);
+    check_sums(14500, 512, brief);
+    check_gelu(7, 100, brief);
+    check_gelu(14500, 512, brief);
+  }
   check_attention(3, 128);
   check_attention(6, 64);
   check_encoder({.vocabulary = 500, .width = 128, .blocks = 2, .heads = 2}, "small encoder");
   check_encoder({.vocabulary = 500, .blocks = 3, .heads = 3}, "P1's encoder");
   check_encoder({.vocabulary = 500, .blocks = 2, .heads = 2, .last_block = am::LastBlock::all_tokens},
                 "all tokens");
+  check_vit(am::LastBlock::first_token);
+  check_vit(am::LastBlock::all_tokens);
+  check_adam(false);
+  check_adam(true);
+  for (const char* name : {"md", "sign", "spectral", "adam", "adamw"}) check_graphs(name);
   std::printf("%d failed\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -63,11 +63,11 @@ class EncoderClassifier : public Transformer {
   at::Tensor embedded(const Batch& batch) const override;
   at::Tensor first_rows(const at::Tensor& rows, const Batch& batch) const override;
   at::Tensor answer(const at::Tensor& first, const Batch& batch) const override;
-  at::Tensor attention_input(const Block&, const at::Tensor& x) const override { return x; }
+  Rows entered(const Block&, const at::Tensor& x) const override { return {x, x}; }
   AttentionDropout attention_dropout(std::int64_t block, const at::Tensor& keys,
                                      const Batch& batch) const override;
-  at::Tensor after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
-                             const at::Tensor& mixed, const at::Tensor& keys) const override;
+  Rows after_attention(const Block& block, std::int64_t index, const at::Tensor& x, const at::Tensor& mixed,
+                       const at::Tensor& keys, const Block* next) const override;
 
   EncoderOptions options_;
   at::Tensor token_embedding_, position_embedding_;

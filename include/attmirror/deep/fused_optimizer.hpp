@@ -55,12 +55,26 @@ struct GroupRule {
   StepOptions step;
   MasterState masters = MasterState::automatic;
   bool fused = true;
+  // If defined: the rate, a float on the device, in place of step.rate. For steps on a GPU.
+  at::Tensor device_rate = {};
   // If set: w <- (1 - rate weight_decay) w - rate direction(d), by tensor operations.
   std::function<at::Tensor(const at::Tensor&)> direction;
 };
 
+// An optimizer whose steps on a GPU can be recorded into a CUDA graph: nothing that changes from step to step
+// comes from the host.
+class RecordableOptimizer {
+ public:
+  virtual ~RecordableOptimizer() = default;
+  // Parameters on a GPU take the lr of group g from rates[g], floats on their device, instead of from its options. An
+  // undefined tensor: from the options again.
+  virtual void set_device_rates(at::Tensor rates) = 0;
+  // After a recorded step was repeated, of which the host has seen nothing.
+  virtual void count_repeated_step() = 0;
+};
+
 // What the optimizers for LibTorch share: groups, masters, momentum, archives, the fused step.
-class FusedOptimizer : public torch::optim::Optimizer {
+class FusedOptimizer : public torch::optim::Optimizer, public RecordableOptimizer {
  public:
   // Throws Error (bad input) with one sentence, naming the group and the index of the parameter, before
   // anything is written: for invalid options, for parameters that are sparse, complex, of integer type or given
@@ -70,6 +84,9 @@ class FusedOptimizer : public torch::optim::Optimizer {
   // The step with gradients of `scale` times the loss (in addition to the groups' gradient_scale), skipped as
   // a whole if one of them is infinite or NaN. GradScaler uses it.
   void step_scaled(double scale);
+
+  void set_device_rates(at::Tensor rates) override;
+  void count_repeated_step() override;
 
   // Whether the last step found a gradient that was not finite and therefore changed nothing
   // (skip_nonfinite). Waits for the GPU.
@@ -103,7 +120,8 @@ class FusedOptimizer : public torch::optim::Optimizer {
   void check_distinct();
   FusedParamState& state_for(const at::Tensor& parameter);
 
-  std::vector<const void*> checked_;   // the parameters, as check_distinct() last saw them
+  std::vector<const void*> checked_;  // the parameters, as check_distinct() last saw them
+  at::Tensor device_rates_;
   mutable bool skipped_ = false;       // the last step, as far as the host knows
   mutable at::Tensor device_skipped_;  // the same on the GPU, until someone asks
 };

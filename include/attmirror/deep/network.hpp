@@ -35,10 +35,11 @@ struct Batch {
   std::int64_t longest = 0;  // rows of the longest sample
   // int64 [rows]: the key of each row's dropout, a function of seed, step, sample and place. Undefined: no dropout.
   at::Tensor dropout_keys;
-  // For kernels that draw their own numbers: one seed for the step, and the position of the first sample
-  // within the batch that all processes share.
+  // For kernels that draw their own numbers: one seed for the step, the position of the first sample within the
+  // batch that all processes share, and the number of samples in that batch (0: those that are here).
   std::uint64_t dropout_seed = 0;
   std::int64_t first_sample = 0;
+  std::int64_t all_samples = 0;
 
   std::int64_t samples() const { return labels.size(0); }
   std::int64_t sequences() const { return offsets.size(0) - 1; }

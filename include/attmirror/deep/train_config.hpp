@@ -31,6 +31,7 @@ struct DataConfig {
   std::int64_t length = 512;         // ids of a text, [CLS] and [SEP] included; the rest is cut off
   std::int64_t limit = 0;            // rows of training, evenly spaced over the file; 0: all
   std::int64_t test_limit = 0;       // the same of the test set
+  double validation = 0;             // share of the rows of training that is held out, evenly spaced; 0: none
   std::filesystem::path cache;       // folder in which token files are kept; empty: none
   std::int64_t padding = 4;          // images: zeros added around them before a random cut
   double mirror = 0.5;               // images: probability of being mirrored
@@ -53,10 +54,12 @@ struct ModelConfig {
 
 // Table [optimizer] of a training's configuration.
 struct OptimizerConfig {
-  std::string name = "md";                     // md, gd, sign, adam, adamw, muon-adamw
+  std::string name = "md";                     // md, gd, sign, signum, adam, adamw, muon-adamw
   double lr = 8e-4;                            // of the sum over a batch, unless train.loss is "mean"
   double p = 1.1;                              // md
-  double momentum = 0;                         // md, gd, sign, muon-adamw
+  double attention_p = 0;                      // md: of the maps Q, K and V; 0: p
+  double attention_lr = 0;                     // md: of the same; 0: lr
+  double momentum = 0;                         // md, gd, sign, signum, muon-adamw
   bool nesterov = false;                       // the same
   bool normalized = false;                     // md, gd: gradients of each tensor divided by their dual norm
   double weight_decay = 0;                     // decoupled, except for adam, where it joins the gradient
@@ -77,7 +80,9 @@ struct LoopConfig {
   std::int64_t trials = 1;  // trainings with seeds of their own, one after another
   // Over an epoch, as measured while training (P1's rule); above 1: never.
   double stop_train_accuracy = 0.995;
-  std::int64_t evaluate_every = 1;  // epochs
+  std::int64_t evaluate_every = 1;   // epochs
+  std::string save_epochs;           // "1,10,100": epochs after which weights are kept; 0: the initial ones
+  std::int64_t attention_every = 0;  // epochs between measurements of attention; 0: never
   // Mean loss of an epoch, in multiples of log(classes), at which a trial is abandoned.
   double divergence = 10;
   double checkpoint_seconds = 120;
@@ -85,6 +90,7 @@ struct LoopConfig {
   std::string device = "auto";     // cpu, cuda, cuda:1
   std::string precision = "auto";  // fp32, bf16; auto: bf16 on a GPU
   std::int64_t threads = 0;        // of the CPU; 0: as many as the machine has
+  std::string graphs = "auto";     // on, off: steps of a GPU recorded as CUDA graphs; auto: where they can be
 };
 
 // The configuration of a training, as its TOML file has it.
@@ -105,6 +111,9 @@ TrainConfig parse_train_config(std::string_view text, const std::string& name,
                                const std::vector<std::string>& overrides = {});
 TrainConfig load_train_config(const std::filesystem::path& path,
                               const std::vector<std::string>& overrides = {});
+
+// The epochs that LoopConfig::save_epochs names, in increasing order. Throws Error (bad input).
+std::vector<std::int64_t> saved_epochs(std::string_view text);
 
 // config.json: all keys, resolved, in the order of the structs.
 std::string to_json(const TrainConfig& config);

@@ -14,6 +14,7 @@
 //   metrics.jsonl            a line per trial and epoch
 //   events/trial-0/...       the same for TensorBoard
 //   checkpoint.safetensors   src/deep/trainer/train_checkpoint.hpp; stays after the end
+//   epoch-1.safetensors      weights after epoch 1, where train.save_epochs names it (epoch-1-trial-0, ...)
 //   final.safetensors        weights of the last epoch (final-0, final-1, ... where there are several trials)
 //   results.json             how it ended; what `attmirror-deep train --json` prints. The last file to be written
 #pragma once
@@ -48,6 +49,19 @@ TrainData load_train_data(const TrainConfig& config);
 enum class TrialStatus { running, completed, reached_accuracy, diverged };
 std::string_view to_string(TrialStatus status);  // "running", "completed", "reached accuracy", "diverged"
 
+// Where the queries of some samples look, on average: over all queries, and over those of the first token, which the
+// answer is read from.
+struct AttentionSpread {
+  double entropy = 0;    // of the probabilities, in nats: 0 one token, log(length) all alike
+  double top_share = 0;  // of the token that has the largest
+  double tokens_90 = 0;  // how many tokens hold 90 % together
+};
+struct AttentionMeasures {
+  AttentionSpread all = {}, first = {};
+  // Frobenius norms of the block's weights; of K Q^T, over all heads, by which tokens are compared.
+  double key_norm = 0, query_norm = 0, product_norm = 0;
+};
+
 // One line of metrics.jsonl.
 struct EpochRow {
   std::int64_t trial = 0, epoch = 0;  // epochs count from 1: how many have been trained
@@ -55,8 +69,10 @@ struct EpochRow {
   double train_loss = 0;              // mean per sample, with dropout, while the weights moved
   double train_accuracy = 0;
   std::optional<double> test_loss, test_accuracy;  // none between evaluations
-  double seconds = 0;                              // of the trial so far
-  double epoch_seconds = 0;                        // of its training part
+  // Of the rows that data.validation holds out, with the same weights.
+  std::optional<double> validation_loss = {}, validation_accuracy = {};
+  double seconds = 0;        // of the trial so far
+  double epoch_seconds = 0;  // of its training part
   double tokens_per_second = 0;
   double lr = 0;           // at the epoch's last step
   double weight_norm = 0;  // l2, of all parameters
@@ -69,6 +85,8 @@ struct EpochRow {
     double sparsity = 0;  // Hoyer's: (sqrt n - l1 / l2) / (sqrt n - 1); 0 all equal, 1 a single one
   };
   std::vector<MapMeasures> maps = {};  // K, Q, V
+  // Of each block, at the epochs that train.attention_every names.
+  std::vector<AttentionMeasures> attention = {};
 };
 
 // What a trial reached.
@@ -81,6 +99,8 @@ struct TrialResult {
   double train_accuracy = std::numeric_limits<double>::quiet_NaN();
   std::optional<double> test_loss, test_accuracy, best_test_accuracy;
   std::int64_t best_epoch = 0;
+  std::optional<double> validation_loss = {}, validation_accuracy = {}, best_validation_accuracy = {};
+  std::int64_t best_validation_epoch = 0;
   double seconds = 0;
   std::uint64_t init_seed = 0, order_seed = 0, dropout_seed = 0;
 };

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -74,25 +75,38 @@ class Transformer : public Network {
   virtual at::Tensor embedded(const Batch& batch) const = 0;                            // [rows, width]
   virtual at::Tensor first_rows(const at::Tensor& rows, const Batch& batch) const = 0;  // of each sample
   virtual at::Tensor answer(const at::Tensor& first, const Batch& batch) const = 0;     // by the head
-  virtual at::Tensor attention_input(const Block& block, const at::Tensor& x) const = 0;
+  // x, and what the next block's attention reads of it: x itself, or its norm.
+  struct Rows {
+    at::Tensor x, input;
+  };
+  virtual Rows entered(const Block& first, const at::Tensor& x) const = 0;
   virtual AttentionDropout attention_dropout(std::int64_t block, const at::Tensor& keys,
                                              const Batch& batch) const = 0;
-  virtual at::Tensor after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
-                                     const at::Tensor& mixed, const at::Tensor& keys) const = 0;
+  // `next` is the block that comes after this one, null after the last: nobody needs its input then.
+  virtual Rows after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
+                               const at::Tensor& mixed, const at::Tensor& keys, const Block* next) const = 0;
 
   at::Tensor linear(const at::Tensor& x, const Affine& map) const;
   at::ScalarType compute() const { return compute_; }
 
  private:
   std::vector<at::Tensor> projected(const at::Tensor& x, const at::Tensor& weight) const;
-  at::Tensor block_output(std::int64_t index, const at::Tensor& x, const Batch& batch) const;
-  at::Tensor first_token_output(std::int64_t index, const at::Tensor& x, const Batch& batch) const;
+  Rows block_output(std::int64_t index, const Rows& rows, const Batch& batch) const;
+  at::Tensor first_token_output(std::int64_t index, const Rows& rows, const Batch& batch) const;
+  const Block* after(std::int64_t index) const {
+    return index + 1 < block_count() ? &block(index + 1) : nullptr;
+  }
   std::int64_t block_count() const { return static_cast<std::int64_t>(blocks_.size()); }
   const Block& block(std::int64_t index) const { return blocks_[static_cast<std::size_t>(index)]; }
+
+  // The weights of blocks in brief arithmetic, while logits() runs on a GPU: all are rounded at once.
+  void round_weights();
+  const at::Tensor& rounded(const at::Tensor& weight) const;
 
   AttentionShape shape_;
   at::ScalarType compute_;
   std::vector<Block> blocks_;
+  std::unordered_map<const at::TensorImpl*, at::Tensor> rounded_;
 };
 
 }  // namespace attmirror::deep

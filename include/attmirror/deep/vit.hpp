@@ -72,11 +72,11 @@ class VisionTransformer : public Transformer {
   at::Tensor embedded(const Batch& batch) const override;
   at::Tensor first_rows(const at::Tensor& rows, const Batch& batch) const override;
   at::Tensor answer(const at::Tensor& first, const Batch& batch) const override;
-  at::Tensor attention_input(const Block& block, const at::Tensor& x) const override;
+  Rows entered(const Block& first, const at::Tensor& x) const override;
   AttentionDropout attention_dropout(std::int64_t block, const at::Tensor& keys,
                                      const Batch& batch) const override;
-  at::Tensor after_attention(const Block& block, std::int64_t index, const at::Tensor& x,
-                             const at::Tensor& mixed, const at::Tensor& keys) const override;
+  Rows after_attention(const Block& block, std::int64_t index, const at::Tensor& x, const at::Tensor& mixed,
+                       const at::Tensor& keys, const Block* next) const override;
 
   VitOptions options_;
   at::Tensor class_token_, position_embedding_;

@@ -1,43 +1,12 @@
+#include "deep/cuda/fours.cuh"
 #include "deep/cuda/row_kernels.hpp"
 #include "deep/dropout_bits.hpp"
-
-#include <cuda_bf16.h>
 
 namespace attmirror::cuda {
 
 namespace {
 
-constexpr int warp = 32;
-constexpr int warps_per_block = 8;
-constexpr int block_threads = warp * warps_per_block;
 constexpr int backward_blocks = 528;  // four for each of 132 multiprocessors
-
-// Four neighbouring numbers: what a thread loads at once, 16 bytes of floats or 8 of bfloat16.
-struct Four {
-  float value[4];
-};
-
-__device__ Four load_four(const float* at) {
-  const float4 v = *reinterpret_cast<const float4*>(at);
-  return {{v.x, v.y, v.z, v.w}};
-}
-__device__ Four load_four(const __nv_bfloat16* at) {
-  const uint2 bits = *reinterpret_cast<const uint2*>(at);
-  const float2 a = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&bits.x)),
-               b = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&bits.y));
-  return {{a.x, a.y, b.x, b.y}};
-}
-__device__ void store_four(float* at, const Four& v) {
-  *reinterpret_cast<float4*>(at) = make_float4(v.value[0], v.value[1], v.value[2], v.value[3]);
-}
-__device__ void store_four(__nv_bfloat16* at, const Four& v) {
-  const __nv_bfloat162 a = __floats2bfloat162_rn(v.value[0], v.value[1]),
-                       b = __floats2bfloat162_rn(v.value[2], v.value[3]);
-  uint2 bits;
-  bits.x = *reinterpret_cast<const unsigned*>(&a);
-  bits.y = *reinterpret_cast<const unsigned*>(&b);
-  *reinterpret_cast<uint2*>(at) = bits;
-}
 
 template <class Number>
 __device__ float rounded(float x) {
@@ -59,6 +28,43 @@ __device__ void drop(const RowDropout& dropout, std::uint64_t key, std::uint32_t
         dropout_bits(key, dropout.site, column + i) >= dropout.threshold ? v.value[i] * dropout.scale : 0.0f;
 }
 
+// Rows whose width is a multiple of 4, by fours.
+template <class Number>
+__global__ void __launch_bounds__(block_threads)
+    drop_fours_kernel(const Number* __restrict__ x, RowDropout dropout, Number* __restrict__ result,
+                      unsigned fours, unsigned fours_per_row) {
+  for (unsigned i = blockIdx.x * block_threads + threadIdx.x; i < fours; i += gridDim.x * block_threads) {
+    const unsigned row = i / fours_per_row;
+    Four v = load_four(x + 4ull * i);
+    drop(dropout, static_cast<std::uint64_t>(dropout.keys[row]), 4 * (i - row * fours_per_row), v);
+    store_four(result + 4ull * i, v);
+  }
+}
+
+// gelu(x) = x Phi(x), and its derivative Phi(x) + x phi(x).
+__device__ float normal_share(float x) { return 0.5f * (1.0f + erff(x * 0.70710678118654752f)); }
+__device__ float gelu_slope(float x) {
+  return fmaf(x * 0.39894228040143268f, expf(-0.5f * x * x), normal_share(x));
+}
+
+template <class Number>
+__global__ void __launch_bounds__(block_threads)
+    gelu_bias_kernel(const Number* __restrict__ x, const float* __restrict__ bias, RowDropout dropout,
+                     Number* __restrict__ result, unsigned fours, unsigned fours_per_row) {
+  for (unsigned i = blockIdx.x * block_threads + threadIdx.x; i < fours; i += gridDim.x * block_threads) {
+    const unsigned row = i / fours_per_row, column = 4 * (i - row * fours_per_row);
+    Four y = load_four(x + 4ull * i);
+    const Four b = load_four(bias + column);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float v = y.value[k] + b.value[k];
+      y.value[k] = v * normal_share(v);
+    }
+    if (dropout.keys) drop(dropout, static_cast<std::uint64_t>(dropout.keys[row]), column, y);
+    store_four(result + 4ull * i, y);
+  }
+}
+
 template <class Number>
 __global__ void drop_kernel(const Number* x, RowDropout dropout, Number* result, std::int64_t rows,
                             std::int64_t width) {
@@ -73,12 +79,13 @@ __global__ void drop_kernel(const Number* x, RowDropout dropout, Number* result,
 }
 
 // A warp has a row: thread l holds columns (128 c + 4 l) up to + 3 of each chunk c.
-template <class Number, int chunks>
+template <class Number, class Brief, int chunks>
 __global__ void __launch_bounds__(block_threads)
-    norm_forward_kernel(const Number* __restrict__ x, const Number* __restrict__ branch,
-                        const float* __restrict__ weight, float eps, RowDropout dropout,
-                        Number* __restrict__ sum, float2* __restrict__ statistics,
-                        Number* __restrict__ result, std::int64_t rows, int width) {
+    norm_forward_kernel(const Number* __restrict__ x, const Brief* __restrict__ branch,
+                        const float* __restrict__ branch_bias, const float* __restrict__ weight,
+                        const float* __restrict__ bias, float eps, RowDropout dropout,
+                        Number* __restrict__ sum, float2* __restrict__ statistics, Brief* __restrict__ result,
+                        std::int64_t rows, int width) {
   const int lane = threadIdx.x % warp;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp;
   if (row >= rows) return;
@@ -92,8 +99,16 @@ __global__ void __launch_bounds__(block_threads)
     s[c] = {{0, 0, 0, 0}};
     if (column >= width) continue;
     s[c] = load_four(x + base + column);
-    Four add = load_four(branch + base + column);
-    if (dropout.keys) drop(dropout, key, column, add);
+    Four add{};
+    if (branch) {
+      add = load_four(branch + base + column);
+      if (branch_bias) {
+        const Four b = load_four(branch_bias + column);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) add.value[i] += b.value[i];
+      }
+      if (dropout.keys) drop(dropout, key, column, add);
+    }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       s[c].value[i] = rounded<Number>(s[c].value[i] + add.value[i]);
@@ -118,21 +133,29 @@ __global__ void __launch_bounds__(block_threads)
     Four y;
 #pragma unroll
     for (int i = 0; i < 4; ++i) y.value[i] = (s[c].value[i] - mean) * rstd * w.value[i];
+    if (bias) {
+      const Four b = load_four(bias + column);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) y.value[i] += b.value[i];
+    }
     store_four(result + base + column, y);
   }
 }
 
-// With n = (sum - mean) rstd and d = d_result weight:  d_sum = rstd (d - mean(d) - n mean(d n)).
-template <class Number, int chunks>
+// With n = (sum - mean) rstd and d = d_result weight:  d_sum = rstd (d - mean(d) - n mean(d n)), and what comes from
+// those who read the sum itself. With biases there are two more sums over rows: of d_result, and of d_branch.
+template <class Number, class Brief, int chunks, bool with_bias>
 __global__ void __launch_bounds__(block_threads)
-    norm_backward_kernel(const Number* __restrict__ d_result, const Number* __restrict__ sum,
+    norm_backward_kernel(const Brief* __restrict__ d_result, const Brief* __restrict__ d_second,
+                         const Number* __restrict__ d_passed, const Number* __restrict__ sum,
                          const float2* __restrict__ statistics, const float* __restrict__ weight,
-                         RowDropout dropout, Number* __restrict__ d_sum, Number* __restrict__ d_branch,
+                         RowDropout dropout, Number* __restrict__ d_sum, Brief* __restrict__ d_branch,
                          float* __restrict__ partials, std::int64_t rows, int width) {
-  extern __shared__ float shared[];  // [width]
+  constexpr int sums = with_bias ? 3 : 1;
+  extern __shared__ float shared[];  // [sums * width]
   const int lane = threadIdx.x % warp;
-  for (int c = threadIdx.x; c < width; c += block_threads) shared[c] = 0;
-  Four d_weight[chunks] = {};
+  for (int c = threadIdx.x; c < sums * width; c += block_threads) shared[c] = 0;
+  Four d_weight[chunks] = {}, d_bias[with_bias ? chunks : 1] = {}, d_branch_bias[with_bias ? chunks : 1] = {};
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps_per_block;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp;
        row < rows; row += stride) {
@@ -147,11 +170,17 @@ __global__ void __launch_bounds__(block_threads)
       if (column >= width) continue;
       n[c] = load_four(sum + base + column);
       d[c] = load_four(d_result + base + column);
+      if (d_second) {
+        const Four second = load_four(d_second + base + column);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) d[c].value[i] += second.value[i];
+      }
       const Four w = load_four(weight + column);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         n[c].value[i] = (n[c].value[i] - known.x) * known.y;
         d_weight[c].value[i] += d[c].value[i] * n[c].value[i];
+        if constexpr (with_bias) d_bias[c].value[i] += d[c].value[i];
         d[c].value[i] *= w.value[i];
         d_total += d[c].value[i];
         dn_total += d[c].value[i] * n[c].value[i];
@@ -166,10 +195,18 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         d[c].value[i] = known.y * (d[c].value[i] - d_mean - n[c].value[i] * dn_mean);
+      if (d_passed) {
+        const Four passed = load_four(d_passed + base + column);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) d[c].value[i] += passed.value[i];
+      }
       store_four(d_sum + base + column, d[c]);
       if (d_branch) {
         if (dropout.keys) drop(dropout, key, column, d[c]);
         store_four(d_branch + base + column, d[c]);
+        if constexpr (with_bias)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) d_branch_bias[c].value[i] += d[c].value[i];
       }
     }
   }
@@ -182,7 +219,59 @@ __global__ void __launch_bounds__(block_threads)
       const int column = c * 4 * warp + 4 * lane;
       if (column >= width) continue;
 #pragma unroll
-      for (int i = 0; i < 4; ++i) shared[column + i] += d_weight[c].value[i];
+      for (int i = 0; i < 4; ++i) {
+        shared[column + i] += d_weight[c].value[i];
+        if constexpr (with_bias) {
+          shared[width + column + i] += d_bias[c].value[i];
+          shared[2 * width + column + i] += d_branch_bias[c].value[i];
+        }
+      }
+    }
+  }
+  __syncthreads();
+  for (int c = threadIdx.x; c < sums * width; c += block_threads)
+    partials[static_cast<std::int64_t>(blockIdx.x) * sums * width + c] = shared[c];
+}
+
+// The gradient of gelu(x + bias) with dropout, a warp a row as above, and the bias's as sums over rows.
+template <class Number, int chunks>
+__global__ void __launch_bounds__(block_threads)
+    gelu_bias_backward_kernel(const Number* __restrict__ x, const float* __restrict__ bias,
+                              const Number* __restrict__ d_result, RowDropout dropout,
+                              Number* __restrict__ d_x, float* __restrict__ partials, std::int64_t rows,
+                              int width) {
+  extern __shared__ float shared[];  // [width]
+  const int lane = threadIdx.x % warp;
+  for (int c = threadIdx.x; c < width; c += block_threads) shared[c] = 0;
+  Four d_bias[chunks] = {};
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps_per_block;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp;
+       row < rows; row += stride) {
+    const std::uint64_t key = dropout.keys ? static_cast<std::uint64_t>(dropout.keys[row]) : 0;
+#pragma unroll
+    for (int c = 0; c < chunks; ++c) {
+      const int column = c * 4 * warp + 4 * lane;
+      if (column >= width) continue;
+      const Four v = load_four(x + row * width + column), b = load_four(bias + column);
+      Four d = load_four(d_result + row * width + column);
+      if (dropout.keys) drop(dropout, key, column, d);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        d.value[i] *= gelu_slope(v.value[i] + b.value[i]);
+        d_bias[c].value[i] += d.value[i];
+      }
+      store_four(d_x + row * width + column, d);
+    }
+  }
+  for (int turn = 0; turn < warps_per_block; ++turn) {
+    __syncthreads();
+    if (static_cast<int>(threadIdx.x) / warp != turn) continue;
+#pragma unroll
+    for (int c = 0; c < chunks; ++c) {
+      const int column = c * 4 * warp + 4 * lane;
+      if (column >= width) continue;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) shared[column + i] += d_bias[c].value[i];
     }
   }
   __syncthreads();
@@ -190,80 +279,143 @@ __global__ void __launch_bounds__(block_threads)
     partials[static_cast<std::int64_t>(blockIdx.x) * width + c] = shared[c];
 }
 
-template <class Number, int chunks>
-cudaError_t launch_forward(const RowShape& shape, const void* x, const void* branch, const float* weight,
-                           float eps, const RowDropout& dropout, void* sum, float2* statistics, void* result,
-                           cudaStream_t stream) {
+// Sums over the rows of partials [backward_blocks, columns]: 32 columns a block, added in a fixed order.
+__global__ void __launch_bounds__(warp* warp)
+    sum_partials_kernel(const float* __restrict__ partials, float* __restrict__ result, int columns) {
+  __shared__ float part[warp][warp + 1];
+  const int column = static_cast<int>(blockIdx.x) * warp + static_cast<int>(threadIdx.x);
+  float total = 0;
+  if (column < columns)
+    for (int row = static_cast<int>(threadIdx.y); row < backward_blocks; row += warp)
+      total += partials[static_cast<std::int64_t>(row) * columns + column];
+  part[threadIdx.y][threadIdx.x] = total;
+  __syncthreads();
+  total = warp_sum(part[threadIdx.x][threadIdx.y]);
+  const int own = static_cast<int>(blockIdx.x) * warp + static_cast<int>(threadIdx.y);
+  if (threadIdx.x == 0 && own < columns) result[own] = total;
+}
+
+template <class Number, class Brief, int chunks>
+cudaError_t launch_forward(const RowShape& shape, const NormForward& arrays, float eps,
+                           const RowDropout& dropout, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((shape.rows + warps_per_block - 1) / warps_per_block);
-  norm_forward_kernel<Number, chunks><<<blocks, block_threads, 0, stream>>>(
-      static_cast<const Number*>(x), static_cast<const Number*>(branch), weight, eps, dropout,
-      static_cast<Number*>(sum), statistics, static_cast<Number*>(result), shape.rows,
-      static_cast<int>(shape.width));
+  norm_forward_kernel<Number, Brief, chunks><<<blocks, block_threads, 0, stream>>>(
+      static_cast<const Number*>(arrays.x), static_cast<const Brief*>(arrays.branch), arrays.branch_bias,
+      arrays.weight, arrays.bias, eps, dropout, static_cast<Number*>(arrays.sum), arrays.statistics,
+      static_cast<Brief*>(arrays.result), shape.rows, static_cast<int>(shape.width));
   return cudaGetLastError();
 }
 
-template <class Number, int chunks>
-cudaError_t launch_backward(const RowShape& shape, const void* d_result, const void* sum,
-                            const float2* statistics, const float* weight, const RowDropout& dropout,
-                            void* d_sum, void* d_branch, float* partials, cudaStream_t stream) {
-  norm_backward_kernel<Number, chunks>
-      <<<backward_blocks, block_threads, static_cast<unsigned>(shape.width) * sizeof(float), stream>>>(
-          static_cast<const Number*>(d_result), static_cast<const Number*>(sum), statistics, weight, dropout,
-          static_cast<Number*>(d_sum), static_cast<Number*>(d_branch), partials, shape.rows,
-          static_cast<int>(shape.width));
+template <class Number, class Brief, int chunks, bool with_bias>
+cudaError_t launch_backward(const RowShape& shape, const NormBackward& arrays, const RowDropout& dropout,
+                            cudaStream_t stream) {
+  const unsigned bytes = static_cast<unsigned>(shape.width) * (with_bias ? 3 : 1) * sizeof(float);
+  norm_backward_kernel<Number, Brief, chunks, with_bias><<<backward_blocks, block_threads, bytes, stream>>>(
+      static_cast<const Brief*>(arrays.d_result), static_cast<const Brief*>(arrays.d_second),
+      static_cast<const Number*>(arrays.d_passed), static_cast<const Number*>(arrays.sum), arrays.statistics,
+      arrays.weight, dropout, static_cast<Number*>(arrays.d_sum), static_cast<Brief*>(arrays.d_branch),
+      arrays.partials, shape.rows, static_cast<int>(shape.width));
   return cudaGetLastError();
 }
 
-// Calls launch.template operator()<Number, chunks>() for the type and width of the rows.
+// Calls launch.template operator()<Number, Brief, chunks>() for the types and the width of the rows.
 template <class Launch>
 cudaError_t dispatch(const RowShape& shape, const Launch& launch) {
-  const auto for_type = [&]<class Number>() {
+  const auto for_type = [&]<class Number, class Brief>() {
     const std::int64_t chunks = (shape.width + 4 * warp - 1) / (4 * warp);
-    if (chunks <= 1) return launch.template operator()<Number, 1>();
-    if (chunks <= 2) return launch.template operator()<Number, 2>();
-    if (chunks <= 3) return launch.template operator()<Number, 3>();
-    if (chunks <= 4) return launch.template operator()<Number, 4>();
-    if (chunks <= 6) return launch.template operator()<Number, 6>();
-    return launch.template operator()<Number, 8>();
+    if (chunks <= 1) return launch.template operator()<Number, Brief, 1>();
+    if (chunks <= 2) return launch.template operator()<Number, Brief, 2>();
+    if (chunks <= 3) return launch.template operator()<Number, Brief, 3>();
+    if (chunks <= 4) return launch.template operator()<Number, Brief, 4>();
+    if (chunks <= 6) return launch.template operator()<Number, Brief, 6>();
+    return launch.template operator()<Number, Brief, 8>();
   };
   if (shape.rows == 0) return cudaSuccess;
-  return shape.type == RowType::float32 ? for_type.template operator()<float>()
-                                        : for_type.template operator()<__nv_bfloat16>();
+  if (shape.type == RowType::bfloat16) return for_type.template operator()<__nv_bfloat16, __nv_bfloat16>();
+  return shape.brief == RowType::bfloat16 ? for_type.template operator()<float, __nv_bfloat16>()
+                                          : for_type.template operator()<float, float>();
+}
+
+bool goes_by_fours(const RowShape& shape) {
+  return shape.width % 4 == 0 && shape.rows * shape.width / 4 < (std::int64_t{1} << 31);
+}
+
+template <class Number>
+cudaError_t launch_gelu(const RowShape& shape, const void* x, const float* bias, const RowDropout& dropout,
+                        void* result, cudaStream_t stream) {
+  const auto fours = static_cast<unsigned>(shape.rows * shape.width / 4),
+             per_row = static_cast<unsigned>(shape.width / 4);
+  gelu_bias_kernel<<<blocks_for(fours), block_threads, 0, stream>>>(
+      static_cast<const Number*>(x), bias, dropout, static_cast<Number*>(result), fours, per_row);
+  return cudaGetLastError();
+}
+
+template <class Number>
+cudaError_t launch_drop(const RowShape& shape, const void* x, const RowDropout& dropout, void* result,
+                        cudaStream_t stream) {
+  const auto* in = static_cast<const Number*>(x);
+  auto* out = static_cast<Number*>(result);
+  if (goes_by_fours(shape)) {
+    const auto fours = static_cast<unsigned>(shape.rows * shape.width / 4),
+               per_row = static_cast<unsigned>(shape.width / 4);
+    drop_fours_kernel<<<blocks_for(fours), block_threads, 0, stream>>>(in, dropout, out, fours, per_row);
+  } else {
+    const auto blocks = static_cast<unsigned>(shape.rows < 65535 ? shape.rows : 65535);
+    const unsigned threads = shape.width < 128 ? 64 : 128;
+    drop_kernel<<<blocks, threads, 0, stream>>>(in, dropout, out, shape.rows, shape.width);
+  }
+  return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t drop_rows(const RowShape& shape, const void* x, const RowDropout& dropout, void* result,
-                      cudaStream_t stream) {
-  if (shape.rows == 0 || shape.width == 0) return cudaSuccess;
-  const auto blocks = static_cast<unsigned>(shape.rows < 65535 ? shape.rows : 65535);
-  const unsigned threads = shape.width < 128 ? 64 : 128;
-  if (shape.type == RowType::float32)
-    drop_kernel<<<blocks, threads, 0, stream>>>(static_cast<const float*>(x), dropout,
-                                                static_cast<float*>(result), shape.rows, shape.width);
-  else
-    drop_kernel<<<blocks, threads, 0, stream>>>(static_cast<const __nv_bfloat16*>(x), dropout,
-                                                static_cast<__nv_bfloat16*>(result), shape.rows, shape.width);
-  return cudaGetLastError();
+bool gelu_takes(const RowShape& shape) { return goes_by_fours(shape) && norm_takes(shape.width); }
+
+cudaError_t gelu_rows(const RowShape& shape, const void* x, const float* bias, const RowDropout& dropout,
+                      void* result, cudaStream_t stream) {
+  if (shape.rows == 0) return cudaSuccess;
+  return shape.type == RowType::float32 ? launch_gelu<float>(shape, x, bias, dropout, result, stream)
+                                        : launch_gelu<__nv_bfloat16>(shape, x, bias, dropout, result, stream);
 }
 
-cudaError_t norm_forward(const RowShape& shape, const void* x, const void* branch, const float* weight,
-                         float eps, const RowDropout& dropout, void* sum, float2* statistics, void* result,
-                         cudaStream_t stream) {
-  return dispatch(shape, [&]<class Number, int chunks>() {
-    return launch_forward<Number, chunks>(shape, x, branch, weight, eps, dropout, sum, statistics, result,
-                                          stream);
+cudaError_t gelu_rows_backward(const RowShape& shape, const void* x, const float* bias, const void* d_result,
+                               const RowDropout& dropout, void* d_x, float* partials, cudaStream_t stream) {
+  return dispatch(shape, [&]<class Number, class Brief, int chunks>() {
+    gelu_bias_backward_kernel<Number, chunks>
+        <<<backward_blocks, block_threads, static_cast<unsigned>(shape.width) * sizeof(float), stream>>>(
+            static_cast<const Number*>(x), bias, static_cast<const Number*>(d_result), dropout,
+            static_cast<Number*>(d_x), partials, shape.rows, static_cast<int>(shape.width));
+    return cudaGetLastError();
   });
 }
 
-std::int64_t norm_partials() { return backward_blocks; }
+cudaError_t sum_partials(const float* partials, float* result, std::int64_t columns, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((columns + warp - 1) / warp);
+  sum_partials_kernel<<<blocks, dim3(warp, warp), 0, stream>>>(partials, result, static_cast<int>(columns));
+  return cudaGetLastError();
+}
 
-cudaError_t norm_backward(const RowShape& shape, const void* d_result, const void* sum,
-                          const float2* statistics, const float* weight, const RowDropout& dropout,
-                          void* d_sum, void* d_branch, float* partials, cudaStream_t stream) {
-  return dispatch(shape, [&]<class Number, int chunks>() {
-    return launch_backward<Number, chunks>(shape, d_result, sum, statistics, weight, dropout, d_sum, d_branch,
-                                           partials, stream);
+cudaError_t drop_rows(const RowShape& shape, const void* x, const RowDropout& dropout, void* result,
+                      cudaStream_t stream) {
+  if (shape.rows == 0 || shape.width == 0) return cudaSuccess;
+  return shape.type == RowType::float32 ? launch_drop<float>(shape, x, dropout, result, stream)
+                                        : launch_drop<__nv_bfloat16>(shape, x, dropout, result, stream);
+}
+
+cudaError_t norm_forward(const RowShape& shape, const NormForward& arrays, float eps,
+                         const RowDropout& dropout, cudaStream_t stream) {
+  return dispatch(shape, [&]<class Number, class Brief, int chunks>() {
+    return launch_forward<Number, Brief, chunks>(shape, arrays, eps, dropout, stream);
+  });
+}
+
+std::int64_t row_partials() { return backward_blocks; }
+
+cudaError_t norm_backward(const RowShape& shape, const NormBackward& arrays, const RowDropout& dropout,
+                          cudaStream_t stream) {
+  return dispatch(shape, [&]<class Number, class Brief, int chunks>() {
+    return arrays.with_bias ? launch_backward<Number, Brief, chunks, true>(shape, arrays, dropout, stream)
+                            : launch_backward<Number, Brief, chunks, false>(shape, arrays, dropout, stream);
   });
 }
 

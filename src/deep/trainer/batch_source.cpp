@@ -4,6 +4,9 @@
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/deep/packed_batch.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -11,12 +14,23 @@ namespace attmirror::deep {
 
 namespace {
 
-constexpr std::int64_t gpu_row_multiple = 256;  // packed_batch.hpp says why
+// packed_batch.hpp says why. Larger batches vary by more rows; in larger multiples there are not more of them.
+constexpr std::int64_t gpu_row_multiple = 256, gpu_multiples = 128;
 
 class TextSource : public BatchSource {
  public:
-  TextSource(const TokenSet& tokens, std::int64_t limit, at::Device device)
-      : tokens_(tokens), chosen_(tokens.rows(), limit), device_(device) {}
+  TextSource(const TokenSet& tokens, ChosenRows chosen, std::int64_t batch, at::Device device)
+      : tokens_(tokens), chosen_(std::move(chosen)), device_(device) {
+    if (!device_.is_cuda()) return;
+    std::int64_t all = 0;
+    for (std::int64_t r = 0; r < rows(); ++r) {
+      all += length(r);
+      longest_ = std::max(longest_, length(r));
+    }
+    multiple_ = gpu_row_multiple;
+    while (rows() > 0 && all / rows() * batch > multiple_ * gpu_multiples) multiple_ *= 2;
+    longest_ = std::max(longest_, multiple_);
+  }
 
   std::int64_t rows() const override { return chosen_.count(); }
   std::int64_t length(std::int64_t row) const override {
@@ -34,20 +48,48 @@ class TextSource : public BatchSource {
 
   void prepare(PlannedBatch& planned) const override {
     if (planned.samples.empty()) return;
-    planned.batch = pack(tokens_, chosen_.of(planned.samples), planned.random, planned.first_sample,
-                         device_.is_cuda() ? gpu_row_multiple : 1);
+    planned.batch =
+        pack(tokens_, chosen_.of(planned.samples), planned.random, planned.first_sample, multiple_);
+    planned.batch.all_samples = planned.all_samples;
+    // The same for all batches: a recorded step has it in it.
+    if (device_.is_cuda()) planned.batch.longest = longest_;
   }
-  Batch on_device(const PlannedBatch& planned) const override {
-    return device_.is_cpu() ? planned.batch : planned.batch.to(device_);
-  }
+  Batch on_device(const PlannedBatch& sent) const override { return sent.batch; }
 
  private:
   const TokenSet& tokens_;
   ChosenRows chosen_;
   at::Device device_;
+  std::int64_t multiple_ = 1, longest_ = 0;
 };
 
+// The tensors of a batch that travel to the device.
+std::vector<at::Tensor*> travelers(PlannedBatch& planned) {
+  std::vector<at::Tensor*> tensors;
+  for (at::Tensor* tensor :
+       {&planned.batch.tokens, &planned.batch.positions, &planned.batch.offsets, &planned.batch.labels,
+        &planned.batch.dropout_keys, &planned.draws.numbers, &planned.draws.dropout_keys})
+    if (tensor->defined()) tensors.push_back(tensor);
+  return tensors;
+}
+
 }  // namespace
+
+PlannedBatch PlannedBatch::to(at::Device device) const {
+  PlannedBatch moved = *this;
+  if (device.is_cpu()) return moved;
+  for (at::Tensor* tensor : travelers(moved))
+    *tensor = tensor->to(device, tensor->scalar_type(), /*non_blocking=*/true);
+  return moved;
+}
+
+void PlannedBatch::refill(const PlannedBatch& from) {
+  PlannedBatch source = from;
+  const auto here = travelers(*this), there = travelers(source);
+  for (std::size_t i = 0; i < here.size(); ++i) here[i]->copy_(*there[i], /*non_blocking=*/true);
+  for (std::size_t i = 0; i < here.size(); ++i) *there[i] = *here[i];
+  *this = std::move(source);
+}
 
 PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional<DropoutPlace> random,
                                std::int64_t rank, std::int64_t size) const {
@@ -67,21 +109,51 @@ PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional
   return planned;
 }
 
+// Row i goes where i share passes another whole number.
+ChosenRows ChosenRows::held_out(double share) {
+  ChosenRows out(0, 0);
+  std::vector<std::int64_t> kept;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const auto passed = [&](std::size_t n) { return std::floor(static_cast<double>(n) * share); };
+    (passed(i + 1) > passed(i) ? out.rows_ : kept).push_back(rows_[i]);
+  }
+  rows_ = std::move(kept);
+  return out;
+}
+
 BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at::Device device) {
   BatchSources sources;
-  if (config.data.kind == "text") {
-    if (!data.train_texts || !data.test_texts)
-      throw bad_input("data.kind is \"text\", and the data hold no texts");
-    sources.train = std::make_unique<TextSource>(*data.train_texts, config.data.limit, device);
-    sources.test = std::make_unique<TextSource>(*data.test_texts, config.data.test_limit, device);
+  const bool are_texts = config.data.kind == "text";
+  if (are_texts && (!data.train_texts || !data.test_texts))
+    throw bad_input("data.kind is \"text\", and the data hold no texts");
+  if (!are_texts && (!data.train_images || !data.test_images))
+    throw bad_input("data.kind is \"images\", and the data hold no images");
+  ChosenRows train(are_texts ? data.train_texts->rows() : data.train_images->count(), config.data.limit);
+  const ChosenRows validation = train.held_out(config.data.validation);
+  const ChosenRows test(are_texts ? data.test_texts->rows() : data.test_images->count(),
+                        config.data.test_limit);
+  if (are_texts) {
+    const auto source = [&](const TokenSet& set, const ChosenRows& rows) {
+      return std::make_unique<TextSource>(set, rows, config.train.batch, device);
+    };
+    sources.train = source(*data.train_texts, train);
+    sources.test = source(*data.test_texts, test);
+    if (validation.count() > 0) sources.validation = source(*data.train_texts, validation);
   } else {
-    if (!data.train_images || !data.test_images)
-      throw bad_input("data.kind is \"images\", and the data hold no images");
-    sources.train = image_source(config, *data.train_images, config.data.limit, device);
-    sources.test = image_source(config, *data.test_images, config.data.test_limit, device);
+    const auto send = [&](const ImageSet& set) {
+      return std::make_shared<const DeviceImages>(device_images(set, device));
+    };
+    const auto there = send(*data.train_images);
+    sources.train = image_source(config, *data.train_images, there, train);
+    sources.test = image_source(config, *data.test_images, send(*data.test_images), test);
+    if (validation.count() > 0)
+      sources.validation = image_source(config, *data.train_images, there, validation);
   }
   if (sources.train->rows() == 0) throw bad_input("data.train holds no rows");
   if (sources.test->rows() == 0) throw bad_input("data.test holds no rows");
+  if (config.data.validation > 0 && !sources.validation)
+    throw bad_input(
+        fmt::format("data.validation is {}: that is no row of {}", config.data.validation, train.count()));
   return sources;
 }
 

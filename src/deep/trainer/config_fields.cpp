@@ -39,7 +39,7 @@ std::string adaptive_only(const TrainConfig& config) {
   return only_for_methods({"adam", "adamw", "muon-adamw"}, config);
 }
 std::string momentum_only(const TrainConfig& config) {
-  return only_for_methods({"md", "gd", "sign", "muon-adamw"}, config);
+  return only_for_methods({"md", "gd", "sign", "signum", "muon-adamw"}, config);
 }
 
 // ---- keys of the four tables
@@ -101,6 +101,10 @@ Fields<TrainConfig> data_keys() {
                            key_from_0),
       key<data, &D::test_limit>("data.test_limit", "measure on only so many rows of the test set; 0: all",
                                 key_from_0),
+      key<data, &D::validation>("data.validation",
+                                "share of the training rows that is held out, evenly spaced: metrics.jsonl "
+                                "has their loss and accuracy; 0: none",
+                                key_share),
       place(key<data, &D::cache>("data.cache", "texts: folder in which token files are kept", text_only)),
       key<data, &D::padding>("data.padding",
                              "images: width of the border of zeros that is added before a random crop",
@@ -173,12 +177,18 @@ Fields<TrainConfig> optimizer_keys() {
                              key_positive),
       key<optimizer, &O::p>("optimizer.p", "md: p of its potential; near 1 gives sparse weights",
                             Range::above(1), md_only),
+      key<optimizer, &O::attention_p>("optimizer.attention_p",
+                                      "md: p of the potential of the maps Q, K and V; 0: that of the rest",
+                                      key_from_0, md_only),
+      key<optimizer, &O::attention_lr>("optimizer.attention_lr",
+                                       "md: step size of the maps Q, K and V; 0: that of the rest",
+                                       key_from_0, md_only),
       key<optimizer, &O::momentum>(
           "optimizer.momentum",
-          "md, gd, sign, muon-adamw: beta of M <- beta M + g, which takes the place of g", key_share,
+          "md, gd, sign, signum, muon-adamw: beta of M <- beta M + g, which takes the place of g", key_share,
           momentum_only),
       key<optimizer, &O::nesterov>("optimizer.nesterov",
-                                   "md, gd, sign, muon-adamw: step along g + beta M instead of M",
+                                   "md, gd, sign, signum, muon-adamw: step along g + beta M instead of M",
                                    momentum_only),
       key<optimizer, &O::normalized>(
           "optimizer.normalized", "md, gd: divide the gradient of each tensor by its dual norm", mirror_only),
@@ -210,6 +220,11 @@ std::string parse_device(const std::string& text) {
   throw bad_value("train.device", text, "\"auto\", \"cpu\", \"cuda\" or \"cuda:NUMBER\"");
 }
 
+std::string parse_save_epochs(const std::string& text) {
+  saved_epochs(text);
+  return text;
+}
+
 Fields<TrainConfig> loop_keys() {
   constexpr auto train = &TrainConfig::train;
   using L = LoopConfig;
@@ -236,6 +251,13 @@ Fields<TrainConfig> loop_keys() {
           key_positive),
       key<train, &L::evaluate_every>("train.evaluate_every", "epochs between measurements on the test set",
                                      epochs),
+      place(key<train, &L::save_epochs, parse_save_epochs>(
+          "train.save_epochs",
+          "epochs after which weights are kept, as epoch-1.safetensors and so on; 0: the initial ones",
+          "EPOCH,EPOCH,...")),
+      place(key<train, &L::attention_every>(
+          "train.attention_every", "epochs between measurements of attention on test samples; 0: never",
+          Range::between(0, 1'000'000))),
       key<train, &L::divergence>("train.divergence",
                                  "a mean loss of so many times log(classes) over an epoch ends the trial as "
                                  "diverged, and so does a loss or weight that is not finite",
@@ -254,6 +276,10 @@ Fields<TrainConfig> loop_keys() {
                                 "auto|fp32|bf16"),
       place(key<train, &L::threads>("train.threads", "threads of the CPU; 0: as many as the machine has",
                                     Range::between(0, 1024))),
+      place(key<train, &L::graphs>("train.graphs",
+                                   "steps of a GPU are recorded as CUDA graphs and repeated by one call; "
+                                   "auto: where they can be",
+                                   "auto|on|off")),
   };
 }
 
@@ -280,7 +306,8 @@ ModelConfig model_preset(std::string_view kind) {
 OptimizerConfig optimizer_preset(std::string_view name) {
   OptimizerConfig preset{.name = std::string(name)};
   if (name == "gd") preset.lr = 4e-4, preset.p = 2;
-  if (name == "sign" || name == "adam" || name == "adamw") preset.lr = 1e-4;
+  if (name == "sign" || name == "signum" || name == "adam" || name == "adamw") preset.lr = 1e-4;
+  if (name == "signum") preset.momentum = 0.9;
   if (name == "adamw") preset.weight_decay = 0.01;
   if (name == "muon-adamw") preset.lr = 0.02, preset.momentum = 0.95, preset.nesterov = true;
   return preset;

@@ -1,6 +1,5 @@
 #include "deep/trainer/batch_source.hpp"
 #include <attmirror/base/fingerprint.hpp>
-#include <attmirror/deep/image_batch.hpp>
 
 namespace attmirror::deep {
 
@@ -8,14 +7,16 @@ namespace {
 
 class ImageSource : public BatchSource {
  public:
-  ImageSource(const TrainConfig& config, const ImageSet& images, std::int64_t limit, at::Device device)
-      : images_(images), chosen_(images.count(), limit), on_device_(device_images(images, device)) {
+  ImageSource(const TrainConfig& config, const ImageSet& images, std::shared_ptr<const DeviceImages> there,
+              ChosenRows chosen)
+      : images_(images), chosen_(std::move(chosen)), there_(std::move(there)) {
     options_.padding = config.data.padding;
     options_.mirror = config.data.mirror;
     options_.size = config.model.image;
     options_.validate();
     const std::int64_t side = config.model.image / config.model.patch;
     tokens_ = side * side + 1;
+    normalizer_ = image_normalizer(options_, there_->pixels.device());
   }
 
   std::int64_t rows() const override { return chosen_.count(); }
@@ -33,16 +34,20 @@ class ImageSource : public BatchSource {
     return print.value();
   }
 
-  void prepare(PlannedBatch&) const override {}
-  Batch on_device(const PlannedBatch& planned) const override {
-    return image_batch(on_device_, chosen_.of(planned.samples), options_, tokens_, planned.random,
-                       planned.random, planned.first_sample);
+  void prepare(PlannedBatch& planned) const override {
+    if (planned.samples.empty()) return;
+    planned.draws =
+        draw_images(*there_, chosen_.of(planned.samples), options_, tokens_, planned.random, planned.random);
+  }
+  Batch on_device(const PlannedBatch& sent) const override {
+    return batch_of_draws(*there_, sent.draws, normalizer_, options_, tokens_, sent.first_sample);
   }
 
  private:
   const ImageSet& images_;
   ChosenRows chosen_;
-  DeviceImages on_device_;
+  std::shared_ptr<const DeviceImages> there_;
+  at::Tensor normalizer_;
   Augmentation options_;
   std::int64_t tokens_ = 0;
 };
@@ -50,8 +55,8 @@ class ImageSource : public BatchSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> image_source(const TrainConfig& config, const ImageSet& images,
-                                          std::int64_t limit, at::Device device) {
-  return std::make_unique<ImageSource>(config, images, limit, device);
+                                          std::shared_ptr<const DeviceImages> there, ChosenRows chosen) {
+  return std::make_unique<ImageSource>(config, images, std::move(there), std::move(chosen));
 }
 
 }  // namespace attmirror::deep

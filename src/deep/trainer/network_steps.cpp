@@ -1,34 +1,117 @@
 #include "deep/trainer/network_steps.hpp"
 
 #include "deep/trainer/made_ahead.hpp"
+#include <attmirror/base/error.hpp>
 
 #include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 namespace attmirror::deep {
 
-DeviceSums::DeviceSums(at::Device device, const EpochSums& start)
-    : loss_(at::full({}, start.loss, at::TensorOptions(at::kDouble).device(device))),
-      correct_(at::full({}, start.correct, at::TensorOptions(at::kLong).device(device))) {}
+DeviceSums::DeviceSums(at::Device device)
+    : loss_(at::zeros({}, at::TensorOptions(at::kDouble).device(device))),
+      correct_(at::zeros({}, at::TensorOptions(at::kLong).device(device))) {}
+
+void DeviceSums::start(const EpochSums& from) {
+  loss_.fill_(from.loss);
+  correct_.fill_(from.correct);
+}
 
 void DeviceSums::add(const at::Tensor& loss, const at::Tensor& correct_count) {
   loss_.add_(loss);
   correct_.add_(correct_count);
 }
 
+NetworkSteps::NetworkSteps(const TrainConfig& config, const BatchSources& sources, const Machine& machine,
+                           Processes& processes, std::function<void(const std::string&)> on_note)
+    : config_(config),
+      sources_(sources),
+      machine_(machine),
+      processes_(processes),
+      on_note_(std::move(on_note)) {
+  const bool must = config_.train.graphs == "on";
+  if (must && !processes_.alone())
+    throw bad_input("train.graphs is \"on\": steps of several processes are not recorded");
+  if (must && !StepGraphs::available(machine_.device))
+    throw bad_input(fmt::format("train.graphs is \"on\": it is for GPUs, and this training runs on {}",
+                                machine_.device.str()));
+  if (config_.train.graphs != "off" && processes_.alone() && StepGraphs::available(machine_.device))
+    graphs_.emplace(machine_.device);
+}
+
+void NetworkSteps::begin_trial(OptimizerSet& optimizers) {
+  shapes_.clear();
+  if (!graphs_) return;
+  graphs_->forget();
+  records_ = optimizers.can_be_recorded();
+  optimizers.keep_rates_on(machine_.device);
+  if (!records_) stop_recording(fmt::format("{} cannot be recorded", config_.optimizer.name));
+}
+
+void NetworkSteps::stop_recording(const std::string& why) {
+  records_ = false;
+  if (config_.train.graphs == "on")
+    throw environment_error(fmt::format("train.graphs is \"on\", and steps cannot be recorded: {}", why));
+  if (on_note_) on_note_(fmt::format("steps are not recorded as CUDA graphs, which takes longer: {}", why));
+  on_note_ = nullptr;
+}
+
+NetworkSteps::Computed NetworkSteps::computed_on(const PlannedBatch& sent, Network& network) const {
+  const Batch batch = sources_.train->on_device(sent);
+  const at::Tensor logits = network.logits(batch), loss = summed_loss(logits, batch.labels);
+  (config_.train.loss == "mean" ? loss / sent.all_samples : loss).backward();
+  return {loss.detach(), correct(logits.detach(), batch.labels).sum()};
+}
+
+void NetworkSteps::train_recorded(const PlannedBatch& planned, Network& network, OptimizerSet& optimizers,
+                                  DeviceSums& sums) {
+  const Shape shape{static_cast<std::int64_t>(planned.samples.size()), planned.batch.row_count};
+  const bool is_new = !shapes_.contains(shape);
+  ShapeSteps& steps = shapes_[shape];
+  if (is_new)
+    steps.sent = planned.to(machine_.device);
+  else
+    steps.sent.refill(planned);
+  const std::uint64_t seed = steps.sent.batch.dropout_seed;
+  if (steps.recorded) {
+    graphs_->repeat(*steps.recorded, seed);
+    optimizers.count_repeated_step();
+    return;
+  }
+  const auto work = [&] {
+    const Computed computed = computed_on(steps.sent, network);
+    const at::NoGradGuard no_gradients;
+    optimizers.step();
+    sums.add(computed.loss, computed.hits);
+    optimizers.forget_gradients();
+  };
+  // The first step of a shape lets libraries load what they need, and optimizers make their states.
+  if (records_ && !is_new && graphs_->size() < most_recorded_shapes) {
+    try {
+      steps.recorded = graphs_->record(work);
+    } catch (const Error& error) {
+      optimizers.forget_gradients();
+      stop_recording(error.what());
+    }
+  }
+  if (steps.recorded)
+    graphs_->repeat(*steps.recorded, seed);
+  else
+    graphs_->run(work);
+}
+
 StepResult NetworkSteps::train_on(const PlannedBatch& planned, std::int64_t step, Network& network,
-                                  OptimizerSet& optimizers, PauseWishes wishes, DeviceSums& sums) const {
+                                  OptimizerSet& optimizers, PauseWishes wishes, DeviceSums& sums) {
   Computed computed;
   optimizers.forget_gradients();
-  if (!planned.samples.empty()) {
-    const Batch batch = sources_.train->on_device(planned);
-    const at::Tensor logits = network.logits(batch), loss = summed_loss(logits, batch.labels);
-    (config_.train.loss == "mean" ? loss / planned.all_samples : loss).backward();
-    computed.loss = loss.detach();
-    computed.hits = correct(logits.detach(), batch.labels).sum();
+  if (graphs_) {
+    train_recorded(planned, network, optimizers, sums);
+    return {};
   }
+  if (!planned.samples.empty()) computed = computed_on(planned.to(machine_.device), network);
   StepResult result;
   if (!processes_.alone()) result.wishes = add_up(network, computed, wishes, step);
   const at::NoGradGuard no_gradients;
@@ -68,24 +151,24 @@ std::optional<PauseWishes> NetworkSteps::add_up(Network& network, Computed& comp
   return PauseWishes{.stop = all[next + 2].item<float>() > 0, .late = all[next + 3].item<float>() > 0};
 }
 
-std::pair<double, double> NetworkSteps::evaluate(Network& network) const {
+std::pair<double, double> NetworkSteps::evaluate(Network& network, const BatchSource& source) const {
   const at::NoGradGuard no_gradients;
-  const std::int64_t rows = sources_.test->rows();
+  const std::int64_t rows = source.rows();
   const std::int64_t size = config_.train.batch * (machine_.device.is_cuda() ? 4 : 1);
   const std::int64_t batches = (rows + size - 1) / size;
   const ProcessPlace place = processes_.place();
   MadeAhead<PlannedBatch> ahead(0, batches, batches_ahead, [&](std::int64_t index) {
     std::vector<std::int64_t> samples;
     for (std::int64_t r = index * size; r < std::min(rows, (index + 1) * size); ++r) samples.push_back(r);
-    PlannedBatch planned = sources_.test->plan(samples, std::nullopt, place.rank, place.size);
-    sources_.test->prepare(planned);
+    PlannedBatch planned = source.plan(samples, std::nullopt, place.rank, place.size);
+    source.prepare(planned);
     return planned;
   });
-  DeviceSums sums(machine_.device, {});
+  DeviceSums sums(machine_.device);
   for (std::int64_t index = 0; index < batches; ++index) {
     const PlannedBatch planned = ahead.next();
     if (planned.samples.empty()) continue;
-    const Batch batch = sources_.test->on_device(planned);
+    const Batch batch = source.on_device(planned.to(machine_.device));
     const at::Tensor logits = network.logits(batch);
     sums.add(summed_loss(logits, batch.labels), correct(logits, batch.labels).sum());
   }

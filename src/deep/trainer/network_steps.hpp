@@ -2,6 +2,7 @@
 // together. When that happens, and what becomes of it, is said in trainer.cpp. Internal.
 #pragma once
 
+#include "deep/step_graphs.hpp"
 #include "deep/trainer/batch_source.hpp"
 #include "deep/trainer/network_choice.hpp"
 #include "deep/trainer/optimizer_set.hpp"
@@ -10,7 +11,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <torch/types.h>
@@ -22,11 +26,15 @@ inline constexpr std::size_t batches_ahead = 4;
 // How often a GPU is waited for where several processes must agree on what they see.
 inline constexpr std::int64_t steps_between_looks = 32;
 
-// Loss and hits, summed where they are computed.
+// Different shapes of batches whose steps are recorded; of more, steps are started kernel by kernel.
+inline constexpr std::size_t most_recorded_shapes = 128;
+
+// Loss and hits, summed where they are computed, and always in the same place: recorded steps know it.
 class DeviceSums {
  public:
-  DeviceSums(at::Device device, const EpochSums& start);
+  explicit DeviceSums(at::Device device);
 
+  void start(const EpochSums& from);
   void add(const at::Tensor& loss, const at::Tensor& correct_count);
   double loss() const { return loss_.item<double>(); }  // waits for a GPU
   std::int64_t correct() const { return correct_.item<std::int64_t>(); }
@@ -41,29 +49,42 @@ struct PauseWishes {
 };
 
 struct StepResult {
-  at::Tensor loss;  // summed over the batch of all processes
+  at::Tensor loss;  // summed over the batch of all processes; undefined after a recorded step
   // Of any of several processes; none after a step at which a GPU was not asked.
   std::optional<PauseWishes> wishes = {};
 };
 
 class NetworkSteps {
  public:
-  // All must outlive it.
+  // All must outlive it. `on_note` is told, once, why steps are not recorded where they could have been. Throws Error
+  // (bad input) where train.graphs is "on" and cannot be.
   NetworkSteps(const TrainConfig& config, const BatchSources& sources, const Machine& machine,
-               Processes& processes)
-      : config_(config), sources_(sources), machine_(machine), processes_(processes) {}
+               Processes& processes, std::function<void(const std::string&)> on_note);
+
+  // Before the first step of another network, optimizer or sums: what was recorded is forgotten.
+  void begin_trial(OptimizerSet& optimizers);
 
   // Forward, backward, step `step` of the epoch; adds to `sums`. Several processes tell each other their wishes.
   StepResult train_on(const PlannedBatch& planned, std::int64_t step, Network& network,
-                      OptimizerSet& optimizers, PauseWishes wishes, DeviceSums& sums) const;
+                      OptimizerSet& optimizers, PauseWishes wishes, DeviceSums& sums);
 
-  // Mean loss and accuracy on the test set.
-  std::pair<double, double> evaluate(Network& network) const;
+  // Mean loss and accuracy on the rows of a source.
+  std::pair<double, double> evaluate(Network& network, const BatchSource& source) const;
 
  private:
   struct Computed {
     at::Tensor loss, hits;  // undefined in a process that had no sample of the batch
   };
+  // A batch's shape, and what has become of its steps: the first is run, the second recorded, the rest are repeated.
+  using Shape = std::pair<std::int64_t, std::int64_t>;  // samples, rows
+  struct ShapeSteps {
+    PlannedBatch sent;  // always in the same memory
+    std::optional<std::size_t> recorded = {};
+  };
+  Computed computed_on(const PlannedBatch& sent, Network& network) const;
+  void train_recorded(const PlannedBatch& planned, Network& network, OptimizerSet& optimizers,
+                      DeviceSums& sums);
+  void stop_recording(const std::string& why);
   std::optional<PauseWishes> add_up(Network& network, Computed& computed, PauseWishes wishes,
                                     std::int64_t step) const;
 
@@ -71,6 +92,10 @@ class NetworkSteps {
   const BatchSources& sources_;
   const Machine& machine_;
   Processes& processes_;
+  std::function<void(const std::string&)> on_note_;
+  std::map<Shape, ShapeSteps> shapes_;
+  std::optional<StepGraphs> graphs_;
+  bool records_ = false;  // this trial's steps
 };
 
 }  // namespace attmirror::deep

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,9 @@ namespace {
 constexpr std::string_view config_format = "attmirror deep training";
 constexpr std::int64_t config_version = 1;
 constexpr std::array<std::string_view, 4> table_names{"data", "model", "optimizer", "train"};
+// What version 0.1.0 did not have: where a run's configuration lacks it, it was as it is by default.
+constexpr std::array<std::string_view, 3> later_keys{"data.validation", "optimizer.attention_p",
+                                                     "optimizer.attention_lr"};
 
 // A key as somebody gave it.
 struct GivenKey {
@@ -113,9 +117,20 @@ GivenKey override_key(const std::string& text) {
           std::filesystem::current_path(), true};
 }
 
+// save_epochs = [1, 10] and save_epochs = 1 are the words "1,10" and "1".
+TomlValue numbers_as_word(const TomlValue& value) {
+  if (value.as<std::int64_t>() != nullptr) return {to_text(value), value.line};
+  const auto* list = value.as<TomlArray>();
+  if (list == nullptr) return value;
+  std::string words;
+  for (const TomlValue& entry : *list) words += (words.empty() ? "" : ",") + to_text(entry);
+  return {words, value.line};
+}
+
 void read_key(TrainConfig& config, const GivenKey& given) {
   located(given.where, [&] {
-    FieldValue value = read_toml(*given.field, given.value);
+    const bool is_list = given.field->name == "train.save_epochs";
+    FieldValue value = read_toml(*given.field, is_list ? numbers_as_word(given.value) : given.value);
     if (given.field->kind == FieldKind::path)
       value = (given.folder / std::get<std::string>(value)).lexically_normal().string();
     apply(*given.field, value, config);
@@ -167,6 +182,23 @@ TrainConfig load_train_config(const std::filesystem::path& path, const std::vect
   return parse_train_config(read_text_file(path), path.string(), path.parent_path(), overrides);
 }
 
+std::vector<std::int64_t> saved_epochs(std::string_view text) {
+  std::vector<std::int64_t> epochs;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    std::int64_t epoch = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), epoch);
+    if (error != std::errc() || end != word.data() + word.size() || epoch < 0 || epoch > 1'000'000 ||
+        rest.ends_with(','))
+      throw bad_value("train.save_epochs", std::string(text), "epochs from 0 to 1000000 as in 1,10,100");
+    epochs.push_back(epoch);
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  std::ranges::sort(epochs);
+  return epochs;
+}
+
 void TrainConfig::validate() const {
   // Each value alone, for those who fill in the struct: the table checks it as if a file had given it.
   TrainConfig copy = *this;
@@ -189,6 +221,8 @@ void TrainConfig::validate() const {
     refuse(
         "optimizer.nesterov", "true",
         fmt::format("true and {} is 0: there is nothing to look ahead by", field_name("optimizer.momentum")));
+  if (optimizer.attention_p != 0 && !(optimizer.attention_p > 1))
+    throw bad_value("optimizer.attention_p", optimizer.attention_p, "a finite number greater than 1, or 0");
   if (train.precision == "bf16" && train.device == "cpu")
     refuse("train.precision", "bf16",
            fmt::format("\"bf16\" and {} is \"cpu\": expected \"fp32\"", field_name("train.device")));
@@ -212,10 +246,11 @@ std::optional<std::string> first_difference(std::string_view json, const TrainCo
   for (const Field<TrainConfig>& field : config_fields()) {
     if (field.place) continue;
     TrainConfig before;
+    const bool is_later = std::ranges::find(later_keys, field.name) != later_keys.end();
     try {
-      field.set(
-          before,
-          parse_field(field, saved.at(std::string(table_of(field))).at(std::string(json_key_of(field)))));
+      const Json& table = saved.at(std::string(table_of(field)));
+      if (!(is_later && !table.contains(std::string(json_key_of(field)))))
+        field.set(before, parse_field(field, table.at(std::string(json_key_of(field)))));
     } catch (const Json::exception&) {
       throw bad_input(fmt::format("{} lacks the key {}, {}", name, field_name(field.name), expected(field)));
     } catch (const Error& error) {

@@ -25,10 +25,15 @@ namespace fs = std::filesystem;
 constexpr std::string_view event_file = "events.out.tfevents.0.attmirror";
 
 // In the order in which they are removed: config.json says what the folder is until the end.
-constexpr std::array<std::string_view, 7> run_files{
-    "results.json",      "checkpoint.safetensors", "metrics.jsonl",
-    "final.safetensors", "final-#.safetensors",    "events/trial-#/events.out.tfevents.0.attmirror",
-    "config.json"};
+constexpr std::array<std::string_view, 9> run_files{"results.json",
+                                                    "checkpoint.safetensors",
+                                                    "metrics.jsonl",
+                                                    "final.safetensors",
+                                                    "final-#.safetensors",
+                                                    "epoch-#.safetensors",
+                                                    "epoch-#-trial-#.safetensors",
+                                                    "events/trial-#/events.out.tfevents.0.attmirror",
+                                                    "config.json"};
 
 std::int64_t bytes_of(const fs::path& path) {
   std::error_code error;
@@ -58,6 +63,8 @@ std::vector<std::pair<std::string, double>> curves_of(const EpochRow& row) {
                                                      {"accuracy/train", row.train_accuracy}};
   if (row.test_loss) values.emplace_back("loss/test", *row.test_loss);
   if (row.test_accuracy) values.emplace_back("accuracy/test", *row.test_accuracy);
+  if (row.validation_loss) values.emplace_back("loss/validation", *row.validation_loss);
+  if (row.validation_accuracy) values.emplace_back("accuracy/validation", *row.validation_accuracy);
   values.emplace_back("lr", row.lr);
   values.emplace_back("tokens_per_second", row.tokens_per_second);
   values.emplace_back("weights/norm", row.weight_norm);
@@ -66,6 +73,13 @@ std::vector<std::pair<std::string, double>> curves_of(const EpochRow& row) {
     values.emplace_back(fmt::format("weights/largest_{}", map.map), map.largest);
     values.emplace_back(fmt::format("weights/above_0.06_{}", map.map), map.above);
     values.emplace_back(fmt::format("weights/sparsity_{}", map.map), map.sparsity);
+  }
+  for (std::size_t b = 0; b < row.attention.size(); ++b) {
+    const AttentionMeasures& block = row.attention[b];
+    values.emplace_back(fmt::format("attention/entropy_{}", b), block.all.entropy);
+    values.emplace_back(fmt::format("attention/top_share_{}", b), block.all.top_share);
+    values.emplace_back(fmt::format("attention/tokens_90_{}", b), block.all.tokens_90);
+    values.emplace_back(fmt::format("attention/KQ_norm_{}", b), block.product_norm);
   }
   return values;
 }
@@ -116,6 +130,11 @@ fs::path TrainFolder::events_path(std::int64_t trial) const {
 
 fs::path TrainFolder::final_path(std::int64_t trial, std::int64_t trials) const {
   return path_ / (trials == 1 ? "final.safetensors" : fmt::format("final-{}.safetensors", trial));
+}
+
+fs::path TrainFolder::epoch_path(std::int64_t epoch, std::int64_t trial, std::int64_t trials) const {
+  return path_ / (trials == 1 ? fmt::format("epoch-{}.safetensors", epoch)
+                              : fmt::format("epoch-{}-trial-{}.safetensors", epoch, trial));
 }
 
 void TrainFolder::remove_run() {

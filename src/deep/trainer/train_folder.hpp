@@ -53,6 +53,7 @@ class TrainFolder {
   std::filesystem::path checkpoint_path() const { return path_ / "checkpoint.safetensors"; }
   std::filesystem::path config_path() const { return path_ / "config.json"; }
   std::filesystem::path final_path(std::int64_t trial, std::int64_t trials) const;
+  std::filesystem::path epoch_path(std::int64_t epoch, std::int64_t trial, std::int64_t trials) const;
 
  private:
   std::filesystem::path events_path(std::int64_t trial) const;

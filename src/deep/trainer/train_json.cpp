@@ -54,20 +54,27 @@ bool TrainResult::all_diverged() const {
 }
 
 Json trial_json(const TrialResult& trial) {
-  return {{"trial", trial.trial},
-          {"status", to_string(trial.status)},
-          {"epochs", trial.epochs},
-          {"steps", trial.steps},
-          {"train_loss", finite_or_null(trial.train_loss)},
-          {"train_accuracy", finite_or_null(trial.train_accuracy)},
-          {"test_loss", number_or_null(trial.test_loss)},
-          {"test_accuracy", number_or_null(trial.test_accuracy)},
-          {"best_test_accuracy", number_or_null(trial.best_test_accuracy)},
-          {"best_epoch", trial.best_epoch},
-          {"seconds", trial.seconds},
-          {"init_seed", trial.init_seed},
-          {"order_seed", trial.order_seed},
-          {"dropout_seed", trial.dropout_seed}};
+  Json json = {{"trial", trial.trial},
+               {"status", to_string(trial.status)},
+               {"epochs", trial.epochs},
+               {"steps", trial.steps},
+               {"train_loss", finite_or_null(trial.train_loss)},
+               {"train_accuracy", finite_or_null(trial.train_accuracy)},
+               {"test_loss", number_or_null(trial.test_loss)},
+               {"test_accuracy", number_or_null(trial.test_accuracy)},
+               {"best_test_accuracy", number_or_null(trial.best_test_accuracy)},
+               {"best_epoch", trial.best_epoch},
+               {"seconds", trial.seconds},
+               {"init_seed", trial.init_seed},
+               {"order_seed", trial.order_seed},
+               {"dropout_seed", trial.dropout_seed}};
+  if (trial.validation_accuracy) {  // only where rows are held out
+    json["validation_loss"] = number_or_null(trial.validation_loss);
+    json["validation_accuracy"] = number_or_null(trial.validation_accuracy);
+    json["best_validation_accuracy"] = number_or_null(trial.best_validation_accuracy);
+    json["best_validation_epoch"] = trial.best_validation_epoch;
+  }
+  return json;
 }
 
 TrialResult trial_from_json(const Json& json) {
@@ -86,11 +93,23 @@ TrialResult trial_from_json(const Json& json) {
   trial.test_accuracy = optional_number(json.at("test_accuracy"));
   trial.best_test_accuracy = optional_number(json.at("best_test_accuracy"));
   trial.best_epoch = json.at("best_epoch").get<std::int64_t>();
+  if (json.contains("validation_accuracy")) {
+    trial.validation_loss = optional_number(json.at("validation_loss"));
+    trial.validation_accuracy = optional_number(json.at("validation_accuracy"));
+    trial.best_validation_accuracy = optional_number(json.at("best_validation_accuracy"));
+    trial.best_validation_epoch = json.at("best_validation_epoch").get<std::int64_t>();
+  }
   trial.seconds = json.at("seconds").get<double>();
   trial.init_seed = json.at("init_seed").get<std::uint64_t>();
   trial.order_seed = json.at("order_seed").get<std::uint64_t>();
   trial.dropout_seed = json.at("dropout_seed").get<std::uint64_t>();
   return trial;
+}
+
+Json spread_json(const AttentionSpread& spread) {
+  return {{"entropy", finite_or_null(spread.entropy)},
+          {"top_share", finite_or_null(spread.top_share)},
+          {"tokens_90", finite_or_null(spread.tokens_90)}};
 }
 
 Json row_json(const EpochRow& row) {
@@ -111,6 +130,16 @@ Json row_json(const EpochRow& row) {
                                      {"largest", finite_or_null(map.largest)},
                                      {"above_0.06", finite_or_null(map.above)},
                                      {"sparsity", finite_or_null(map.sparsity)}};
+  if (row.validation_accuracy) {
+    json["validation_loss"] = number_or_null(row.validation_loss);
+    json["validation_accuracy"] = number_or_null(row.validation_accuracy);
+  }
+  for (const AttentionMeasures& block : row.attention)
+    json["attention"].push_back({{"all", spread_json(block.all)},
+                                 {"first", spread_json(block.first)},
+                                 {"K_norm", finite_or_null(block.key_norm)},
+                                 {"Q_norm", finite_or_null(block.query_norm)},
+                                 {"KQ_norm", finite_or_null(block.product_norm)}});
   return json;
 }
 

@@ -1,6 +1,7 @@
 // The training loop. Top down: train() makes what all trials share, a Training takes the trials one after another, each
 // epoch is a row, each step a batch (network_steps.cpp); between steps stands everything that can interrupt it.
 #include "base/stopwatch.hpp"
+#include "deep/trainer/attention_measures.hpp"
 #include "deep/trainer/data_order.hpp"
 #include "deep/trainer/made_ahead.hpp"
 #include "deep/trainer/network_steps.hpp"
@@ -37,6 +38,7 @@ class Training {
   PauseWishes own_wishes() const;
   Pause pause_asked() const;
   void save();
+  void save_epoch_weights();
   void prepare_trial(const TrainCheckpoint* from);
   double trial_seconds() const { return seconds_before_ + seconds_since(resumed_); }
   std::int64_t steps_per_epoch() const {
@@ -55,6 +57,7 @@ class Training {
   std::optional<TrainFolder> folder_;
   std::unique_ptr<Processes> processes_;
   std::optional<NetworkSteps> steps_;
+  std::optional<DeviceSums> device_sums_;
 
   // Of the trial under way.
   std::shared_ptr<Network> network_;
@@ -90,7 +93,8 @@ Training::Training(const TrainConfig& config, const TrainData& data, const Train
           options_.folder.string()));
   }
   processes_ = join_processes(place, machine_.device, options_.folder);
-  steps_.emplace(config_, sources_, machine_, *processes_);
+  steps_.emplace(config_, sources_, machine_, *processes_, processes_->writes() ? options_.on_note : nullptr);
+  device_sums_.emplace(machine_.device);
 }
 
 TrainResult Training::run() {
@@ -122,6 +126,7 @@ TrainResult Training::run() {
                                  step_, steps_per_epoch()));
   for (;;) {
     if (writes()) folder_->begin_trial(trial_.trial);
+    if (epoch_ == 0 && step_ == 0) save_epoch_weights();
     const Pause pause = run_trial();
     if (pause != Pause::none) {
       const TrainResult stopped =
@@ -179,6 +184,7 @@ void Training::prepare_trial(const TrainCheckpoint* from) {
       }
     }
   }
+  steps_->begin_trial(*optimizers_);
   trial_.init_seed = seeds_.init;
   trial_.order_seed = seeds_.order;
   trial_.dropout_seed = seeds_.dropout;
@@ -221,7 +227,8 @@ Pause Training::run_epoch() {
     sources_.train->prepare(planned);
     return planned;
   });
-  DeviceSums sums(machine_.device, sums_);
+  DeviceSums& sums = *device_sums_;
+  sums.start(sums_);
   const double seconds_before = sums_.seconds;
   const Clock::time_point begun = Clock::now();
   const auto read_sums = [&] {
@@ -305,14 +312,27 @@ bool Training::finish_epoch() {
   const bool reached = row.train_accuracy >= config_.train.stop_train_accuracy;
   const bool last = row.epoch == config_.train.epochs;
   if (!diverged_ && (reached || last || row.epoch % config_.train.evaluate_every == 0)) {
-    const auto [loss, accuracy] = steps_->evaluate(*network_);
+    const auto [loss, accuracy] = steps_->evaluate(*network_, *sources_.test);
     row.test_loss = trial_.test_loss = loss;
     row.test_accuracy = trial_.test_accuracy = accuracy;
     if (!trial_.best_test_accuracy || accuracy > *trial_.best_test_accuracy) {
       trial_.best_test_accuracy = accuracy;
       trial_.best_epoch = row.epoch;
     }
+    if (sources_.validation) {
+      const auto [held_loss, held_accuracy] = steps_->evaluate(*network_, *sources_.validation);
+      row.validation_loss = trial_.validation_loss = held_loss;
+      row.validation_accuracy = trial_.validation_accuracy = held_accuracy;
+      if (!trial_.best_validation_accuracy || held_accuracy > *trial_.best_validation_accuracy) {
+        trial_.best_validation_accuracy = held_accuracy;
+        trial_.best_validation_epoch = row.epoch;
+      }
+    }
   }
+  const std::int64_t attention_every = config_.train.attention_every;
+  if (attention_every > 0 && processes_->writes() && !diverged_ &&
+      (reached || last || row.epoch % attention_every == 0))
+    row.attention = measured_attention(*network_, *sources_.test, machine_.device);
   row.seconds = trial_seconds();
   if (writes()) folder_->append(row);
   if (options_.on_epoch && processes_->writes()) options_.on_epoch(row);
@@ -325,7 +345,15 @@ bool Training::finish_epoch() {
   ++epoch_;
   step_ = 0;
   sums_ = {};
+  save_epoch_weights();
   return trial_.status != TrialStatus::running;
+}
+
+// Where the configuration asks for those after epoch_ epochs.
+void Training::save_epoch_weights() {
+  const std::vector<std::int64_t> wanted = saved_epochs(config_.train.save_epochs);
+  if (writes() && std::ranges::find(wanted, epoch_) != wanted.end())
+    save_weights(folder_->epoch_path(epoch_, trial_.trial, config_.train.trials), *network_);
 }
 
 void Training::save() {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace attmirror {
 namespace {
@@ -226,6 +227,35 @@ TEST(TrainConfig, WhatDoesNotFitTogetherIsRefused) {
   config = {};
   config.optimizer.name = "newton";
   EXPECT_THROW(config.validate(), Error);
+}
+
+TEST(TrainConfig, SavedEpochsAreAListOrWords) {
+  const auto epochs = [](const TrainConfig& config) { return saved_epochs(config.train.save_epochs); };
+  EXPECT_EQ(epochs(parse("[train]\nsave_epochs = [10, 1]\n")), (std::vector<std::int64_t>{1, 10}));
+  EXPECT_EQ(epochs(parse("[train]\nsave_epochs = \"0,5\"\n")), (std::vector<std::int64_t>{0, 5}));
+  EXPECT_EQ(epochs(parse("[train]\nsave_epochs = 7\n")), (std::vector<std::int64_t>{7}));
+  EXPECT_EQ(epochs(parse("")), std::vector<std::int64_t>{});
+  for (const char* text : {"1,", "-1", "one", "1,,2", "2000000", "[1.5]"})
+    EXPECT_NE(refusal("", {std::string("train.save_epochs=") + text}).find("train.save_epochs is"),
+              std::string::npos)
+        << text;
+  EXPECT_NE(refusal("[optimizer]\nattention_p = 0.5\n").find("optimizer.attention_p is 0.5"),
+            std::string::npos);
+}
+
+// Runs of version 0.1.0 lack keys that came later.
+TEST(TrainConfig, RunsWithoutLaterKeysGoOn) {
+  const TrainConfig config = parse("[data]\ntrain = \"x\"\n");
+  auto json = nlohmann::json::parse(to_json(config));
+  json["data"].erase("validation");
+  json["optimizer"].erase("attention_p");
+  json["optimizer"].erase("attention_lr");
+  EXPECT_EQ(first_difference(json.dump(), config, "config.json"), std::nullopt);
+  TrainConfig other = config;
+  other.data.validation = 0.1;
+  EXPECT_EQ(first_difference(json.dump(), other, "config.json"), "data.validation was 0 and is 0.1");
+  json["data"].erase("limit");
+  EXPECT_THROW(first_difference(json.dump(), config, "config.json"), Error);
 }
 
 TEST(TrainConfig, WrongOverridesAreNamed) {

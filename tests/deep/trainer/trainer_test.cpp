@@ -47,9 +47,10 @@ TEST(Trainer, EveryOptimizerReducesTheLoss) {
     const char* name;
     double lr, momentum, weight_decay;
   };
-  for (const Case& given : {Case{"md", 5e-3, 0, 0}, Case{"md", 5e-4, 0.9, 1e-3}, Case{"gd", 2e-2, 0.5, 0},
-                            Case{"adam", 3e-3, 0, 0}, Case{"adamw", 3e-3, 0, 0.01},
-                            Case{"muon-adamw", 0.02, 0.95, 0}, Case{"sign", 2e-3, 0, 0}}) {
+  for (const Case& given :
+       {Case{"md", 5e-3, 0, 0}, Case{"md", 5e-4, 0.9, 1e-3}, Case{"gd", 2e-2, 0.5, 0},
+        Case{"adam", 3e-3, 0, 0}, Case{"adamw", 3e-3, 0, 0.01}, Case{"muon-adamw", 0.02, 0.95, 0},
+        Case{"sign", 2e-3, 0, 0}, Case{"signum", 1e-3, 0.9, 0}}) {
     TrainConfig config = toy_config();
     config.optimizer.name = given.name;
     config.optimizer.lr = given.lr;
