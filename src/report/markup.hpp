@@ -15,8 +15,8 @@ std::string escape_markup(std::string_view text);
 std::string inside_script(std::string_view script);
 std::string json_inside_script(std::string_view json);
 
-// A sentence with `code` and [links](#section): the rest is plain, with its mathematics typeset. A link goes to a place in the page or to https://;
-// anything else stays the text it is.
+// A sentence with `code` and [links](#section): the rest is plain, with its mathematics typeset. A link goes to a
+// place in the page or to https://; anything else stays the text it is.
 std::string inline_markup(std::string_view text);
 
 // Letters, digits and dashes, at least one.

@@ -1,5 +1,5 @@
-// attmirror_optimizer_cases FOLDER: writes what attmirror::deep's optimizers make of weights in a number of steps, with the
-// gradients of each, for the optimizers in Python to compare with (tests/torch/compare_with_cpp.py).
+// attmirror_optimizer_cases FOLDER: writes what attmirror::deep's optimizers make of weights in a number of steps,
+// with the gradients of each, for the optimizers in Python to compare with (tests/torch/compare_with_cpp.py).
 #include "deep/tensors.hpp"
 #include <attmirror/data/safetensors.hpp>
 #include <attmirror/deep.hpp>
