@@ -369,9 +369,9 @@ stage_torch() {
   build build/release --target attmirror_step || return 0
   local settings=(env PYTHONPATH=python "ATTMIRROR_STEP_LIBRARIES=$PWD/build/release/python/attmirror")
   PYTHONPATH=$PWD/python ATTMIRROR_STEP_LIBRARIES=$PWD/build/release/python/attmirror run_pytest "$python" tests/torch
-  # With the types of this PyTorch and of JAX; stage python checks without both.
-  attempt "types" env MYPYPATH=python "$python" -m mypy --strict --config-file "" --cache-dir build/torch-mypy \
-    -m attmirror.torch -m attmirror.optax || true
+  # With the types of this PyTorch and of JAX. The other modules need what is not here; stage python checks the whole package.
+  attempt "types" env MYPYPATH=python "$python" -m mypy --strict --follow-imports silent --config-file "" \
+    --cache-dir build/torch-mypy python/attmirror/{torch,optax}.py python/attmirror/_torch_*.py python/attmirror/_step_*.py || true
   if cmake --build build/release --target help | grep -q attmirror_optimizer_cases; then
     build build/release --target attmirror_optimizer_cases || return 0
     attempt "cases by the optimizers in C++" build/release/bin/attmirror_optimizer_cases build/torch-cases || return 0
