@@ -292,8 +292,7 @@ int run_experiments(const ReproduceCommand& options) {
     std::string text = options.summary ? to_text(summary_table(reports)) + "\n" + differing_text(reports)
                                        : screen_text(reports) + to_text(overview_table(reports)) + "\n";
     text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
-    if (options.quick)
-      text += "These are quick versions, smoke tests: few data sets (the numbers above) and small sizes.\n";
+    if (options.quick) text += "Quick versions are smoke tests with few data sets and small sizes.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }
