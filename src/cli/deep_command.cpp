@@ -112,7 +112,7 @@ Subcommand add_deep(CLI::App& parent) {
           ? fmt::format("Not available here:\n{}\n", wrapped(missing_text() + ".", "  ", 80))
           : "attmirror deep SUBCOMMAND --help lists the options of a subcommand.\n\n"));
   // With the program nothing comes here, and without it `deep help train` alone.
-  return {&app, &options->common, [&app] {
+  return {&app, &options->common, [options, &app] {
             print(help_text(app));
             return static_cast<int>(done);
           }};

@@ -21,9 +21,11 @@ std::vector<std::string> with_help_as_option(std::span<char* const> words) {
   if (first_word(words) != "help") return result;
   const auto about = std::ranges::find(words, std::string_view("environment"),
                                        [](const char* word) { return std::string_view(word); });
-  if (about != words.end()) return result;
+  const bool asks_already =
+      std::ranges::find(result, "--help") != result.end() || std::ranges::find(result, "-h") != result.end();
+  if (about != words.end() || asks_already) return result;
   result.erase(std::ranges::find(result, "help"));
-  if (std::ranges::find(result, "--help") == result.end()) result.push_back("--help");
+  result.push_back("--help");
   return result;
 }
 

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -307,8 +308,6 @@ std::unique_ptr<PathFolder> open_folder(const PathCommand& options) {
 RegularizationPath follow_path(const Attention& model, const PathOptions& settings,
                                const PathSources& sources, std::vector<PathPoint> points, PathFolder* folder,
                                bool quiet) {
-  if (!points.empty() && !quiet)
-    note(fmt::format("resuming after {} of {} radii", points.size(), settings.radii.size()));
   ProgressOptions progress_options;
   progress_options.label = "path";
   progress_options.total = 1000;
@@ -317,6 +316,12 @@ RegularizationPath follow_path(const Attention& model, const PathOptions& settin
   Progress progress(stderr, progress_options);
   CheckpointClock clock(0);
   const std::size_t before = points.size();
+  // Not before the radii have been held against the points that are there.
+  bool told = before == 0 || quiet;
+  const auto tell = [&] {
+    if (!std::exchange(told, true))
+      note(fmt::format("resuming after {} of {} radii", before, settings.radii.size()));
+  };
   std::vector<PathPoint> finished = points;
   bool begun = false;
   // What is wrong with the points that are there is told before a file is touched.
@@ -328,12 +333,17 @@ RegularizationPath follow_path(const Attention& model, const PathOptions& settin
   };
   PathCallbacks callbacks;
   callbacks.on_point = [&](const PathPoint& point) {
+    tell();
     points.push_back(point);
     if (folder && (!begun || clock.due())) clock.time(keep);
   };
-  callbacks.on_progress = [&](double share) { progress.update(static_cast<std::int64_t>(1000 * share)); };
+  callbacks.on_progress = [&](double share) {
+    tell();
+    progress.update(static_cast<std::int64_t>(1000 * share));
+  };
   callbacks.stop = SignalGuard::stop();
   RegularizationPath path = regularization_path(model, settings, callbacks, std::move(finished));
+  tell();
   progress.finish();
   if (folder && (points.size() > before || before == 0)) keep();
   return path;

@@ -270,7 +270,7 @@ int run_experiments(const ReproduceCommand& options) {
     text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
     if (options.quick)
       text +=
-          "These are quick versions, smoke tests: few data sets, small sizes. The full versions have the numbers.\n";
+          "Quick versions are smoke tests with few data sets and small sizes; the full versions have the numbers.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }

@@ -197,8 +197,8 @@ TEST_F(Report, ReplacesOnlyWhenTold) {
 TEST_F(Report, NeverReplacesWhatIsNoPage) {
   const std::string run = train("run", {"--p", "3", "--steps", "20"});
   const std::string weights = (fs::path(run) / "final.npz").string(), before = file_text(weights);
-  expect_refusal({"report", run, "--overwrite", "-o", weights}, 2, {"is no page of attmirror"});
-  expect_refusal({"report", run, "--overwrite", "-o", data}, 2, {"is no page of attmirror"});
+  expect_refusal({"report", run, "--overwrite", "-o", weights}, 2, {"is not a page of attmirror"});
+  expect_refusal({"report", run, "--overwrite", "-o", data}, 2, {"is not a page of attmirror"});
   EXPECT_EQ(file_text(weights), before);
 }
 

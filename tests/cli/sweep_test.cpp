@@ -390,7 +390,7 @@ TEST_F(Sweep, LooksAtADatabase) {
   EXPECT_EQ(summary.out.find("q0.5"), std::string::npos) << summary.out;
   // All metrics of all groups fit into 80 columns, and the full table is folded.
   ::unsetenv("COLUMNS");
-  for (const Words& more : {Words{}, Words{"--full"}}) {
+  for (const Words& more : {Words{}, Words{"--full", "--by", "optimizer,p"}}) {
     const Outcome all = attmirror_command(Words{"sweep", db, "--summary"} + more);
     EXPECT_EQ(all.code, 0) << all.err;
     std::istringstream lines(all.out);

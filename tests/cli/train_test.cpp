@@ -245,7 +245,7 @@ TEST(Train, RefusesBadOptions) {
   refuse({"--eps-value", "1"}, {"eps is exact"});
   refuse({"--record", "sometimes"}, {"record is \"sometimes\""});
   refuse({"--keep", "all"}, {"keep is \"all\""});
-  refuse({"--data-path", "river"}, {"data-path is \"river\"", "auto or block or stream"});
+  refuse({"--data-path", "river"}, {"data-path is \"river\"", "auto, block or stream"});
   refuse({"--storage", "float16"}, {"storage is \"float16\"", "float64 or float32"});
   refuse({"--saturation", "1.5"}, {"saturation is 1.5"});
   refuse({"--max-seconds", "-1"}, {"seconds is -1"});
