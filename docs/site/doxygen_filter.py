@@ -28,7 +28,7 @@ CONVENTIONS = (
 COMMENT = re.compile(r"^(\s*)//( ?)(.*)$")
 TRAILING = re.compile(r'^(?P<code>[^"]*?(?:"(?:[^"\\]|\\.)*"[^"]*?)*[;,{})])(?P<gap>\s+)// (?P<text>.*)$')
 SCOPE = re.compile(r"\b(namespace|struct|class|enum|union|extern)\b")
-CODE = re.compile(r"[;{}]\s*(//.*)?$|^#include")
+CODE = re.compile(r"\)\s*;\s*(//.*)?$|^\s*#include|\w::\w|\{\.\w+ = ")
 # Enumerators at the end of a list have no comma behind them.
 ENUMERATOR = re.compile(r"^\s*\w+(?: = [^,;]+)?\s+// ")
 
