@@ -144,7 +144,7 @@ class Filter:
                     continue
                 texts, after = self.comment_at(index)
                 followed = after < len(self.lines) and not re.match(r"\s*(#|$)", self.lines[after])
-                if followed and not re.match(r"\s*(\}|namespace\b)", self.lines[after]):
+                if followed and not re.match(r"\s*(\}|namespace\b|static_assert\b)", self.lines[after]):
                     self.emit_doc(match[1], texts)
                     self.group = texts
                 else:

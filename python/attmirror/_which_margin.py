@@ -144,6 +144,8 @@ def which_margin(
     steps : int
         For optimizers that come without.
 
+    Notes
+    -----
     The other arguments are those of descend(). which_margin_experiment() is the published table, on 100 datasets.
     """
     rows = _named(trained, steps)
