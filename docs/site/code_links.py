@@ -37,6 +37,9 @@ def link_names(app, doctree, page):
             inside = inside.parent
         if match is None or inside is not None:
             continue
+        # `train` may be a subcommand or an option: a bare word is a name only where it is one of a type.
+        if not (match["module"] or match["space"] or match["name"][0].isupper() or literal.astext().endswith(("()", "{}"))):
+            continue
         language = "py" if match["module"] or (page.startswith(PYTHON_PAGES) and not match["space"]) else "cpp"
         target = app.attmirror_targets[language].get(match["name"])
         if target:

@@ -63,8 +63,8 @@ def escape_marks(app, what, name, thing, options, lines):
         indent = len(line) - len(line.lstrip())
         if literal is not None and line.strip() and indent <= literal:
             literal = None
-        if literal is None and not line.lstrip().startswith(">>>"):
-            lines[index] = re.sub(r"(?<=\w)_(?=[\s,.:;)]|$)", r"\\_", line.replace("|", "\\|"))
+        if literal is None and ":math:" not in line and not line.lstrip().startswith(">>>"):
+            lines[index] = re.sub(r"(?<=\w)_(?=[\s,.:;)]|$)", r"\\_", re.sub(r"(?<!\\)\|", r"\\|", line))
         if line.rstrip().endswith("::"):
             literal = indent
 

@@ -28,7 +28,7 @@ CONVENTIONS = (
 COMMENT = re.compile(r"^(\s*)//( ?)(.*)$")
 TRAILING = re.compile(r'^(?P<code>[^"]*?(?:"(?:[^"\\]|\\.)*"[^"]*?)*[;,{})])(?P<gap>\s+)// (?P<text>.*)$')
 SCOPE = re.compile(r"\b(namespace|struct|class|enum|union|extern)\b")
-CODE = re.compile(r"[;{}]\s*(//.*)?$|^#include")
+CODE = re.compile(r"\)\s*;\s*(//.*)?$|^\s*#include|\w::\w|\{\.\w+ = ")
 # Enumerators at the end of a list have no comma behind them.
 ENUMERATOR = re.compile(r"^\s*\w+(?: = [^,;]+)?\s+// ")
 
@@ -144,7 +144,7 @@ class Filter:
                     continue
                 texts, after = self.comment_at(index)
                 followed = after < len(self.lines) and not re.match(r"\s*(#|$)", self.lines[after])
-                if followed and not re.match(r"\s*(\}|namespace\b)", self.lines[after]):
+                if followed and not re.match(r"\s*(\}|namespace\b|static_assert\b)", self.lines[after]):
                     self.emit_doc(match[1], texts)
                     self.group = texts
                 else:

@@ -61,6 +61,8 @@ class Dataset:
     causal : bool
         The query at token k attends to the tokens up to k; needs `query_index`.
 
+    Notes
+    -----
     The arrays are checked and copied once, and never change. `X` and `Z` of a dataset are read-only views.
     """
 

@@ -297,6 +297,8 @@ def descend(
     checkpoint_every : float
         Seconds between checkpoints (30).
 
+    Notes
+    -----
     Ctrl-C ends the training within a tenth of a second and raises KeyboardInterrupt; with `out`, the folder has a
     checkpoint from which the same call with resume=True goes on.
     """

@@ -110,6 +110,8 @@ def path(
     out : path
         Keep the path in this folder, as the command does.
 
+    Notes
+    -----
     The other arguments are those of descend().
     """
     settings = _model_settings(params=params, rank=rank, loss=loss, head=head, mask=mask, scaled=scaled,

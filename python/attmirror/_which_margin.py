@@ -165,6 +165,8 @@ def which_margin(
     steps : int
         20,000 for words, 10,000 for optimizers that come without.
 
+    Notes
+    -----
     The other arguments are those of descend(), for optimizers. which_margin_experiment() is the published table, on 100
     datasets.
     """
