@@ -190,6 +190,11 @@ std::vector<std::string> which_margin_notes(const WhichMargin& table, Lettering 
                                       ? "; train longer, with more steps"
                                       : ""));
   const std::int64_t certified = table.problems - table.uncertified;
+  if (certified == 0) {
+    notes.push_back(
+        fmt::format("Largest margins: none of {} max-margin problems is certified", table.problems));
+    return notes;
+  }
   notes.push_back(
       table.uncertified == 0
           ? fmt::format(
