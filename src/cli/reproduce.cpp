@@ -138,14 +138,10 @@ Json json_of(const ExperimentReport& report) {
     one["note"] = finding.note;
     findings.push_back(std::move(one));
   }
-  return {{"id", report.info.id},
-          {"paper", report.info.paper},
-          {"title", report.info.title},
-          {"outcome", to_string(report.outcome)},
-          {"sample", report.result.sample},
-          {"error", report.error.empty() ? Json() : Json(report.error)},
-          {"seconds", report.seconds},
-          {"from_folder", report.from_folder},
+  return {{"id", report.info.id},           {"paper", report.info.paper},
+          {"title", report.info.title},     {"outcome", to_string(report.outcome)},
+          {"sample", report.result.sample}, {"error", report.error.empty() ? Json() : Json(report.error)},
+          {"seconds", report.seconds},      {"from_folder", report.from_folder},
           {"findings", std::move(findings)}};
 }
 
@@ -154,7 +150,8 @@ Table screen_table(const ExperimentReport& report) {
   Table table;
   table.title = fmt::format("{}  {}: {}", report.info.id, report.info.paper, report.info.title);
   if (!report.result.sample.empty())
-    table.title += fmt::format(" ({}{})", report.extent == Extent::quick ? "smoke test: " : "", report.result.sample);
+    table.title +=
+        fmt::format(" ({}{})", report.extent == Extent::quick ? "smoke test: " : "", report.result.sample);
   table.columns = {
       {"quantity", Align::left}, {"published"}, {"source", Align::left}, {"ours"}, {"verdict", Align::left}};
   for (const Finding& finding : report.result.findings) {
@@ -190,12 +187,11 @@ Table summary_table(const std::vector<ExperimentReport>& reports) {
   for (const ExperimentReport& report : reports) {
     const auto count = [&](Verdict verdict) { return fmt::format("{}", report.count(verdict)); };
     if (report.outcome == ExperimentOutcome::done)
-      table.rows.push_back({report.info.id, count(Verdict::reproduced),
-                            count(Verdict::inconclusive), count(Verdict::artefact), count(Verdict::differs), count(Verdict::unpublished),
+      table.rows.push_back({report.info.id, count(Verdict::reproduced), count(Verdict::inconclusive),
+                            count(Verdict::artefact), count(Verdict::differs), count(Verdict::unpublished),
                             report.from_folder ? "earlier" : fmt::format("{:.2f}", report.seconds)});
     else
-      table.rows.push_back(
-          {report.info.id, std::string(to_string(report.outcome)), "", "", "", "", ""});
+      table.rows.push_back({report.info.id, std::string(to_string(report.outcome)), "", "", "", "", ""});
   }
   return table;
 }
@@ -268,7 +264,8 @@ int run_experiments(const ReproduceCommand& options) {
     std::string text = options.summary ? to_text(summary_table(reports)) + "\n" + differing_text(reports)
                                        : screen_text(reports) + to_text(overview_table(reports)) + "\n";
     text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
-    if (options.quick) text += "Quick versions are smoke tests with few seeds; the full versions have the numbers.\n";
+    if (options.quick)
+      text += "Quick versions are smoke tests with few seeds; the full versions have the numbers.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }

@@ -117,11 +117,11 @@ std::vector<Figure> path_curves(const std::vector<ReportedPath>& paths) {
       path_curve(paths, "saturation", "How much attention concentrates on one token",
                  "largest attention probability, mean over queries",
                  [](const ReportedPath& path, std::size_t k) { return path.saved.points[k].max_softmax; }));
-  Figure angles = path_curve(paths, "angle", "How far the path is from the max-margin direction",
-                             "1 − cos of the angle to the solution",
-                             [](const ReportedPath& path, std::size_t k) {
-                               return path.angles[k] > rounding ? path.angles[k] : nan_value;
-                             });
+  Figure angles =
+      path_curve(paths, "angle", "How far the path is from the max-margin direction",
+                 "1 − cos of the angle to the solution", [](const ReportedPath& path, std::size_t k) {
+                   return path.angles[k] > rounding ? path.angles[k] : nan_value;
+                 });
   angles.caption +=
       " Each point is compared with the certified max-margin solution of the tokens it selects, in the norm of its "
       "path.";
@@ -137,11 +137,12 @@ std::string angle_conclusion(const ReportedPath& path) {
   const std::vector<PathPoint>& points = path.saved.points;
   if (points.empty()) return "No radius was reached.";
   if (!std::isfinite(path.angles.back())) return loss_conclusion(path);
-  return fmt::format("At radius {:g}, the largest, the weights point along the max-margin direction of the tokens they "
-                     "select{}.",
-                     points.back().radius,
-                     path.angles.back() > rounding ? fmt::format(" up to 1 − cos = {:.1e}", path.angles.back())
-                                                   : std::string(" to rounding"));
+  return fmt::format(
+      "At radius {:g}, the largest, the weights point along the max-margin direction of the tokens they "
+      "select{}.",
+      points.back().radius,
+      path.angles.back() > rounding ? fmt::format(" up to 1 − cos = {:.1e}", path.angles.back())
+                                    : std::string(" to rounding"));
 }
 
 // "At radius 1000 the least loss is 0.0012, ..."
@@ -153,7 +154,8 @@ std::string loss_conclusion(const ReportedPath& path) {
                                  points.size(), short_number(last.loss));
   if (last.loss == 0 && std::isfinite(last.log_loss))
     text += fmt::format(" in double precision (its logarithm is {})", short_number(last.log_loss));
-  text += fmt::format(", and attention puts {} of its weight on one token of each query.", percent(last.max_softmax));
+  text += fmt::format(", and attention puts {} of its weight on one token of each query.",
+                      percent(last.max_softmax));
   std::size_t first = points.size() - 1;
   while (first > 0 && points[first - 1].selected.tokens == last.selected.tokens) --first;
   if (points.size() > 1)
@@ -182,8 +184,8 @@ std::string common_conclusion(const std::vector<ReportedPath>& paths) {
   }
   std::string text = converged == paths.size()
                          ? fmt::format("All {} paths converged at every radius.", paths.size())
-                         : fmt::format("{} of {} paths did not converge at every radius.", paths.size() - converged,
-                                       paths.size());
+                         : fmt::format("{} of {} paths did not converge at every radius.",
+                                       paths.size() - converged, paths.size());
   if (measured > 0)
     text += fmt::format(
         " At their largest radius, {} point along the max-margin directions of their tokens{}.",
@@ -203,10 +205,14 @@ std::string tokens_text(const std::vector<std::int64_t>& tokens) {
 Table points_table(const ReportedPath& path) {
   Table table;
   table.title = "Points of the path";
-  table.columns = {{"radius"},          {"loss"},
-                   {"attention on one token"}, {"stationarity gap"},
-                   {"gradients"},       {"status", Align::left},
-                   {"1 − cos to max-margin"},         {"selected tokens", Align::left}};
+  table.columns = {{"radius"},
+                   {"loss"},
+                   {"attention on one token"},
+                   {"stationarity gap"},
+                   {"gradients"},
+                   {"status", Align::left},
+                   {"1 − cos to max-margin"},
+                   {"selected tokens", Align::left}};
   for (std::size_t k = 0; k < path.saved.points.size(); ++k) {
     const PathPoint& point = path.saved.points[k];
     table.rows.push_back({fmt::format("{:.6g}", point.radius), short_number(point.loss),
@@ -220,8 +226,9 @@ Table points_table(const ReportedPath& path) {
 Table paths_table(const std::vector<ReportedPath>& paths) {
   Table table;
   table.title = "Paths, at their largest radius";
-  table.columns = {{"path", Align::left}, {"norm", Align::left},  {"radius"}, {"loss"}, {"attention on one token"},
-                   {"1 − cos to max-margin"},           {"status", Align::left}};
+  table.columns = {
+      {"path", Align::left},     {"norm", Align::left},  {"radius"}, {"loss"}, {"attention on one token"},
+      {"1 − cos to max-margin"}, {"status", Align::left}};
   for (const ReportedPath& path : paths) {
     const SavedPath& saved = path.saved;
     const bool any = !saved.points.empty();
@@ -296,7 +303,8 @@ PagePart path_sections(const std::vector<fs::path>& folders) {
       section.blocks.insert(section.blocks.begin(), Paragraph{angle_conclusion(paths[r])});
     }
   }
-  return {paths.size() == 1 ? angle_conclusion(paths.front()) : common_conclusion(paths), std::move(sections)};
+  return {paths.size() == 1 ? angle_conclusion(paths.front()) : common_conclusion(paths),
+          std::move(sections)};
 }
 
 }  // namespace attmirror

@@ -47,7 +47,8 @@ std::string_view source_kind(const fs::path& path) {
         "{} is not a folder of results: it has neither the config.json of a run nor the results of attmirror reproduce",
         path.string()));
   throw bad_input(fmt::format(
-      "{} is neither the database of a sweep nor a max-margin solution written by attmirror margin", path.string()));
+      "{} is neither the database of a sweep nor a max-margin solution written by attmirror margin",
+      path.string()));
 }
 
 Page page_of(const std::vector<fs::path>& sources) {

@@ -65,11 +65,13 @@ void solve(const SavedRun& run, Measured& measured) {
   if (!norm) {
     const std::optional<Norm> geometry = geometry_norm(run.config.optimizer);
     measured.without =
-        geometry ? fmt::format("No theorem says which max-margin problem K and Q solve in the geometry {}.",
-                               norm_name(*geometry))
-                 : fmt::format("Theory predicts no norm whose margin {} maximizes, so there is no max-margin solution to "
-                               "compare with.",
-                               method_name(run.config.optimizer));
+        geometry
+            ? fmt::format("No theorem says which max-margin problem K and Q solve in the geometry {}.",
+                          norm_name(*geometry))
+            : fmt::format(
+                  "Theory predicts no norm whose margin {} maximizes, so there is no max-margin solution to "
+                  "compare with.",
+                  method_name(run.config.optimizer));
     return;
   }
   MarginProblem problem = AttentionSvm{measured.selected};
@@ -165,8 +167,10 @@ Figure finish(Figure figure) {
 // "direction_W_kq" is for programs: what people read above the figure, and beside its axis.
 std::pair<std::string, std::string> metric_title(const std::string& name) {
   constexpr std::string_view direction = "direction_", norm = "norm_";
-  if (name == "accuracy") return {"Accuracy on the training sentences", "share of sentences predicted correctly"};
-  if (name == "unseen_accuracy") return {"Accuracy on unseen sentences", "share of sentences predicted correctly"};
+  if (name == "accuracy")
+    return {"Accuracy on the training sentences", "share of sentences predicted correctly"};
+  if (name == "unseen_accuracy")
+    return {"Accuracy on unseen sentences", "share of sentences predicted correctly"};
   if (name.starts_with(direction)) {
     const std::string block = name.substr(direction.size());
     return {fmt::format("How far {} is from its max-margin direction", block),
@@ -240,10 +244,9 @@ void add_norm_curves(const std::vector<ReportedRun>& runs, std::vector<Figure>& 
 }
 
 std::vector<Figure> curves(const std::vector<ReportedRun>& runs) {
-  const Quantity quantities[] = {
-      {"loss", "Loss during training", "loss", &Record::loss},
-      {"saturation", "How much attention concentrates on one token",
-       "largest attention probability, mean over queries", &Record::max_softmax}};
+  const Quantity quantities[] = {{"loss", "Loss during training", "loss", &Record::loss},
+                                 {"saturation", "How much attention concentrates on one token",
+                                  "largest attention probability, mean over queries", &Record::max_softmax}};
   std::vector<Figure> figures;
   for (const Quantity& quantity : quantities) {
     Figure figure;
@@ -325,11 +328,11 @@ Figure attention_map(const ReportedRun& run, const std::string& id) {
   for (std::ptrdiff_t j = 0; j < queries; ++j)
     least = std::min(least, measured.probabilities[static_cast<std::size_t>(j)].maxCoeff());
   figure.caption =
-      fmt::format("Attention probabilities after step {}: every query puts at least {} on one token.", run.saved.step,
-                  percent(least));
+      fmt::format("Attention probabilities after step {}: every query puts at least {} on one token.",
+                  run.saved.step, percent(least));
   if (measured.optimal)
-    figure.caption += fmt::format(" {} of {} queries attend most to the token with the best score (outlined).", agreeing,
-                                  queries);
+    figure.caption += fmt::format(
+        " {} of {} queries attend most to the token with the best score (outlined).", agreeing, queries);
   if (queries < data.total_queries() || tokens < data.max_length())
     figure.caption += fmt::format(" Shown are the first {} of {} queries and up to {} of {} tokens.", queries,
                                   data.total_queries(), tokens, data.max_length());
@@ -365,8 +368,8 @@ Table overview_table(const std::vector<ReportedRun>& runs) {
                           fmt::format("{}", run.saved.step), status_of(run.saved),
                           short_number(result ? result->loss : nothing),
                           short_number(result ? result->max_softmax : nothing),
-                          short_number(result ? result->norm : nothing), short_number(last.directional_bregman),
-                          short_number(last.margin_ratio),
+                          short_number(result ? result->norm : nothing),
+                          short_number(last.directional_bregman), short_number(last.margin_ratio),
                           !result || !result->optimal  ? "–"
                           : result->globally_optimal() ? "all"
                                                        : "not all"});
@@ -447,16 +450,16 @@ std::string run_conclusion(const ReportedRun& run) {
   if (saved.result->status == RunStatus::diverged)
     return fmt::format("The run diverged after {} steps: a smaller learning rate may help.", saved.step);
   if (!is_attention_run(saved.config)) {
-    std::string text = fmt::format("After {} steps the loss is {}", saved.step, short_number(saved.result->loss));
+    std::string text =
+        fmt::format("After {} steps the loss is {}", saved.step, short_number(saved.result->loss));
     if (const double accuracy = last_metric(run, "accuracy"); std::isfinite(accuracy))
       text += fmt::format(", and {} of the training sentences are predicted correctly", percent(accuracy));
     return text + ".";
   }
-  std::string text = fmt::format("After {} steps attention puts {} of its weight on one token of each query", saved.step,
-                                 percent(saved.result->max_softmax));
+  std::string text = fmt::format("After {} steps attention puts {} of its weight on one token of each query",
+                                 saved.step, percent(saved.result->max_softmax));
   if (saved.result->optimal)
-    text += saved.result->globally_optimal() ? ", the best one for every query"
-                                             : ", not always the best one";
+    text += saved.result->globally_optimal() ? ", the best one for every query" : ", not always the best one";
   if (const Comparison* last = last_comparison(run))
     text += fmt::format("; its margin is {} of the largest possible in {}, the norm that theory predicts",
                         percent(last->margin_ratio), norm_name(run.measured->solution->kind));
@@ -485,17 +488,22 @@ std::string runs_conclusion(const std::vector<ReportedRun>& runs) {
       low = std::min(low, last->margin_ratio);
     }
   }
-  std::string text = wrong.empty() ? fmt::format("{} runs ran to their end", runs.size() == 2 ? "Both" : fmt::format("All {}", runs.size()))
-                                   : fmt::format("{} did not run to the end: {}", count_of(wrong.size(), "run"),
-                                                 fmt::join(wrong, ", "));
+  std::string text = wrong.empty()
+                         ? fmt::format("{} runs ran to their end",
+                                       runs.size() == 2 ? "Both" : fmt::format("All {}", runs.size()))
+                         : fmt::format("{} did not run to the end: {}", count_of(wrong.size(), "run"),
+                                       fmt::join(wrong, ", "));
   if (judged > 0) text += fmt::format("; {} of {} select the best token for every query", best, judged);
   if (compared > 1)
-    text += fmt::format("; their margins are {} to {} of the largest possible in their own norms, lowest for {}",
-                        percent(low), percent(high), lowest->name);
+    text +=
+        fmt::format("; their margins are {} to {} of the largest possible in their own norms, lowest for {}",
+                    percent(low), percent(high), lowest->name);
   else if (runs.size() > 1 && judged == 0)
     for (const ReportedRun& run : runs)
-      if (const double accuracy = last_metric(run, "accuracy"); std::isfinite(accuracy) && &run == &runs.back())
-        text += fmt::format("; in the end {} of the training sentences are predicted correctly", percent(accuracy));
+      if (const double accuracy = last_metric(run, "accuracy");
+          std::isfinite(accuracy) && &run == &runs.back())
+        text += fmt::format("; in the end {} of the training sentences are predicted correctly",
+                            percent(accuracy));
   return text + ".";
 }
 

@@ -32,28 +32,30 @@ std::string solution_name(std::string_view name) {
 }
 
 // What is measured of a solution; {} is its name.
-constexpr std::array<Names, 10> of_solutions{{{"bregman", "divergence from {}"},
-                                              {"correlation", "correlation with {}"},
-                                              {"margin_ratio", "margin, as a share of the largest in the norm of {}"},
-                                              {"norm", "norm of {}"},
-                                              {"gap", "certified relative gap of {}"},
-                                              {"rank", "rank of {}"},
-                                              {"support", "support tokens of {}"},
-                                              {"all_support", "share of runs where all tokens are support tokens of {}"},
-                                              {"local", "share of runs whose tokens are locally optimal for {}"},
-                                              {"status", "status of {}"}}};
+constexpr std::array<Names, 10> of_solutions{
+    {{"bregman", "divergence from {}"},
+     {"correlation", "correlation with {}"},
+     {"margin_ratio", "margin, as a share of the largest in the norm of {}"},
+     {"norm", "norm of {}"},
+     {"gap", "certified relative gap of {}"},
+     {"rank", "rank of {}"},
+     {"support", "support tokens of {}"},
+     {"all_support", "share of runs where all tokens are support tokens of {}"},
+     {"local", "share of runs whose tokens are locally optimal for {}"},
+     {"status", "status of {}"}}};
 
-constexpr std::array<Names, 11> of_runs{{{"loss", "loss"},
-                                         {"final_loss", "loss at the end"},
-                                         {"max_softmax", "largest attention probability, mean over queries"},
-                                         {"norm", "norm of the weights in the run's geometry"},
-                                         {"weight_norm", "norm of the weights in the run's geometry, at the end"},
-                                         {"weight_rank", "rank of the weights at the end"},
-                                         {"steps_taken", "steps taken"},
-                                         {"run_status", "how the training ended"},
-                                         {"global", "share of runs on the globally optimal tokens"},
-                                         {"selected", "selected tokens"},
-                                         {"optimal", "optimal tokens"}}};
+constexpr std::array<Names, 11> of_runs{
+    {{"loss", "loss"},
+     {"final_loss", "loss at the end"},
+     {"max_softmax", "largest attention probability, mean over queries"},
+     {"norm", "norm of the weights in the run's geometry"},
+     {"weight_norm", "norm of the weights in the run's geometry, at the end"},
+     {"weight_rank", "rank of the weights at the end"},
+     {"steps_taken", "steps taken"},
+     {"run_status", "how the training ended"},
+     {"global", "share of runs on the globally optimal tokens"},
+     {"selected", "selected tokens"},
+     {"optimal", "optimal tokens"}}};
 
 constexpr std::array<Names, 9> of_settings{{{"lr", "learning rate"},
                                             {"p", "exponent p of the geometry"},
@@ -92,7 +94,9 @@ std::string norm_name(const Norm& norm) {
 
 std::string short_number(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "–"; }
 
-std::string percent(double share) { return std::isfinite(share) ? fmt::format("{:.4g} %", 100 * share) : "–"; }
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.4g} %", 100 * share) : "–";
+}
 
 std::string count_of(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");

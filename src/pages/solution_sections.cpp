@@ -37,15 +37,18 @@ std::string whole_status(const SolutionSummary& summary) {
 // One half in a sentence; `what` is its subject.
 std::string half_conclusion(const SolutionHalf& half, const char* what) {
   if (half.status == "infeasible")
-    return fmt::format("{} does not exist: the multipliers prove that no weights satisfy the constraints.", what);
+    return fmt::format("{} does not exist: the multipliers prove that no weights satisfy the constraints.",
+                       what);
   if (half.status != "certified")
-    return fmt::format("{} is not proved optimal: the solver stopped at norm {}, and the optimum is at least {}.", what,
-                       short_number(half.norm), short_number(half.dual));
+    return fmt::format(
+        "{} is not proved optimal: the solver stopped at norm {}, and the optimum is at least {}.", what,
+        short_number(half.norm), short_number(half.dual));
   if (half.norm == 0) return fmt::format("{} is 0, which satisfies all constraints.", what);
   return fmt::format(
       "{} is proved optimal to a relative gap of {:.0e}: its norm is {}, its margin {}, and {} of {} constraints hold with "
       "equality.",
-      what, half.gap, short_number(half.norm), short_number(1 / half.norm), half.support.size(), half.constraints);
+      what, half.gap, short_number(half.norm), short_number(1 / half.norm), half.support.size(),
+      half.constraints);
 }
 
 std::string solution_conclusion(const SolutionSummary& summary) {
@@ -155,7 +158,8 @@ PagePart solution_sections(const std::vector<fs::path>& files) {
     for (const ReportedSolution& one : solutions)
       all.tones.push_back(solution_tone(whole_status(one.summary)));
     all.tone_column = 6;
-    all.legend = {{Tone::good, "proved optimal"}, {Tone::bad, "proved infeasible"}, {Tone::caution, "not decided"}};
+    all.legend = {
+        {Tone::good, "proved optimal"}, {Tone::bad, "proved infeasible"}, {Tone::caution, "not decided"}};
     sections.push_back(
         Section{.id = "solutions", .title = "Max-margin solutions", .blocks = {std::move(all)}});
   }
@@ -170,8 +174,8 @@ PagePart solution_sections(const std::vector<fs::path>& files) {
     else
       open += fmt::format("{}{} ({})", open.empty() ? "" : ", ", one.name, status);
   return {open.empty() ? fmt::format("All {} max-margin solutions are proved optimal.", solutions.size())
-                       : fmt::format("{} of {} max-margin solutions are proved optimal; the others are {}.", certified,
-                                     solutions.size(), open),
+                       : fmt::format("{} of {} max-margin solutions are proved optimal; the others are {}.",
+                                     certified, solutions.size(), open),
           std::move(sections)};
 }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
@@ -120,6 +121,14 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+// A cell that is a number with a point, to four digits that count.
+std::string four_digits(const std::string& cell) {
+  char* end = nullptr;
+  const double value = std::strtod(cell.c_str(), &end);
+  const bool number = !cell.empty() && *end == '\0' && cell.find('.') != std::string::npos;
+  return number ? short_number(value) : cell;
+}
+
 std::string capitalized(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
@@ -172,16 +181,15 @@ class SweepReport {
       std::string& name = table.columns[c].name;
       const bool metric = c == groups_.size();
       name = shortened(metric ? "quantity" : setting_name(name));
-      for (auto& row : table.rows)
-        row[c] = shortened(metric ? metric_name(row[c]) : with_short_numbers(row[c]));
+      for (auto& row : table.rows) row[c] = shortened(metric ? metric_name(row[c]) : four_digits(row[c]));
     }
-    section.blocks.push_back(
-        Folded{"What was measured, by group", {TableBlock{.id = id_ + "-summary", .table = std::move(table)}}});
+    section.blocks.push_back(Folded{"What was measured, by group",
+                                    {TableBlock{.id = id_ + "-summary", .table = std::move(table)}}});
     if (rows > most_table_rows || figures > most_figures)
-      section.blocks.push_back(Paragraph{
-          fmt::format("The page shows up to {} figures and the first {} of {} rows of the summary; `attmirror sweep {} "
-                      "--summary` prints them all.",
-                      most_figures, std::min(rows, most_table_rows), rows, shell_path(database_.path()))});
+      section.blocks.push_back(Paragraph{fmt::format(
+          "The page shows up to {} figures and the first {} of {} rows of the summary; `attmirror sweep {} "
+          "--summary` prints them all.",
+          most_figures, std::min(rows, most_table_rows), rows, shell_path(database_.path()))});
     section.blocks.push_back(Folded{"The sweep's file", {CodeBlock{header.file_text}}});
     return section;
   }
@@ -191,8 +199,9 @@ class SweepReport {
     const auto ok = statuses_.find("ok");
     const std::int64_t good = ok == statuses_.end() ? 0 : ok->second, all = database_.count();
     if (all == 0) return "The sweep has no runs yet.";
-    std::string text = good == all ? fmt::format("All {} runs succeeded", all)
-                                   : fmt::format("{} of {} runs did not succeed ({})", all - good, all, statuses_text());
+    std::string text =
+        good == all ? fmt::format("All {} runs succeeded", all)
+                    : fmt::format("{} of {} runs did not succeed ({})", all - good, all, statuses_text());
     const auto& metrics = database_.header().metrics;
     for (const std::string_view wanted : {".bregman", ".margin_ratio", "global", "final_loss"})
       for (std::size_t m = 0; m < metrics.size(); ++m) {
@@ -204,8 +213,9 @@ class SweepReport {
         if (means.size() < 2) continue;
         const auto [low, high] = std::ranges::minmax_element(means);
         return text + fmt::format("; on average the {} is smallest for {} ({}) and largest for {} ({}).",
-                                  metric_name(metrics[m].name), name_of(*low->second, groups_), short_number(low->first),
-                                  name_of(*high->second, groups_), short_number(high->first));
+                                  metric_name(metrics[m].name), name_of(*low->second, groups_),
+                                  short_number(low->first), name_of(*high->second, groups_),
+                                  short_number(high->first));
       }
     return text + ".";
   }
@@ -281,11 +291,12 @@ class SweepReport {
     }
     std::string outcome;
     if (low && low != high)
-      outcome = fmt::format("At the {} {}, {} is lowest ({:.4g}) and {} highest ({:.4g}). ", x == "step" ? "last" : "largest", x, low->name,
-                            low->y.back(), high->name, high->y.back());
+      outcome = fmt::format("At the {} {}, {} is lowest ({:.4g}) and {} highest ({:.4g}). ",
+                            x == "step" ? "last" : "largest", x, low->name, low->y.back(), high->name,
+                            high->y.back());
     else if (low)
-      outcome = fmt::format("It goes from {:.4g} at {} {:g} to {:.4g} at {:g}. ", low->y.front(), x, low->x.front(),
-                            low->y.back(), low->x.back());
+      outcome = fmt::format("It goes from {:.4g} at {} {:g} to {:.4g} at {:g}. ", low->y.front(), x,
+                            low->x.front(), low->y.back(), low->x.back());
     figure.caption = outcome + figure.caption;
     if (left_out > 0) figure.caption += fmt::format(" {} more groups are in the summary.", left_out);
   }

@@ -120,7 +120,8 @@ std::vector<Figure> training_curves(const std::vector<NamedTraining>& trainings)
        &TrainingEpoch::test_accuracy},
       {"train-accuracy", "Accuracy on the training data", "share of training samples classified correctly",
        &TrainingEpoch::train_accuracy},
-      {"train-loss", "Loss on the training data", "loss of a training sample, mean", &TrainingEpoch::train_loss},
+      {"train-loss", "Loss on the training data", "loss of a training sample, mean",
+       &TrainingEpoch::train_loss},
       {"test-loss", "Loss on the test data", "loss of a test sample, mean", &TrainingEpoch::test_loss}};
   bool several = false;
   for (const NamedTraining& training : trainings) several = several || training.folder.trials.size() > 1;
@@ -272,12 +273,13 @@ std::string trainings_conclusion(const std::vector<NamedTraining>& trainings) {
   const Reached& best = *std::ranges::max_element(reached, {}, by_mean);
   const Reached& worst = *std::ranges::min_element(reached, {}, by_mean);
   const auto accuracy = [](const Reached& one) {
-    return fmt::format("{} %{}", spread_text(one.best, 2, 100),
-                       one.best.count > 1 ? fmt::format(" (mean of {} trials)", one.best.count) : std::string());
+    return fmt::format(
+        "{} %{}", spread_text(one.best, 2, 100),
+        one.best.count > 1 ? fmt::format(" (mean of {} trials)", one.best.count) : std::string());
   };
   if (reached.size() == 1) return text + fmt::format("The best test accuracy is {}.", accuracy(best));
-  return text + fmt::format("{} reaches the best test accuracy, {}; the lowest is that of {}, {}.", best.training->name,
-                            accuracy(best), worst.training->name, accuracy(worst));
+  return text + fmt::format("{} reaches the best test accuracy, {}; the lowest is that of {}, {}.",
+                            best.training->name, accuracy(best), worst.training->name, accuracy(worst));
 }
 
 Section section_of(const NamedTraining& training, const std::string& id) {

@@ -89,14 +89,15 @@ Table stages_table(const std::vector<std::vector<TwoStages>>& all) {
 }
 
 Figure finite_figure(const std::vector<Case>& cases) {
-  Figure figure{.id = "finite-part",
-                .title = "Score differences within a component converge",
-                .caption =
-                    "Mean over seeds of the largest error of a score difference that stays finite in theory. With plain steps "
-                    "it falls like 1/t; with normalized steps it stops at the length of a step.",
-                .x = {.label = "step t", .scale = Axis::Scale::log},
-                .y = {.label = "largest error of a score difference", .scale = Axis::Scale::log},
-                .series = all_series(cases, &Curve::finite_error)};
+  Figure figure{
+      .id = "finite-part",
+      .title = "Score differences within a component converge",
+      .caption =
+          "Mean over seeds of the largest error of a score difference that stays finite in theory. With plain steps "
+          "it falls like 1/t; with normalized steps it stops at the length of a step.",
+      .x = {.label = "step t", .scale = Axis::Scale::log},
+      .y = {.label = "largest error of a score difference", .scale = Axis::Scale::log},
+      .series = all_series(cases, &Curve::finite_error)};
   lead_with(figure, fmt::format("At the last step: {}.", last_values(figure.series, "{}{} {:.1e}")));
   figure.description =
       fmt::format("Errors of the finite part against the step, both axes logarithmic. At the last step: {}.",

@@ -52,15 +52,16 @@ struct Column {
 class LandscapeExperiment final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "landscape",
-            .paper = "P1, P2, P3",
-            .item = "local convergence and its tightness",
-            .title = "Which selections of tokens attract training?",
-            .summary =
-                "Solves and classifies all 64 selections of problems with 3 sequences of 4 tokens, and trains from many "
-                "starts to see which selections attract.",
-            .seconds = 2,
-            .quick_seconds = 0.15};
+    return {
+        .id = "landscape",
+        .paper = "P1, P2, P3",
+        .item = "local convergence and its tightness",
+        .title = "Which selections of tokens attract training?",
+        .summary =
+            "Solves and classifies all 64 selections of problems with 3 sequences of 4 tokens, and trains from many "
+            "starts to see which selections attract.",
+        .seconds = 2,
+        .quick_seconds = 0.15};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -90,8 +91,8 @@ class LandscapeExperiment final : public Experiment {
     train_from_random(context.part(0.2, 0.6), problems, starts, columns, by_norm);
     train_from_solutions(context.part(0.6, 0.95), problems, columns);
     ExperimentResult result;
-    result.sample = fmt::format("{} in each of {} dimensions, {} each", counted(seeds, "data set"), dims.size(),
-                                counted(starts, "random start"));
+    result.sample = fmt::format("{} in each of {} dimensions, {} each", counted(seeds, "data set"),
+                                dims.size(), counted(starts, "random start"));
     result.configuration = {
         {"data", fmt::format("unit sphere, n = 3, T = 4, d = 2, 3, 4, 6, seeds 0 to {}", seeds - 1)},
         {"training",
@@ -334,11 +335,13 @@ class LandscapeExperiment final : public Experiment {
   }
 
   static Figure share_figure(const std::vector<Column>& columns) {
-    Figure figure{.id = "shares",
-                  .title = "Few selections attract training, and they attract nearly all of it",
-                  .caption = "Dashed: shares of the 64 selections; solid: shares of the runs. Bands are standard errors.",
-                  .x = {.label = "dimension d"},
-                  .y = {.label = "share of selections or runs", .range = {{0, 1.02}}}};
+    Figure figure{
+        .id = "shares",
+        .title = "Few selections attract training, and they attract nearly all of it",
+        .caption =
+            "Dashed: shares of the 64 selections; solid: shares of the runs. Bands are standard errors.",
+        .x = {.label = "dimension d"},
+        .y = {.label = "share of selections or runs", .range = {{0, 1.02}}}};
     const auto curve = [&](const char* name, auto hits, auto total, Series::Dash dash) {
       Series series{.name = name, .mark = Series::Mark::both, .dash = dash};
       for (const Column& column : columns) {
@@ -371,10 +374,11 @@ class LandscapeExperiment final : public Experiment {
     curve(
         "runs: on globally optimal tokens",
         [](const Column& c) { return endings(c, SelectionClass::global); }, runs, Series::Dash::solid);
-    lead_with(figure, fmt::format("At d = {}, {:.0f} % of the selections are locally optimal, and {:.0f} % of the judged "
-                                  "runs end on them.",
-                                  columns.back().dim, 100 * figure.series[1].y.back(),
-                                  100 * figure.series[2].y.back()));
+    lead_with(
+        figure,
+        fmt::format("At d = {}, {:.0f} % of the selections are locally optimal, and {:.0f} % of the judged "
+                    "runs end on them.",
+                    columns.back().dim, 100 * figure.series[1].y.back(), 100 * figure.series[2].y.back()));
     figure.description = "Shares against the dimension.";
     for (const Series& series : figure.series)
       figure.description +=

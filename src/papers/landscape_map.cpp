@@ -30,15 +30,16 @@ Figure basin_map(const ExperimentContext& context) {
   for (const LandscapeEntry& entry : landscape.entries)
     if (entry.kind == SelectionClass::local && (!other || entry.solution.norm < other->solution.norm))
       other = &entry;
-  Figure figure{.id = "basins",
-                .title = "The start decides which selection training ends on",
-                .caption =
-                    "Each point is a start W(0) = a U + b V; its color is the selection that the run ends on. U points "
-                    "along the max-margin solution of the globally optimal tokens, V is orthogonal to it toward another "
-                    "locally optimal one.",
-                .x = {.label = "a, along the solution of the best tokens"},
-                .y = {.label = "b, toward another locally optimal one"},
-                .equal_axes = true};
+  Figure figure{
+      .id = "basins",
+      .title = "The start decides which selection training ends on",
+      .caption =
+          "Each point is a start W(0) = a U + b V; its color is the selection that the run ends on. U points "
+          "along the max-margin solution of the globally optimal tokens, V is orthogonal to it toward another "
+          "locally optimal one.",
+      .x = {.label = "a, along the solution of the best tokens"},
+      .y = {.label = "b, toward another locally optimal one"},
+      .equal_axes = true};
   const Matrix U = best.solution.W / best.solution.W.norm();
   Matrix V = other ? other->solution.W : unit_noise(3, 1);
   V -= V.cwiseProduct(U).sum() * U;

@@ -66,15 +66,16 @@ struct Study {
 class SettingA final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p1-setting-a",
-            .paper = "P1",
-            .item = "Figure \"Dir. Bregman Div.\"",
-            .title = "Which max-margin solution does each geometry converge to?",
-            .summary =
-                "Trains attention on random data from random starts in ℓ1.75, ℓ2 and ℓ3 and measures how far each run "
-                "ends from the max-margin solutions of all three, as published and with matched tokens.",
-            .seconds = 4,
-            .quick_seconds = 0.2};
+    return {
+        .id = "p1-setting-a",
+        .paper = "P1",
+        .item = "Figure \"Dir. Bregman Div.\"",
+        .title = "Which max-margin solution does each geometry converge to?",
+        .summary =
+            "Trains attention on random data from random starts in ℓ1.75, ℓ2 and ℓ3 and measures how far each run "
+            "ends from the max-margin solutions of all three, as published and with matched tokens.",
+        .seconds = 4,
+        .quick_seconds = 0.2};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -222,15 +223,15 @@ class SettingA final : public Experiment {
             shown.published_error = error_of_100(matched_mean);
           }
           result.findings.push_back(shown);
-          result.findings.push_back(to_errors("mean divergence, " + where + ", independent starts", recomputed[q],
-                                              independent_mean, ReferenceSource::recomputed,
+          result.findings.push_back(to_errors("mean divergence, " + where + ", independent starts",
+                                              recomputed[q], independent_mean, ReferenceSource::recomputed,
                                               error_of_100(independent_mean)));
-          result.findings.push_back(to_errors("mean divergence, " + where + ", same start, tokens of the run in ℓq",
-                                              same_start[q], same_mean, ReferenceSource::recomputed,
-                                              error_of_100(same_mean)));
+          result.findings.push_back(
+              to_errors("mean divergence, " + where + ", same start, tokens of the run in ℓq", same_start[q],
+                        same_mean, ReferenceSource::recomputed, error_of_100(same_mean)));
         }
-        result.findings.push_back(to_errors("mean divergence, " + where + ", matched tokens", matched_end[k][q],
-                                            matched_mean, ReferenceSource::recomputed,
+        result.findings.push_back(to_errors("mean divergence, " + where + ", matched tokens",
+                                            matched_end[k][q], matched_mean, ReferenceSource::recomputed,
                                             error_of_100(matched_mean)));
       }
     }
@@ -248,7 +249,8 @@ class SettingA final : public Experiment {
       const auto& row = map.values[k];
       on_diagonal += std::ranges::min(row) == row[k] ? 1 : 0;
       result.findings.push_back(
-          at_most(fmt::format("run p = {:g}: divergence from its own solution over the smallest from another", exponents[k]),
+          at_most(fmt::format("run p = {:g}: divergence from its own solution over the smallest from another",
+                              exponents[k]),
                   1, row[k] / std::min(row[(k + 1) % 3], row[(k + 2) % 3])));
     }
     const std::string outcome = fmt::format(
@@ -256,7 +258,8 @@ class SettingA final : public Experiment {
         on_diagonal);
     figure_of_ends.caption = outcome + " Directional Bregman divergence after the last step, matched tokens.";
     result.conclusion = fmt::format(
-        "In {} of 3 geometries, mirror descent ends closest to the max-margin solution in its own norm.", on_diagonal);
+        "In {} of 3 geometries, mirror descent ends closest to the max-margin solution in its own norm.",
+        on_diagonal);
     figure_of_ends.heatmap = std::move(map);
     result.figures.push_back(std::move(figure_of_ends));
   }
@@ -300,16 +303,16 @@ class SettingA final : public Experiment {
           series.low.push_back(mean.value - mean.error);
           series.high.push_back(mean.value + mean.error);
         } else {
-          Finding start = to_errors(fmt::format("mean divergence at the start, p = {:g}", exponents[k]), .975, mean,
-                                    ReferenceSource::recomputed, error_of_100(mean));
+          Finding start = to_errors(fmt::format("mean divergence at the start, p = {:g}", exponents[k]), .975,
+                                    mean, ReferenceSource::recomputed, error_of_100(mean));
           start.reading = .005;  // "about .97 to .98"
           result.findings.push_back(start);
         }
         for (const AlongTheWay& point : own_divergence[k])
           if (point.step == step && step < lengths[k])  // the last is in the table of ends
-            result.findings.push_back(
-                to_errors(fmt::format("mean divergence, run and solution p = {:g}, step {}", exponents[k], step),
-                          point.divergence, mean, ReferenceSource::recomputed, error_of_100(mean)));
+            result.findings.push_back(to_errors(
+                fmt::format("mean divergence, run and solution p = {:g}, step {}", exponents[k], step),
+                point.divergence, mean, ReferenceSource::recomputed, error_of_100(mean)));
       }
       ends += fmt::format("{}p = {:g} ends at {:.4f}", k ? ", " : "", exponents[k], series.y.back());
       least_factor = std::min(least_factor, series.y.front() / series.y.back());

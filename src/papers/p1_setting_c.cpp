@@ -70,9 +70,8 @@ class SettingC final : public Experiment {
     const std::vector<DescentRun> runs = train_all(context.part(0, 0.9), tasks);
 
     ExperimentResult result;
-    Figure figure{
-        .id = "divergence",
-        .title = "Trained together, W and v both approach their max-margin solutions"};
+    Figure figure{.id = "divergence",
+                  .title = "Trained together, W and v both approach their max-margin solutions"};
     figure.x = {.label = "step k", .scale = Axis::Scale::log};
     figure.y = {.label = "directional Bregman divergence (no unit)", .scale = Axis::Scale::log};
     figure.description =

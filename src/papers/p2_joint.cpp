@@ -48,15 +48,16 @@ double logistic_probability(const Attention& model, const Parameters& at) {
 class JointPrompt final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p2-joint",
-            .paper = "P2",
-            .item = "Figures of joint training, all and not all inputs support vectors",
-            .title = "What happens when decoder and prompt are trained together?",
-            .summary =
-                "Trains v and p together on three inputs, once with all of them support vectors of the labels' "
-                "max-margin problem and once with two; in the second case the prompt's problem is relaxed.",
-            .seconds = 0.05,
-            .quick_seconds = 0.05};
+    return {
+        .id = "p2-joint",
+        .paper = "P2",
+        .item = "Figures of joint training, all and not all inputs support vectors",
+        .title = "What happens when decoder and prompt are trained together?",
+        .summary =
+            "Trains v and p together on three inputs, once with all of them support vectors of the labels' "
+            "max-margin problem and once with two; in the second case the prompt's problem is relaxed.",
+        .seconds = 0.05,
+        .quick_seconds = 0.05};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -134,8 +135,8 @@ class JointPrompt final : public Experiment {
     where.note = "v must turn first";
     findings.push_back(where);
 
-    Figure figure =
-        cosine_figure("tight", "With all inputs support vectors, p and v approach their max-margin directions");
+    Figure figure = cosine_figure(
+        "tight", "With all inputs support vectors, p and v approach their max-margin directions");
     figure.series = {cosines("p to the max-margin prompt", path, p, Block::p),
                      cosines("v to the max-margin classifier", path, v, Block::v)};
     figure.caption = fmt::format(
@@ -189,8 +190,7 @@ class JointPrompt final : public Experiment {
     findings.push_back(at_least("not all, no eps: cosine of v to its solution at step 1000", .9999,
                                 correlation(decoder.W.reshaped(), exact.last().v)));
 
-    Figure figure =
-        cosine_figure("slack", "With an input off the margin, p approaches the relaxed solution");
+    Figure figure = cosine_figure("slack", "With an input off the margin, p approaches the relaxed solution");
     figure.series = {cosines("p to the relaxed solution", path, relaxed, Block::p),
                      cosines("p to the unrelaxed solution", path, unrelaxed, Block::p)};
     figure.caption = fmt::format(

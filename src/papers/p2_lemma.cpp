@@ -41,13 +41,15 @@ Dataset data_with_query(std::uint64_t seed, const Vector& u) {
 class Lemma final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p2-lemma",
-            .paper = "P2",
-            .item = "Lemma: equivalence of training p and W",
-            .title = "Is training the prompt the same as training W?",
-            .summary = "Trains the prompt p and the matrix W side by side on random data with three losses and compares them at every step.",
-            .seconds = 0.1,
-            .quick_seconds = 0.05};
+    return {
+        .id = "p2-lemma",
+        .paper = "P2",
+        .item = "Lemma: equivalence of training p and W",
+        .title = "Is training the prompt the same as training W?",
+        .summary =
+            "Trains the prompt p and the matrix W side by side on random data with three losses and compares them at every step.",
+        .seconds = 0.1,
+        .quick_seconds = 0.05};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -55,8 +57,7 @@ class Lemma final : public Experiment {
     constexpr std::int64_t steps = 1000;
     constexpr double lr = 0.5;
     ExperimentResult result;
-    Figure figure{.id = "deviation",
-                  .title = "Training W follows training the prompt to rounding error"};
+    Figure figure{.id = "deviation", .title = "Training W follows training the prompt to rounding error"};
     result.sample = counted(seeds, "data set");
     figure.x = {.label = "step k", .scale = Axis::Scale::log};
     figure.y = {.label = "relative deviation of W from p u^T / |u|^2", .scale = Axis::Scale::log};

@@ -9,8 +9,8 @@
 #include "papers/shorthand.hpp"
 #include <attmirror/data/generators.hpp>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <map>
@@ -27,15 +27,16 @@ const std::array scores{1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 100.};
 class Losses final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p2-losses",
-            .paper = "P2",
-            .item = "Figure of loss functions",
-            .title = "What does the loss decide?",
-            .summary =
-                "Trains a prompt with the linear and the logistic loss for scores C = 1 to 10 and 100, and compares where "
-                "it ends across its max-margin direction.",
-            .seconds = 0.05,
-            .quick_seconds = 0.05};
+    return {
+        .id = "p2-losses",
+        .paper = "P2",
+        .item = "Figure of loss functions",
+        .title = "What does the loss decide?",
+        .summary =
+            "Trains a prompt with the linear and the logistic loss for scores C = 1 to 10 and 100, and compares where "
+            "it ends across its max-margin direction.",
+        .seconds = 0.05,
+        .quick_seconds = 0.05};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {

@@ -131,10 +131,10 @@ class MultiInput final : public Experiment {
     findings.push_back(
         new_number("larger relative gap of the two solutions", std::max(svm.gap, in_three.gap)));
     result.figures = {paths_figure(runs, starts, solution), norm_figure(runs[0], runs[1])};
-    const auto turned = std::ranges::count_if(
-        runs.begin() + 2, runs.end(), [&](const DescentRun& run) { return run.selected == best; });
-    result.conclusion =
-        fmt::format("{} of {} starts turn to the max-margin prompt of the best tokens.", turned, starts.size());
+    const auto turned = std::ranges::count_if(runs.begin() + 2, runs.end(),
+                                              [&](const DescentRun& run) { return run.selected == best; });
+    result.conclusion = fmt::format("{} of {} starts turn to the max-margin prompt of the best tokens.",
+                                    turned, starts.size());
     result.configuration = {
         {"data", "three clusters, n = 3, T = 7, seed 0"},
         {"key weights", "diag(1, 1, 0)"},
@@ -203,10 +203,11 @@ class MultiInput final : public Experiment {
   static Figure norm_figure(const DescentRun& normalized, const DescentRun& plain) {
     Figure figure{.id = "norms",
                   .title = "The prompt grows linearly with normalized steps, logarithmically with plain ones",
-                  .caption = fmt::format("After 999 steps its norm is {:.1f} with normalized and {:.2f} with plain steps. "
-                                         "Normalized growth stops at about step 250, where gradients are as small as "
-                                         "the published eps of 10^-12.",
-                                         normalized.norm, plain.norm),
+                  .caption = fmt::format(
+                      "After 999 steps its norm is {:.1f} with normalized and {:.2f} with plain steps. "
+                      "Normalized growth stops at about step 250, where gradients are as small as "
+                      "the published eps of 10^-12.",
+                      normalized.norm, plain.norm),
                   .description = fmt::format("Two rising curves over the steps, both axes logarithmic: "
                                              "normalized gradient descent reaches {:.1f} "
                                              "after 999 steps, plain {:.2f}.",

@@ -115,7 +115,8 @@ class SingleInput final : public Experiment {
     if (equal) {
       // In the plane all paths would lie close together, in a corner, and beside the ray that they become parallel to.
       figure.x = {.label = "step k", .scale = Axis::Scale::log};
-      figure.y = {.label = "1 − cosine to the max-margin direction of the optimal token", .scale = Axis::Scale::log};
+      figure.y = {.label = "1 − cosine to the max-margin direction of the optimal token",
+                  .scale = Axis::Scale::log};
     } else {
       figure.x.label = "first coordinate of the prompt p";
       figure.y.label = "second coordinate of the prompt p";
@@ -128,14 +129,16 @@ class SingleInput final : public Experiment {
       result.findings.push_back(
           same_text(fmt::format("token on which the start (0, {:g}) ends, {}", starts[k], which.name),
                     std::to_string(which.token[k]), std::to_string(token), ReferenceSource::figure));
-      result.findings.push_back(to_decimals(
-          fmt::format("cosine to its max-margin prompt at step 200, start (0, {:g}), {}", starts[k], which.name),
-          which.cosine[k],
-          correlation(solutions[static_cast<std::size_t>(which.token[k])],
-                      record_at(runs[k], 200).parameters.p),
-          which.decimals));
+      result.findings.push_back(
+          to_decimals(fmt::format("cosine to its max-margin prompt at step 200, start (0, {:g}), {}",
+                                  starts[k], which.name),
+                      which.cosine[k],
+                      correlation(solutions[static_cast<std::size_t>(which.token[k])],
+                                  record_at(runs[k], 200).parameters.p),
+                      which.decimals));
       const std::string name = fmt::format("start (0, {:g})", starts[k]);
-      figure.series.push_back(equal ? turning_curve(name, runs[k], solutions[0]) : prompt_path(name, runs[k], 200));
+      figure.series.push_back(equal ? turning_curve(name, runs[k], solutions[0])
+                                    : prompt_path(name, runs[k], 200));
       ends += fmt::format("{}{:g}: token {}", k ? ", " : "", starts[k], token);
       if (token < 2) {
         ++ending[static_cast<std::size_t>(token)];
@@ -146,7 +149,8 @@ class SingleInput final : public Experiment {
     for (std::size_t token = 0; token < 2; ++token) {
       if (equal) break;
       const Vector ray = 20 * solutions[token] / solutions[token].norm();
-      Series line{.name = token == 0 ? "max-margin direction of the optimal token" : "max-margin direction of token 1",
+      Series line{.name = token == 0 ? "max-margin direction of the optimal token"
+                                     : "max-margin direction of token 1",
                   .x = {0, ray(0)},
                   .y = {0, ray(1)}};
       line.dash = Series::Dash::dotted;
@@ -159,11 +163,12 @@ class SingleInput final : public Experiment {
     if (!equal)
       figure.caption +=
           " Each path becomes parallel to that direction (dotted); what its start leaves over keeps it beside the line.";
-    result.conclusion += equal ? fmt::format("With equal scores, {} of 6 starts end on the optimal token; ", ending[0])
-                               : fmt::format("with unequal scores, {} of 6 do.", ending[0]);
+    result.conclusion +=
+        equal ? fmt::format("With equal scores, {} of 6 starts end on the optimal token; ", ending[0])
+              : fmt::format("with unequal scores, {} of 6 do.", ending[0]);
     figure.description =
-        fmt::format("Six runs with {}; the tokens they end on, by the second coordinate of the start: {}.", which.name,
-                    ends);
+        fmt::format("Six runs with {}; the tokens they end on, by the second coordinate of the start: {}.",
+                    which.name, ends);
     result.figures.push_back(std::move(figure));
   }
 };

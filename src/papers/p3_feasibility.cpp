@@ -157,7 +157,8 @@ class P3Feasibility final : public Experiment {
     const Enumeration all = enumerate(context.part(.9, 1), enumerated);
 
     ExperimentResult result;
-    result.sample = fmt::format("{} for each shape and dimension, {} enumerated", counted(seeds, "data set"), enumerated);
+    result.sample =
+        fmt::format("{} for each shape and dimension, {} enumerated", counted(seeds, "data set"), enumerated);
     result.configuration = {
         {"data", fmt::format("unit sphere, (n, T) = (5, 5), (10, 5), (5, 10), seeds 0 to {}", seeds - 1)},
         {"selections",
@@ -317,12 +318,13 @@ class P3Feasibility final : public Experiment {
                                shapes[s].T, kind_names[kind], always, shapes[s].enough());
         figure.series.push_back(std::move(series));
       }
-    lead_with(figure, fmt::format("With n = {} and T = {}, {}", shapes[0].n, shapes[0].T,
-                                  first_always == 0
-                                      ? fmt::format("not all optimal tokens can be separated at any d tried.")
-                                      : fmt::format("all optimal tokens can be separated from d = {} on; the theorem "
-                                                    "guarantees it from d = {}.",
-                                                    first_always, shapes[0].enough())));
+    lead_with(figure,
+              fmt::format("With n = {} and T = {}, {}", shapes[0].n, shapes[0].T,
+                          first_always == 0
+                              ? fmt::format("not all optimal tokens can be separated at any d tried.")
+                              : fmt::format("all optimal tokens can be separated from d = {} on; the theorem "
+                                            "guarantees it from d = {}.",
+                                            first_always, shapes[0].enough())));
     figure.description = "Shares of feasible problems against the dimension." + outcome;
     return figure;
   }

@@ -132,15 +132,16 @@ Mean global_share(const MeasuredColumn& column, Start start) {
 class P3Global final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p3-global",
-            .paper = "P3",
-            .item = "figure of global convergence against the dimension",
-            .title = "Does a large dimension lead to the best tokens?",
-            .summary =
-                "Trains W on random data in several dimensions and counts the runs that end on globally and on locally "
-                "optimal tokens.",
-            .seconds = 2.5,
-            .quick_seconds = 0.3};
+    return {
+        .id = "p3-global",
+        .paper = "P3",
+        .item = "figure of global convergence against the dimension",
+        .title = "Does a large dimension lead to the best tokens?",
+        .summary =
+            "Trains W on random data in several dimensions and counts the runs that end on globally and on locally "
+            "optimal tokens.",
+        .seconds = 2.5,
+        .quick_seconds = 0.3};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -331,10 +332,12 @@ class P3Global final : public Experiment {
     curve("optimal tokens can be separated", 2, [](const MeasuredRun& run) { return run.feasible; });
     figure.series.back().dash = Series::Dash::dotted;
     curve("all tokens are support tokens", 3, [](const MeasuredRun& run) { return run.all_support; });
-    lead_with(figure, fmt::format("The share of runs on the globally optimal tokens rises from {:.2f} at d = {} to {:.2f} "
-                                  "at d = {}.",
-                                  figure.series[1].y.front(), columns.front().d, figure.series[1].y.back(),
-                                  columns.back().d));
+    lead_with(
+        figure,
+        fmt::format("The share of runs on the globally optimal tokens rises from {:.2f} at d = {} to {:.2f} "
+                    "at d = {}.",
+                    figure.series[1].y.front(), columns.front().d, figure.series[1].y.back(),
+                    columns.back().d));
     figure.description = fmt::format(
         "Shares against the dimension on a logarithmic axis. The global share rises from {:.3f} at d = {} "
         "to {:.3f} at d = {}, the local one from {:.3f} to {:.3f}.",

@@ -159,15 +159,16 @@ Finding near_one(std::string quantity, const Known& known, const Mean& ours) {
 class P3Local final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p3-local",
-            .paper = "P3",
-            .item = "figure of convergence to locally optimal tokens",
-            .title = "Do W and (K, Q) converge to different solutions?",
-            .summary =
-                "Trains W and (K, Q) on random data and compares each run with the Frobenius and the nuclear max-margin "
-                "solution of the tokens it ends on.",
-            .seconds = 2,
-            .quick_seconds = 0.4};
+    return {
+        .id = "p3-local",
+        .paper = "P3",
+        .item = "figure of convergence to locally optimal tokens",
+        .title = "Do W and (K, Q) converge to different solutions?",
+        .summary =
+            "Trains W and (K, Q) on random data and compares each run with the Frobenius and the nuclear max-margin "
+            "solution of the tokens it ends on.",
+        .seconds = 2,
+        .quick_seconds = 0.4};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -314,13 +315,14 @@ class P3Local final : public Experiment {
   }
 
   static Figure correlation_figure(const Measured& all) {
-    Figure figure{.id = "correlations",
-                  .title = "W turns to the Frobenius solution, K Q^T to the nuclear one",
-                  .caption =
-                      "Mean over runs with its standard error. The published plot shows the two curves of W, the lower "
-                      "one labeled (K, Q).",
-                  .x = {.label = "step k"},
-                  .y = {.label = "correlation with the max-margin solution"}};
+    Figure figure{
+        .id = "correlations",
+        .title = "W turns to the Frobenius solution, K Q^T to the nuclear one",
+        .caption =
+            "Mean over runs with its standard error. The published plot shows the two curves of W, the lower "
+            "one labeled (K, Q).",
+        .x = {.label = "step k"},
+        .y = {.label = "correlation with the max-margin solution"}};
     figure.series = {curve_of(all, of_W, with_frobenius, "W with the Frobenius solution"),
                      curve_of(all, of_W, with_nuclear, "W with the nuclear solution"),
                      curve_of(all, of_KQ, with_nuclear, "K Q^T with the nuclear solution"),
@@ -329,10 +331,12 @@ class P3Local final : public Experiment {
       figure.series[s].color = s < 2 ? 0 : 1;
       if (s % 2 == 1) figure.series[s].dash = Series::Dash::dashed;
     }
-    lead_with(figure, fmt::format("In the end W has a correlation of {:.3f} with the Frobenius solution and {:.3f} with "
-                                  "the nuclear one; K Q^T has {:.3f} and {:.3f}.",
-                                  figure.series[0].y.back(), figure.series[1].y.back(), figure.series[3].y.back(),
-                                  figure.series[2].y.back()));
+    lead_with(
+        figure,
+        fmt::format("In the end W has a correlation of {:.3f} with the Frobenius solution and {:.3f} with "
+                    "the nuclear one; K Q^T has {:.3f} and {:.3f}.",
+                    figure.series[0].y.back(), figure.series[1].y.back(), figure.series[3].y.back(),
+                    figure.series[2].y.back()));
     figure.description = fmt::format(
         "Correlations against the step. In the end W has {:.4f} with the Frobenius and {:.3f} with the "
         "nuclear solution, K Q^T has {:.4f} with the nuclear and {:.3f} with the Frobenius one.",
@@ -347,9 +351,11 @@ class P3Local final : public Experiment {
                   .x = {.label = "step k", .range = {{0, 500}}},
                   .y = {.label = "largest attention probability, mean over sequences"}};
     figure.series = {curve_of(all, of_W, probability, "W"), curve_of(all, of_KQ, probability, "(K, Q)")};
-    lead_with(figure, fmt::format("The largest attention probability reaches {:.3f} at step 300 for W and {:.3f} at step "
-                                  "100 for (K, Q).",
-                                  figure.series[0].y[all.record_at(300)], figure.series[1].y[all.record_at(100)]));
+    lead_with(
+        figure,
+        fmt::format("The largest attention probability reaches {:.3f} at step 300 for W and {:.3f} at step "
+                    "100 for (K, Q).",
+                    figure.series[0].y[all.record_at(300)], figure.series[1].y[all.record_at(100)]));
     figure.description = fmt::format(
         "The mean largest attention probability rises from {:.3f} to {:.4f} at step 300 for W, and to "
         "{:.4f} at step 100 for (K, Q).",

@@ -38,15 +38,16 @@ constexpr std::array<std::int64_t, 8> rank_dimensions{1, 2, 3, 4, 5, 10, 15, 20}
 class P3Ranks final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p3-ranks",
-            .paper = "P3",
-            .item = "figure of the ranks of max-margin solutions",
-            .title = "How large are the ranks of max-margin solutions?",
-            .summary =
-                "Solves the attention SVM of random data with certificates in the Frobenius and the nuclear norm, and "
-                "counts the ranks correctly and as published.",
-            .seconds = 7,
-            .quick_seconds = 0.3};
+    return {
+        .id = "p3-ranks",
+        .paper = "P3",
+        .item = "figure of the ranks of max-margin solutions",
+        .title = "How large are the ranks of max-margin solutions?",
+        .summary =
+            "Solves the attention SVM of random data with certificates in the Frobenius and the nuclear norm, and "
+            "counts the ranks correctly and as published.",
+        .seconds = 7,
+        .quick_seconds = 0.3};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -84,13 +85,16 @@ class P3Ranks final : public Experiment {
     recomputed_findings(context, cells, result.findings);
     bound_findings(cells, result.findings);
     result.tables = {{"ranks", ranks_table(cells)}};
-    result.figures = {ranks_figure(cells, 5, "ranks-n", "Nuclear solutions have low rank whatever the dimension (T = 5)")};
+    result.figures = {
+        ranks_figure(cells, 5, "ranks-n", "Nuclear solutions have low rank whatever the dimension (T = 5)")};
     const auto& drawn = result.figures.front().series;
     result.conclusion = fmt::format(
         "Certified nuclear max-margin solutions have low rank ({:.1f} on average for n = 5, d = 20), not the rank of "
         "about n that was published, which is solver noise.",
         drawn[1].y.back());
-    if (!context.quick()) result.figures.push_back(ranks_figure(cells, 0, "ranks-t", "The number of tokens hardly changes the rank (n = 5)"));
+    if (!context.quick())
+      result.figures.push_back(
+          ranks_figure(cells, 0, "ranks-t", "The number of tokens hardly changes the rank (n = 5)"));
     result.remarks = {
         "The published ranks at small d are means that count every infeasible problem as rank 1. The published ranks of "
         "nuclear solutions, about n, are solver noise: certified nuclear solutions have ranks of about 2.5, 3.8 and 4.7 "
@@ -155,8 +159,9 @@ class P3Ranks final : public Experiment {
           add(fmt::format("figure, n = {}, d = {}: mean rank, nuclear", n, d), rank,
               feasible_mean(*cell, &Answer::nuclear, cell->answers.size()),
               mixed_mean(*cell, [](const Answer& answer) { return answer.early_nuclear[0]; }),
-              fmt::format("counts singular values above 1e-7 of a solution that is exact to 1e-3 (to 1e-4: {:.2f})",
-                          less.value));
+              fmt::format(
+                  "counts singular values above 1e-7 of a solution that is exact to 1e-3 (to 1e-4: {:.2f})",
+                  less.value));
         }
   }
 
@@ -352,12 +357,13 @@ class P3Ranks final : public Experiment {
       figure.series.push_back(std::move(nuclear));
       figure.series.push_back(std::move(noise));
     }
-    lead_with(figure, fmt::format("At d = 20 the mean rank of certified nuclear solutions is {:.1f} for {}, that of "
-                                  "Frobenius solutions {:.1f}.",
-                                  figure.series[1].y.back(),
-                                  tokens == 0 ? fmt::format("T = {}", colors.begin()->first.T)
-                                              : fmt::format("n = {}", colors.begin()->first.n),
-                                  figure.series[0].y.back()));
+    lead_with(figure,
+              fmt::format("At d = 20 the mean rank of certified nuclear solutions is {:.1f} for {}, that of "
+                          "Frobenius solutions {:.1f}.",
+                          figure.series[1].y.back(),
+                          tokens == 0 ? fmt::format("T = {}", colors.begin()->first.T)
+                                      : fmt::format("n = {}", colors.begin()->first.n),
+                          figure.series[0].y.back()));
     figure.description = "Mean ranks against the dimension. At d = 20," + outcome;
     return figure;
   }

@@ -47,15 +47,16 @@ std::vector<KnownStudy> known_studies() {
 class P3SeveralTokens final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p3-several-tokens",
-            .paper = "P3",
-            .item = "figures of nonlinear heads that keep several tokens",
-            .title = "Where does attention converge when it keeps several tokens?",
-            .summary =
-                "Trains attention under a ReLU head on random data, takes the runs in which every token is either kept or "
-                "masked, and compares W with the general SVM.",
-            .seconds = 11,
-            .quick_seconds = 0.3};
+    return {
+        .id = "p3-several-tokens",
+        .paper = "P3",
+        .item = "figures of nonlinear heads that keep several tokens",
+        .title = "Where does attention converge when it keeps several tokens?",
+        .summary =
+            "Trains attention under a ReLU head on random data, takes the runs in which every token is either kept or "
+            "masked, and compares W with the general SVM.",
+        .seconds = 11,
+        .quick_seconds = 0.3};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -72,7 +73,8 @@ class P3SeveralTokens final : public Experiment {
     }
     const std::vector<double> longer = without_eps(context.part(0.95, 1), studies.back(), wanted / 5);
     ExperimentResult result;
-    result.sample = fmt::format("{} accepted in each of {} dimensions", counted(wanted, "run"), studies.size());
+    result.sample =
+        fmt::format("{} accepted in each of {} dimensions", counted(wanted, "run"), studies.size());
     result.configuration = {
         {"data", fmt::format("ReLU head, n = 3, T = 4, seeds from 0 on until {} are accepted", wanted)},
         {"training", "normalized gradient descent, lr 0.1, eps 2.2e-16, 2,001 steps"},
@@ -264,12 +266,12 @@ class P3SeveralTokens final : public Experiment {
   }
 
   static Figure path_figure(const std::vector<Study>& studies) {
-    Figure figure{.id = "paths",
-                  .title = "W converges to W_fin + R W_dir, not to the SVM of one token",
-                  .caption =
-                      "Mean over runs with its standard error, for the smallest and the largest dimension d.",
-                  .x = {.label = "step k"},
-                  .y = {.label = "1 − correlation with the solution", .scale = Axis::Scale::log}};
+    Figure figure{
+        .id = "paths",
+        .title = "W converges to W_fin + R W_dir, not to the SVM of one token",
+        .caption = "Mean over runs with its standard error, for the smallest and the largest dimension d.",
+        .x = {.label = "step k"},
+        .y = {.label = "1 − correlation with the solution", .scale = Axis::Scale::log}};
     const std::array dashes{Series::Dash::solid, Series::Dash::dashed, Series::Dash::dotted};
     for (const std::size_t k : {std::size_t{0}, studies.size() - 1})
       for (const Target target : {equivalent, direction, single_token}) {
@@ -285,10 +287,12 @@ class P3SeveralTokens final : public Experiment {
         }
         figure.series.push_back(std::move(series));
       }
-    lead_with(figure, fmt::format("At step 2,000 and d = {}, 1 − correlation is {:.3f} with W_fin + R W_dir, {:.3f} with "
-                                  "W_dir alone and {:.3f} with the SVM of one token each.",
-                                  studies.front().d, figure.series[0].y.back(), figure.series[1].y.back(),
-                                  figure.series[2].y.back()));
+    lead_with(
+        figure,
+        fmt::format("At step 2,000 and d = {}, 1 − correlation is {:.3f} with W_fin + R W_dir, {:.3f} with "
+                    "W_dir alone and {:.3f} with the SVM of one token each.",
+                    studies.front().d, figure.series[0].y.back(), figure.series[1].y.back(),
+                    figure.series[2].y.back()));
     figure.description = fmt::format(
         "One minus the correlation against the step. At step 2,000: d = {}: {:.4f}, {:.4f} and {:.3f}; d = "
         "{}: {:.4f}, {:.4f} and {:.3f} for W_fin + R W_dir, W_dir and one token each.",
@@ -298,11 +302,12 @@ class P3SeveralTokens final : public Experiment {
   }
 
   static Figure scatter_figure(const std::vector<Study>& studies) {
-    Figure figure{.id = "masked-probabilities",
-                  .title = "Runs that have not masked a token yet are the ones far from their limit",
-                  .caption = "Each point is a run after its last step.",
-                  .x = {.label = "largest attention probability of a masked token", .scale = Axis::Scale::log},
-                  .y = {.label = "1 − correlation with W_fin + R W_dir", .scale = Axis::Scale::log}};
+    Figure figure{
+        .id = "masked-probabilities",
+        .title = "Runs that have not masked a token yet are the ones far from their limit",
+        .caption = "Each point is a run after its last step.",
+        .x = {.label = "largest attention probability of a masked token", .scale = Axis::Scale::log},
+        .y = {.label = "1 − correlation with W_fin + R W_dir", .scale = Axis::Scale::log}};
     std::string outcome;
     std::vector<double> masked, unfinished;
     for (const Study& study : studies) {
@@ -324,9 +329,11 @@ class P3SeveralTokens final : public Experiment {
                       100 * static_cast<double>(arrived) / static_cast<double>(study.accepted.size()));
       figure.series.push_back(std::move(series));
     }
-    lead_with(figure, fmt::format("The median of 1 − correlation is {:.1e} where all masked probabilities are at most "
-                                  "10^-15, and {:.1e} where one is above 10^-9.",
-                                  median_of(masked), median_of(unfinished)));
+    lead_with(
+        figure,
+        fmt::format("The median of 1 − correlation is {:.1e} where all masked probabilities are at most "
+                    "10^-15, and {:.1e} where one is above 10^-9.",
+                    median_of(masked), median_of(unfinished)));
     figure.description = fmt::format(
         "A scatter plot of the first 250 runs of each d, both axes logarithmic. The median of 1 - "
         "correlation is {:.1e} where masked probabilities are at most 1e-15 and {:.1e} where one is above "

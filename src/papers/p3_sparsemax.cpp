@@ -255,13 +255,14 @@ class P3Sparsemax final : public Experiment {
   }
 
   static Figure probability_figure(const Vector& gamma, const std::vector<Vector>& drawn) {
-    Figure figure{.id = "probabilities",
-                  .title = "Trained attention lies on the sparsemax",
-                  .caption =
-                      "The four tokens of one sequence (seed 2): lines are sparsemax(γ / (2 λ)) of their scores γ, points "
-                      "are what training found.",
-                  .x = {.label = "weight λ of the quadratic term", .scale = Axis::Scale::log},
-                  .y = {.label = "attention probability", .range = {{-0.02, 1.02}}}};
+    Figure figure{
+        .id = "probabilities",
+        .title = "Trained attention lies on the sparsemax",
+        .caption =
+            "The four tokens of one sequence (seed 2): lines are sparsemax(γ / (2 λ)) of their scores γ, points "
+            "are what training found.",
+        .x = {.label = "weight λ of the quadratic term", .scale = Axis::Scale::log},
+        .y = {.label = "attention probability", .range = {{-0.02, 1.02}}}};
     for (std::ptrdiff_t t = 0; t < gamma.size(); ++t) {
       Series line{.name = fmt::format("score {:.2f}", gamma(t)), .color = static_cast<int>(t)};
       for (int k = 0; k <= 120; ++k) {
@@ -280,7 +281,8 @@ class P3Sparsemax final : public Experiment {
     double error = 0;
     for (std::size_t l = 0; l < lambdas.size(); ++l)
       error = std::max(error, (drawn[l] - sparsemax(gamma / (2 * lambdas[l]))).lpNorm<Eigen::Infinity>());
-    lead_with(figure, fmt::format("The trained probabilities differ from the closed form by at most {:.1e}.", error));
+    lead_with(figure,
+              fmt::format("The trained probabilities differ from the closed form by at most {:.1e}.", error));
     figure.description = fmt::format(
         "Probabilities of four tokens against lambda on a logarithmic axis: the closed form as lines, "
         "trained ones as points, which differ by at most {:.1e}. At lambda = 0.1 {} token(s) are kept, at "

@@ -51,15 +51,16 @@ std::vector<Setting> settings() {
 class Graph final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p4-graph",
-            .paper = "P4",
-            .item = "beyond its assumptions: cyclic priorities and soft labels",
-            .title = "What if the training sentences contradict each other?",
-            .summary =
-                "Trains attention on sentences whose preferences have cycles, and W_ov on tokens with several successors, and "
-                "compares the weights with the finite part and the direction that theory predicts.",
-            .seconds = 9,
-            .quick_seconds = 0.4};
+    return {
+        .id = "p4-graph",
+        .paper = "P4",
+        .item = "beyond its assumptions: cyclic priorities and soft labels",
+        .title = "What if the training sentences contradict each other?",
+        .summary =
+            "Trains attention on sentences whose preferences have cycles, and W_ov on tokens with several successors, and "
+            "compares the weights with the finite part and the direction that theory predicts.",
+        .seconds = 9,
+        .quick_seconds = 0.4};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {

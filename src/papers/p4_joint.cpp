@@ -129,8 +129,8 @@ class P4Joint final : public Experiment {
     result.remarks = remarks(all);
     const auto same = std::ranges::count_if(all, reaches_the_same);
     result.conclusion = fmt::format(
-        "Training in one stage reaches the same attention directions as two stages in {} of {} settings.", same,
-        all.size());
+        "Training in one stage reaches the same attention directions as two stages in {} of {} settings.",
+        same, all.size());
     return result;
   }
 
@@ -269,7 +269,8 @@ class P4Joint final : public Experiment {
           one.setting.name,
           reaches_the_same(one) ? "one stage reaches the same directions"
                                 : "one stage does not reach the same directions",
-          end(two_stages), end(joint_small), end(joint_large), 100 * mean_of(one.curves[joint_small].misplaced).value,
+          end(two_stages), end(joint_small), end(joint_large),
+          100 * mean_of(one.curves[joint_small].misplaced).value,
           100 * mean_of(one.curves[joint_large].misplaced).value));
     }
     // What tells the runs that get there from those that do not.
@@ -300,21 +301,23 @@ class P4Joint final : public Experiment {
     if (one.setting.order == OrderKind::linear) id += "-linear";
     Figure figure{
         .id = id,
-        .title = fmt::format("{} turns to its target in two stages and in one ({})", to_string(block), one.setting.name),
-        .caption = "Mean over data sets; bands are one standard deviation. For two stages, steps of the block's own stage.",
+        .title = fmt::format("{} turns to its target in two stages and in one ({})", to_string(block),
+                             one.setting.name),
+        .caption =
+            "Mean over data sets; bands are one standard deviation. For two stages, steps of the block's own stage.",
         .x = {.label = "step t", .scale = Axis::Scale::log},
         .y = {.label = fmt::format("1 − cos of the angle between {0} and {0}*", to_string(block)),
               .scale = Axis::Scale::log}};
     std::string ends;
     for (std::size_t w = 0; w < ways.size(); ++w) {
       const WayCurves& way = one.curves[w];
-      Series series = band(std::string(way_names[w]), way.steps, attention ? way.kq_direction : way.ov_direction,
-                           Averages::of_logarithms);
+      Series series = band(std::string(way_names[w]), way.steps,
+                           attention ? way.kq_direction : way.ov_direction, Averages::of_logarithms);
       series.color = static_cast<int>(w);
       // Rounding would stretch a logarithmic axis until nothing else could be read.
       if (std::ranges::max(series.y) < 1e-20)
-        figure.caption += fmt::format(" Not drawn: {}, on its target from the first step (below 10^-20, rounding).",
-                                      way_names[w]);
+        figure.caption += fmt::format(
+            " Not drawn: {}, on its target from the first step (below 10^-20, rounding).", way_names[w]);
       else
         figure.series.push_back(std::move(series));
       const double end = mean_of(attention ? way.kq_end : way.ov_end).value;

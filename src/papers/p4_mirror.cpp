@@ -247,8 +247,8 @@ class P4Mirror final : public Experiment {
         const auto best = static_cast<std::size_t>(std::ranges::max_element(means) - means.begin());
         const Mean mean = mean_of(measured[r].shares[stage][row.predicted]);
         // Stage 1 is a linear classifier of several classes, for which it is a theorem. Stage 2 is not.
-        Finding nearest{.quantity = fmt::format("{}, {}: norm whose largest margin it comes nearest to", row.name,
-                                                stage_names[stage]),
+        Finding nearest{.quantity = fmt::format("{}, {}: norm whose largest margin it comes nearest to",
+                                                row.name, stage_names[stage]),
                         .source = ReferenceSource::theory,
                         .ours_text = columns()[best].name};
         if (stage == 0) nearest.published_text = columns()[row.predicted].name;
@@ -319,12 +319,13 @@ class P4Mirror final : public Experiment {
 
   static Figure divergence_figure(const std::vector<Row>& all, const std::vector<Measured>& measured,
                                   std::size_t stage, const std::vector<std::int64_t>& steps) {
-    Figure figure{.id = stage == 0 ? "divergence-stage-1" : "divergence-stage-2",
-                  .title = fmt::format("{}: mirror descent approaches the max-margin solution in its own norm",
-                                       stage == 0 ? "Stage 1" : "Stage 2"),
-                  .caption = "Mean over data sets; bands are one standard deviation.",
-                  .x = {.label = "step t", .scale = Axis::Scale::log},
-                  .y = {.label = "directional Bregman divergence from the ℓp solution", .scale = Axis::Scale::log}};
+    Figure figure{
+        .id = stage == 0 ? "divergence-stage-1" : "divergence-stage-2",
+        .title = fmt::format("{}: mirror descent approaches the max-margin solution in its own norm",
+                             stage == 0 ? "Stage 1" : "Stage 2"),
+        .caption = "Mean over data sets; bands are one standard deviation.",
+        .x = {.label = "step t", .scale = Axis::Scale::log},
+        .y = {.label = "directional Bregman divergence from the ℓp solution", .scale = Axis::Scale::log}};
     std::string ends;
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (all[r].p == 0) continue;
@@ -355,17 +356,18 @@ class P4Mirror final : public Experiment {
                              means[all[r].predicted], columns()[all[r].predicted].name);
       map.values.push_back(std::move(means));
     }
-    return {.id = stage == 0 ? "margins-stage-1" : "margins-stage-2",
-            .title = fmt::format("Which margin each optimizer maximizes in {}", stage_names[stage]),
-            .caption =
-                fmt::format("{} of {} optimizers are largest in their own norm (outlined). Margin of the trained {} in each norm, "
-                            "as a share of the largest possible; mean over {}.",
-                            own, all.size(), stage == 0 ? "W_ov" : "W_kq", counted(seeds, "data set")),
-            .description = "A table of shares as colors, one row an optimizer, one column a norm. Outlined: " +
-                           outcome + ".",
-            .x = {.label = "norm in which the margin is measured"},
-            .y = {.label = "optimizer"},
-            .heatmap = std::move(map)};
+    return {
+        .id = stage == 0 ? "margins-stage-1" : "margins-stage-2",
+        .title = fmt::format("Which margin each optimizer maximizes in {}", stage_names[stage]),
+        .caption = fmt::format(
+            "{} of {} optimizers are largest in their own norm (outlined). Margin of the trained {} in each norm, "
+            "as a share of the largest possible; mean over {}.",
+            own, all.size(), stage == 0 ? "W_ov" : "W_kq", counted(seeds, "data set")),
+        .description = "A table of shares as colors, one row an optimizer, one column a norm. Outlined: " +
+                       outcome + ".",
+        .x = {.label = "norm in which the margin is measured"},
+        .y = {.label = "optimizer"},
+        .heatmap = std::move(map)};
   }
 };
 

@@ -80,6 +80,7 @@ Finding single_run(std::string quantity, double published, double reading,
   const Mean mean = mean_of(values);
   if (published == 0) {  // exact, up to rounding
     Finding finding = to_decimals(std::move(quantity), 0, mean.value, 12, ReferenceSource::recomputed);
+    finding.digits = 2;
     finding.note = "0 up to rounding";
     return finding;
   }
@@ -102,15 +103,16 @@ std::vector<double> log10_of(std::vector<double> values) {
 class P4TwoStage final : public Experiment {
  public:
   ExperimentInfo info() const override {
-    return {.id = "p4-two-stage",
-            .paper = "P4",
-            .item = "Figure 2, Proposition 1 and the theorem on stage 2",
-            .title = "Does next-token training in two stages converge as proved?",
-            .summary =
-                "Trains W_ov and then W_kq by normalized gradient descent on random realizable data, and measures loss, "
-                "direction and norm in both stages (the six panels of P4's figure) and their rates.",
-            .seconds = 8,
-            .quick_seconds = 0.5};
+    return {
+        .id = "p4-two-stage",
+        .paper = "P4",
+        .item = "Figure 2, Proposition 1 and the theorem on stage 2",
+        .title = "Does next-token training in two stages converge as proved?",
+        .summary =
+            "Trains W_ov and then W_kq by normalized gradient descent on random realizable data, and measures loss, "
+            "direction and norm in both stages (the six panels of P4's figure) and their rates.",
+        .seconds = 8,
+        .quick_seconds = 0.5};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
@@ -127,8 +129,8 @@ class P4TwoStage final : public Experiment {
     result.sample = fmt::format("{} in each of {} settings", counted(seeds, "data set"), columns.size());
     double least_accuracy = 1;
     for (const TwoStageColumn& column : columns)
-      least_accuracy =
-          std::min(least_accuracy, std::ranges::min(at_step(column.second.steps, column.second.accuracy, steps2)));
+      least_accuracy = std::min(
+          least_accuracy, std::ranges::min(at_step(column.second.steps, column.second.accuracy, steps2)));
     result.conclusion = fmt::format(
         "Both stages converge as proved: after stage 2 every run predicts at least {:.0f} % of its training sentences, and "
         "the attention weights are at most {:.3f} (1 − cos) from the max-margin direction on average.",

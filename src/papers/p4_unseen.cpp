@@ -162,8 +162,8 @@ class P4Unseen final : public Experiment {
         all += shifted.sentences[implied];
       }
     result.conclusion = fmt::format(
-        "Of the unseen sentences whose next token follows from the training order, {} of {} are predicted correctly.", right,
-        all);
+        "Of the unseen sentences whose next token follows from the training order, {} of {} are predicted correctly.",
+        right, all);
     return result;
   }
 
@@ -242,9 +242,10 @@ class P4Unseen final : public Experiment {
             "decides {:.3f} are right. Gaussian embeddings share directions between tokens, and the score of "
             "a token that was never compared is what its neighbors make of it: {:.3f}.",
             share(trained[0], extended), share(trained[1], extended)),
-        fmt::format("What the training data leave open is predicted correctly in {:.2f} and {:.2f} of the cases (one-hot, "
-                    "three classes and linear), which is chance.",
-                    share(trained[0], open), share(trained[2], open))};
+        fmt::format(
+            "What the training data leave open is predicted correctly in {:.2f} and {:.2f} of the cases (one-hot, "
+            "three classes and linear), which is chance.",
+            share(trained[0], open), share(trained[2], open))};
   }
 
   static void add_findings(ExperimentResult& result, const Trained& one) {
@@ -305,13 +306,12 @@ class P4Unseen final : public Experiment {
 
   static Figure accuracy_figure(const std::vector<Trained>& trained, OrderKind order) {
     const bool classes = order == OrderKind::three_class;
-    Figure figure{
-        .id = classes ? "three-classes" : "linear",
-        .title = classes ? "Three classes: accuracy on unseen sentences during stage 2"
-                         : "Linear orders: accuracy on unseen sentences during stage 2",
-        .caption = "Mean over data sets. Solid: one-hot embeddings; dashed: Gaussian ones.",
-        .x = {.label = "step of stage 2", .scale = Axis::Scale::log},
-        .y = {.label = "share of sentences predicted correctly", .range = {{0, 1.02}}}};
+    Figure figure{.id = classes ? "three-classes" : "linear",
+                  .title = classes ? "Three classes: accuracy on unseen sentences during stage 2"
+                                   : "Linear orders: accuracy on unseen sentences during stage 2",
+                  .caption = "Mean over data sets. Solid: one-hot embeddings; dashed: Gaussian ones.",
+                  .x = {.label = "step of stage 2", .scale = Axis::Scale::log},
+                  .y = {.label = "share of sentences predicted correctly", .range = {{0, 1.02}}}};
     std::string ends;
     for (const Trained& one : trained) {
       if (one.setting.order != order) continue;

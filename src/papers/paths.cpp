@@ -101,7 +101,8 @@ class Paths final : public Experiment {
     const std::vector<double> radii =
         context.quick() ? std::vector<double>{10, 1e3, 1e4} : geometric_radii(1, 1e4, 9);
     ExperimentResult result;
-    result.sample = fmt::format("{} for global paths, {} radii", counted(seeds, "random data set"), radii.size());
+    result.sample =
+        fmt::format("{} for global paths, {} radii", counted(seeds, "random data set"), radii.size());
     result.configuration = {
         {"data",
          fmt::format("unit sphere, n = 6, T = 8, d = 10, seeds 1 to {}; P2's multi-input data, seed 0; P2's "
@@ -140,9 +141,11 @@ class Paths final : public Experiment {
     describe(figure);
     double furthest = 0;
     for (const Series& series : figure.series) furthest = std::max(furthest, series.y.back());
-    lead_with(figure, fmt::format("At R = {:g} all {} kinds of paths are within {:.0e} of their max-margin direction; the "
-                                  "distances fall like 1/R^2.",
-                                  radii.back(), figure.series.size(), furthest));
+    lead_with(
+        figure,
+        fmt::format("At R = {:g} all {} kinds of paths are within {:.0e} of their max-margin direction; the "
+                    "distances fall like 1/R^2.",
+                    radii.back(), figure.series.size(), furthest));
     result.conclusion = fmt::format(
         "As the ball grows, every regularization path turns to its max-margin solution: at radius {:g} the distance left "
         "is at most {:.0e}.",
@@ -320,7 +323,8 @@ class Paths final : public Experiment {
       result.findings.push_back(
           same_text(fmt::format("v and W in ℓ{:g} (P1, Setting C): tokens at R = {:g}", p, radii.back()),
                     to_string(best), to_string(last.selected), ReferenceSource::theory));
-      result.findings.back().note = "expected: of the nine choices, the one with the largest label margin in this norm";
+      result.findings.back().note =
+          "expected: of the nine choices, the one with the largest label margin in this norm";
       const MarginSolution svm = max_margin(data, best, norm);
       const MarginSolution decoder = max_margin(data, DecoderSvm{best}, norm);
       PathCurve curve;
@@ -397,8 +401,9 @@ class Paths final : public Experiment {
     result.findings.back().note =
         "the problem is degenerate near the radius at which the solution ceases to exist";
     describe(figure);
-    lead_with(figure, fmt::format("The median local path exists from R = {:.3g} on, the last of {} from R = {:.3g}.",
-                                  median_of(lost), lost.size(), std::ranges::max(lost)));
+    lead_with(figure,
+              fmt::format("The median local path exists from R = {:.3g} on, the last of {} from R = {:.3g}.",
+                          median_of(lost), lost.size(), std::ranges::max(lost)));
     result.figures.push_back(std::move(figure));
   }
 

@@ -94,19 +94,19 @@ std::vector<Figure> rate_figures(std::span<const double> powers,
           "Mean over seeds with its standard error. Dashed: the theorem's bound, scaled to the curve at k = 10^4.",
       .x = {.label = "steps k", .scale = Axis::Scale::log},
       .y = {.label = "directional Bregman divergence D(W_mm, W(k))", .scale = Axis::Scale::log}};
-  Figure norms{
-      .id = "norm",
-      .title = "The norm grows by that of the max-margin solution for each unit of log k",
-      .caption = "Mean over seeds. Dotted: log k, whose slope all curves approach.",
-      .x = {.label = "steps k", .scale = Axis::Scale::log},
-      .y = {.label = "norm of W relative to that of W_mm, in ℓp"}};
-  Figure local{.id = "exponent",
-               .title = "The exponent of the rate settles at min(2, 2(p − 1))",
-               .caption =
-                   "Local slope −d log D / d log log k of the mean over seeds, taken over a factor of 1.16 in log k to "
-                   "either side. Dashed: the limits that we expect.",
-               .x = {.label = "natural logarithm of the number of steps, log k", .scale = Axis::Scale::log},
-               .y = {.label = "exponent a of D ~ (log k)^-a"}};
+  Figure norms{.id = "norm",
+               .title = "The norm grows by that of the max-margin solution for each unit of log k",
+               .caption = "Mean over seeds. Dotted: log k, whose slope all curves approach.",
+               .x = {.label = "steps k", .scale = Axis::Scale::log},
+               .y = {.label = "norm of W relative to that of W_mm, in ℓp"}};
+  Figure local{
+      .id = "exponent",
+      .title = "The exponent of the rate settles at min(2, 2(p − 1))",
+      .caption =
+          "Local slope −d log D / d log log k of the mean over seeds, taken over a factor of 1.16 in log k to "
+          "either side. Dashed: the limits that we expect.",
+      .x = {.label = "natural logarithm of the number of steps, log k", .scale = Axis::Scale::log},
+      .y = {.label = "exponent a of D ~ (log k)^-a"}};
   for (std::size_t a = 0; a < powers.size(); ++a) {
     const double p = powers[a];
     const int color = static_cast<int>(a);
@@ -147,13 +147,13 @@ std::vector<Figure> rate_figures(std::span<const double> powers,
         exponent.y.push_back(-slopes[r]);
       }
     const std::string sentence =
-        fmt::format("p = {}: {:.3g} at 10^4, {:.3g} at 10^12. ", p, divergence.y[time_index(divergence.x, 1e4)],
-                    divergence.y.back());
+        fmt::format("p = {}: {:.3g} at 10^4, {:.3g} at 10^12. ", p,
+                    divergence.y[time_index(divergence.x, 1e4)], divergence.y.back());
     divergences.description += sentence;
     norms.description += fmt::format("p = {}: {:.1f} at 10^12. ", p, norm.y.back());
-    local.description +=
-        fmt::format("p = {}: {:.2f} at 10^5 steps, {:.2f} at 10^{:.0f}. ", p,
-                    exponent.y[time_index(exponent.x, std::log(1e5))], exponent.y.back(), std::log10(k.back()));
+    local.description += fmt::format("p = {}: {:.2f} at 10^5 steps, {:.2f} at 10^{:.0f}. ", p,
+                                     exponent.y[time_index(exponent.x, std::log(1e5))], exponent.y.back(),
+                                     std::log10(k.back()));
     local.series.push_back(exponent);
     local.series.push_back({.name = fmt::format("limit, p = {}", p),
                             .x = {exponent.x.front(), exponent.x.back()},

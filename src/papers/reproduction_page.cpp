@@ -41,7 +41,9 @@ Tone tone_of(const ExperimentReport& report) {
 constexpr std::array by_urgency{Verdict::differs, Verdict::artefact, Verdict::inconclusive,
                                 Verdict::reproduced, Verdict::unpublished};
 
-std::ptrdiff_t urgency(Verdict verdict) { return std::ranges::find(by_urgency, verdict) - by_urgency.begin(); }
+std::ptrdiff_t urgency(Verdict verdict) {
+  return std::ranges::find(by_urgency, verdict) - by_urgency.begin();
+}
 
 // 0 for the worst: failed, then by its most urgent verdict.
 std::ptrdiff_t urgency(const ExperimentReport& report) {
@@ -74,12 +76,12 @@ std::string verdict_text(const ExperimentReport& report) {
   std::string text;
   for (const Verdict verdict : by_urgency)
     if (const std::ptrdiff_t count = report.count(verdict); count > 0)
-      text += fmt::format("{}{}", text.empty() ? "" : ", ",
-                          verdict == Verdict::artefact
-                              ? artefacts_text(count)
-                              : fmt::format("{} {}", count, verdict == Verdict::differs && count > 1
-                                                                ? "differ"
-                                                                : to_string(verdict)));
+      text += fmt::format(
+          "{}{}", text.empty() ? "" : ", ",
+          verdict == Verdict::artefact
+              ? artefacts_text(count)
+              : fmt::format("{} {}", count,
+                            verdict == Verdict::differs && count > 1 ? "differ" : to_string(verdict)));
   return text;
 }
 
@@ -117,9 +119,9 @@ std::string counts_sentence(const Counts& counts) {
     return fmt::format("Nothing was published to compare with: {} number{} new.", counts.unpublished,
                        counts.unpublished == 1 ? " is" : "s are");
   if (counts.reproduced == counts.compared())
-    return counts.compared() == 1 ? "The one number to compare with is reproduced."
-                                  : fmt::format("All {} numbers to compare with are reproduced.",
-                                                counts.compared());
+    return counts.compared() == 1
+               ? "The one number to compare with is reproduced."
+               : fmt::format("All {} numbers to compare with are reproduced.", counts.compared());
   std::vector<std::string> rest;
   if (counts.differs > 0)
     rest.push_back(fmt::format("{} differ{}", counts.differs, counts.differs == 1 ? "s" : ""));
@@ -195,7 +197,8 @@ Section section_of(const ExperimentReport& report) {
   return section;
 }
 
-constexpr std::array verdicts{Verdict::reproduced, Verdict::inconclusive, Verdict::artefact, Verdict::differs};
+constexpr std::array verdicts{Verdict::reproduced, Verdict::inconclusive, Verdict::artefact,
+                              Verdict::differs};
 
 // What was compared with what, and how it came out.
 Table sources_table(const std::vector<ExperimentReport>& reports) {
@@ -205,7 +208,8 @@ Table sources_table(const std::vector<ExperimentReport>& reports) {
   const std::pair<ReferenceSource, const char*> sources[] = {
       {ReferenceSource::figure, "figure: read off a published figure"},
       {ReferenceSource::printed, "printed: by the paper or its code"},
-      {ReferenceSource::recomputed, "recomputed: by independent NumPy and PyTorch code from the published settings"},
+      {ReferenceSource::recomputed,
+       "recomputed: by independent NumPy and PyTorch code from the published settings"},
       {ReferenceSource::theory, "theory: a theorem or a closed form"}};
   for (const auto& named : sources) {
     std::vector<std::string> row{named.second};
@@ -256,8 +260,9 @@ Section overview(const std::vector<ExperimentReport>& reports) {
 std::string verdict_summary(const std::vector<ExperimentReport>& reports) {
   const Counts counts = counts_of(reports);
   return fmt::format("{} numbers compared: {} reproduced, {} inconclusive, {}, {} differ{}; {} new.",
-                     counts.compared(), counts.reproduced, counts.inconclusive, artefacts_text(counts.artefact),
-                     counts.differs, counts.differs == 1 ? "s" : "", counts.unpublished);
+                     counts.compared(), counts.reproduced, counts.inconclusive,
+                     artefacts_text(counts.artefact), counts.differs, counts.differs == 1 ? "s" : "",
+                     counts.unpublished);
 }
 
 Table overview_table(const std::vector<ExperimentReport>& reports) {

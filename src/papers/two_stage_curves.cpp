@@ -62,9 +62,8 @@ std::vector<Panel> panels() {
       {"stage-1-norm", "Stage 1: the norm of W_ov grows linearly",
        "The ratio is 1 as long as all steps point the same way.", "Frobenius norm of W_ov, relative to t η₀",
        1, &StageCurves::norm, linear, linear, "‖W_ov‖/(t η₀)"},
-      {"stage-2-loss", "Stage 2: the loss of the sentences falls to that of the frozen W_ov",
-       "", "loss L of the sentences", 2,
-       &StageCurves::loss, linear, log, "L"},
+      {"stage-2-loss", "Stage 2: the loss of the sentences falls to that of the frozen W_ov", "",
+       "loss L of the sentences", 2, &StageCurves::loss, linear, log, "L"},
       {"stage-2-direction", "Stage 2: W_kq turns to its max-margin direction, like 1/t", "",
        "1 − cos of the angle between W_kq and W_kq*", 2, &StageCurves::direction, log, log, "1 − cos"},
       {"stage-2-norm", "Stage 2: the norm of W_kq grows linearly once the direction has turned",
@@ -241,8 +240,9 @@ std::vector<Figure> two_stage_panels(const std::vector<TwoStageColumn>& columns)
       ends += fmt::format("{}{} {:.3g}", ends.empty() ? "" : ", ", column.setting.name, series.y.back());
       // Rounding would stretch a logarithmic axis until nothing else could be read.
       if (std::ranges::max(series.y) < 1e-20)
-        figure.caption += fmt::format(" Not drawn: {}, which is on its target from the first step (below 10^-20, rounding).",
-                                      column.setting.name);
+        figure.caption += fmt::format(
+            " Not drawn: {}, which is on its target from the first step (below 10^-20, rounding).",
+            column.setting.name);
       else
         figure.series.push_back(std::move(series));
     }

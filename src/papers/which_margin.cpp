@@ -282,8 +282,11 @@ class WhichMargin final : public Experiment {
                                   columns()[measured[r].nearest()].name, columns()[*column].name);
     }
     return fmt::format(
-        "{} of the {} optimizers for which theory predicts a norm come nearest to the largest margin in that norm{}.", right,
-        predicted, exceptions.empty() ? "" : fmt::format("; the exception{} {}", predicted - right == 1 ? " is" : "s are", exceptions));
+        "{} of the {} optimizers for which theory predicts a norm come nearest to the largest margin in that norm{}.",
+        right, predicted,
+        exceptions.empty()
+            ? ""
+            : fmt::format("; the exception{} {}", predicted - right == 1 ? " is" : "s are", exceptions));
   }
 
   static void add_findings(ExperimentResult& result, const std::vector<Row>& all,
@@ -377,9 +380,10 @@ class WhichMargin final : public Experiment {
     result.figures.push_back(
         {.id = "which-margin",
          .title = "Which margin does your optimizer maximize?",
-         .caption = fmt::format("{} Margin of each optimizer's direction in each norm, as a share of the largest possible; "
-                                "mean over {}. The norm that theory predicts is outlined; for AdaGrad it predicts none.",
-                                conclusion(all, measured), counted(seeds, "data set")),
+         .caption = fmt::format(
+             "{} Margin of each optimizer's direction in each norm, as a share of the largest possible; "
+             "mean over {}. The norm that theory predicts is outlined; for AdaGrad it predicts none.",
+             conclusion(all, measured), counted(seeds, "data set")),
          .description =
              "A table of shares as colors, one row an optimizer, one column a norm. In the outlined cells: " +
              outcome + ".",

@@ -67,8 +67,7 @@ void read(const Folded& block, const Look& look) {
 std::vector<CitedPaper> papers_cited_by(const Page& page) {
   std::array<bool, cited_papers.size()> cited{};
   const auto look = [&](const std::string& text) {
-    for (std::size_t i = 0; i < cited.size(); ++i)
-      cited[i] = cited[i] || mentions(text, cited_papers[i].id);
+    for (std::size_t i = 0; i < cited.size(); ++i) cited[i] = cited[i] || mentions(text, cited_papers[i].id);
   };
   look(page.title);
   look(page.subtitle);

@@ -36,7 +36,8 @@ std::size_t decimal_end(std::string_view text, std::size_t begin) {
       while (digit_at(text, end)) ++end;
     }
   }
-  return word_at(text, end) || (end < text.size() && text[end] == '.' && digit_at(text, end + 1)) ? begin : end;
+  return word_at(text, end) || (end < text.size() && text[end] == '.' && digit_at(text, end + 1)) ? begin
+                                                                                                  : end;
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ std::vector<std::string> label_lines(std::string_view label, double width, doubl
   if (text_width(label, font_size) <= width) return {std::string(label)};
   // At the last space that leaves the first line short enough.
   std::size_t at = std::string_view::npos;
-  for (std::size_t space = label.find(' '); space != std::string_view::npos; space = label.find(' ', space + 1))
+  for (std::size_t space = label.find(' '); space != std::string_view::npos;
+       space = label.find(' ', space + 1))
     if (text_width(label.substr(0, space), font_size) <= width) at = space;
   if (at == std::string_view::npos) return {fit_text(label, width, font_size)};
   return {std::string(label.substr(0, at)), fit_text(label.substr(at + 1), width, font_size)};

@@ -280,7 +280,8 @@ std::string curves_svg(const Figure& figure, const SvgOptions& options) {
       y_scale.stretch(y_unit / x_unit);
   }
   const double height = top + plot_height + below;
-  const Plot plot{left, top, plot_width, plot_height, x_scale, y_scale, y_name, left - label_width - name_width + 2};
+  const Plot plot{left,    top,     plot_width, plot_height,
+                  x_scale, y_scale, y_name,     left - label_width - name_width + 2};
 
   SvgDrawing drawing;
   draw_axes(drawing, plot, figure, x_scale.ticks(ticks_for(plot_width, 95)), y_scale.ticks(y_wanted));

@@ -25,10 +25,11 @@ std::string heatmap_svg(const Figure& figure, const SvgOptions& options) {
   const Heatmap& map = *figure.heatmap;
   const auto columns = static_cast<double>(map.columns.size()), rows = static_cast<double>(map.rows.size());
   const double width = options.width;
-  const double least_height = std::clamp(rows_of(map) > 0 ? (options.height - svg_title_strip - 68) / rows_of(map) : 0,
-                                         22.0, 46.0) *
-                              rows_of(map);
-  const std::vector<std::string> y_name = label_lines(figure.y.label, std::max(least_height, 60.0), svg_font_size);
+  const double least_height =
+      std::clamp(rows_of(map) > 0 ? (options.height - svg_title_strip - 68) / rows_of(map) : 0, 22.0, 46.0) *
+      rows_of(map);
+  const std::vector<std::string> y_name =
+      label_lines(figure.y.label, std::max(least_height, 60.0), svg_font_size);
   const double y_label = y_name.empty() ? 0 : 6 + 18 * static_cast<double>(y_name.size());
   const double left = 12 + y_label + std::min(widest(map.rows, svg_small_size), 0.4 * width) + 8;
   const double right = 14, top = svg_title_strip + 8;

@@ -67,8 +67,8 @@ Script superscript(std::string_view text) {
     else if (text.starts_with(minus_sign))
       at = minus_sign.size();
     const std::size_t begin = at;
-    while (at < text.size() && (is_alphanumeric(text[at]) ||
-                                (text[at] == '.' && at + 1 < text.size() && is_digit(text[at + 1]))))
+    while (at < text.size() &&
+           (is_alphanumeric(text[at]) || (text[at] == '.' && at + 1 < text.size() && is_digit(text[at + 1]))))
       ++at;
     if (at == begin) return script;
     script = {std::string(text.substr(0, at)), at};

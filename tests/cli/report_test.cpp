@@ -98,7 +98,8 @@ TEST_F(Report, SaysWhatItCannotShow) {
   const std::string run = train("run", {"--p", "3", "--steps", "100"});
   fs::rename(data, folder / "moved.npz");
   EXPECT_EQ(report({run})["figures"], 3);
-  EXPECT_TRUE(holds(file_text(page), "The data of the run cannot be read, so the page has no attention probabilities"));
+  EXPECT_TRUE(holds(file_text(page),
+                    "The data of the run cannot be read, so the page has no attention probabilities"));
   fs::rename(folder / "moved.npz", data);
 
   report({train("adagrad", {"--optimizer", "adagrad", "--steps", "100"})}, {"--overwrite"});
@@ -144,7 +145,8 @@ solutions = ["own"]
   for (const char* words : {"Sweep norms &lt;and&gt; seeds", " ok", "p = 1.5", "own.bregman",
                             "four runs in five", "figure_sweep-1-curve-loss", "curves = ["})
     EXPECT_TRUE(holds(html, words)) << words;
-  EXPECT_TRUE(holds(file_text(folder / "tables/sweep-1-summary.csv"), "exponent p of the geometry,quantity,count"));
+  EXPECT_TRUE(
+      holds(file_text(folder / "tables/sweep-1-summary.csv"), "exponent p of the geometry,quantity,count"));
 }
 
 TEST_F(Report, ShowsReproductionsAndMixtures) {

@@ -74,8 +74,8 @@ TEST_F(Sources, PathsAndSolutionsShareAPage) {
     EXPECT_TRUE(says(alone, words)) << words;
   const fs::path svm = saved_solution("svm.npz");
   const std::string single = to_html(page_of({svm}));
-  for (const char* words :
-       {"Max-margin solution svm.npz", "The max-margin solution is proved optimal", "Support tokens", "--check"})
+  for (const char* words : {"Max-margin solution svm.npz", "The max-margin solution is proved optimal",
+                            "Support tokens", "--check"})
     EXPECT_TRUE(says(single, words)) << words;
   const Page page = page_of({svm, one, two, saved_solution("other.npz")});
   EXPECT_EQ(page.title, "Report of 4 results");

@@ -87,8 +87,7 @@ TEST(Svg, ColorsAreGivenOrTheNextFreeOne) {
   for (const int color : {2, -1, -1, 0, -1, 9})
     f.series.push_back({.x = {1, 2}, .y = {1, 2}, .color = color});
   const auto check = parsed_svg(to_svg(f));
-  const std::map<int, std::ptrdiff_t> expected{
-      {0, 1}, {1, 2}, {2, 1}, {3, 1}, {4, 1}};  // 9 is color 1 again
+  const std::map<int, std::ptrdiff_t> expected{{0, 1}, {1, 2}, {2, 1}, {3, 1}, {4, 1}};  // 9 is color 1 again
   for (const auto& [color, times] : expected)
     EXPECT_EQ(count(check, "path", "stroke-" + std::to_string(color)), times) << color;
 }

@@ -1,9 +1,10 @@
 // Mathematics in texts, numbers for people, and the papers that a page cites.
+#include "report/typeset.hpp"
+
 #include "report/cited_papers.hpp"
 #include "report/markup.hpp"
 #include "report/plotly.hpp"
 #include "report/short_numbers.hpp"
-#include "report/typeset.hpp"
 #include <attmirror/report/svg.hpp>
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@ namespace {
 
 TEST(Typeset, SubscriptsAndSuperscripts) {
   EXPECT_EQ(typeset_html("W_mm and W_kq*"), "W<sub>mm</sub> and W<sub>kq</sub>*");
-  EXPECT_EQ(typeset_html("D ~ (log k)^-a, K Q^T, d^2"), "D ~ (log k)<sup>−a</sup>, K Q<sup>T</sup>, d<sup>2</sup>");
+  EXPECT_EQ(typeset_html("D ~ (log k)^-a, K Q^T, d^2"),
+            "D ~ (log k)<sup>−a</sup>, K Q<sup>T</sup>, d<sup>2</sup>");
   EXPECT_EQ(typeset_html("(lr k)^(1/(p−1))"), "(lr k)<sup>1/(p−1)</sup>");
   EXPECT_EQ(typeset_html("‖W‖_1.75, ‖W‖_spectral, |p^mm|_p"),
             "‖W‖<sub>1.75</sub>, ‖W‖<sub>spectral</sub>, |p<sup>mm</sup>|<sub>p</sub>");
@@ -22,7 +24,8 @@ TEST(Typeset, SubscriptsAndSuperscripts) {
 }
 
 TEST(Typeset, NamesStayAsTheyAre) {
-  for (const char* name : {"max_softmax", "run_1", "x_train", "W_mm.npz", "a/b_c/d", "_x", "^x", "2 ^ n", "W_", "W^", "p_"})
+  for (const char* name :
+       {"max_softmax", "run_1", "x_train", "W_mm.npz", "a/b_c/d", "_x", "^x", "2 ^ n", "W_", "W^", "p_"})
     EXPECT_EQ(typeset_html(name), name);
   EXPECT_EQ(typeset_html("<W_mm>"), "&lt;W<sub>mm</sub>&gt;");
   EXPECT_EQ(inline_markup("`W_mm` is W_mm"), "<code>W_mm</code> is W<sub>mm</sub>");
@@ -47,7 +50,8 @@ TEST(ShortNumbers, DigitsThatMeanSomething) {
   EXPECT_EQ(with_short_numbers("lr 0.044721359549995794, p 1.75"), "lr 0.04472, p 1.75");
   EXPECT_EQ(with_short_numbers("2.2204460492503131e-16"), "2.22e-16");
   EXPECT_EQ(with_short_numbers("0.1 1234567890 12.25"), "0.1 1234567890 12.25");
-  for (const char* text : {"1.2.345678901", "v0.123456789a", "x0.123456789"}) EXPECT_EQ(with_short_numbers(text), text);
+  for (const char* text : {"1.2.345678901", "v0.123456789a", "x0.123456789"})
+    EXPECT_EQ(with_short_numbers(text), text);
   EXPECT_EQ(with_short_numbers(""), "");
 }
 

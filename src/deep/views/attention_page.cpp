@@ -161,10 +161,11 @@ std::string attention_conclusion(const AttentionView& view) {
     }
     std::string sentence;
     if (marked > 0) {
-      sentence = fmt::format("{} attends most to the {} in {} of {}", view.maps.models[m], view.maps.marked_name, first,
-                             counted(marked, "text", "texts"));
+      sentence = fmt::format("{} attends most to the {} in {} of {}", view.maps.models[m],
+                             view.maps.marked_name, first, counted(marked, "text", "texts"));
     } else {
-      const auto favorite = std::ranges::max_element(most_attended, {}, [](const auto& one) { return one.second; });
+      const auto favorite =
+          std::ranges::max_element(most_attended, {}, [](const auto& one) { return one.second; });
       sentence = fmt::format("{} attends most to `{}` in {} of {}", view.maps.models[m], favorite->first,
                              favorite->second, counted(view.maps.texts.size(), "text", "texts"));
     }

@@ -89,12 +89,14 @@ std::string score_conclusion(std::span<const ModelScore> scores) {
   }
   if (!best) return "No sentence has a pivotal word of a single token, so P1's score cannot be computed.";
   if (best == worst)
-    return fmt::format("{} gives the pivotal word a mean score of {} over {} sentences, where 1 means the most attention of "
-                       "all tokens.",
-                       best->model, score_text(best->published), best->published.count);
-  return fmt::format("{} attends most to the pivotal word, with a mean score of {} (1 is the most attention of all tokens); "
-                     "the lowest score is that of {}, {}.",
-                     best->model, score_text(best->published), worst->model, score_text(worst->published));
+    return fmt::format(
+        "{} gives the pivotal word a mean score of {} over {} sentences, where 1 means the most attention of "
+        "all tokens.",
+        best->model, score_text(best->published), best->published.count);
+  return fmt::format(
+      "{} attends most to the pivotal word, with a mean score of {} (1 is the most attention of all tokens); "
+      "the lowest score is that of {}, {}.",
+      best->model, score_text(best->published), worst->model, score_text(worst->published));
 }
 
 }  // namespace
@@ -140,13 +142,13 @@ Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSente
   page.conclusion = score_conclusion(scores);
   page.footer = version_line();
   Section section{.id = "score", .title = "Does attention select the word that decides?", .blocks = {}};
-  section.blocks.push_back(
-      Paragraph{"All numbers are about the attention of `[CLS]` in the last block, averaged over heads. P1's score scales it "
-                "to 0 … 1 over all tokens, including `[CLS]` and `[SEP]`, and takes the value of the pivotal word; sentences "
-                "in which that word is not a single token are dropped. The score over words gives a word the attention of "
-                "all its pieces (their sum, or the largest) and leaves out special tokens. ± is a standard error over "
-                "sentences, share is the part of the attention to words that the pivotal word gets, and tokens attended "
-                "is 1 / Σ s², the number of tokens over which attention is spread."});
+  section.blocks.push_back(Paragraph{
+      "All numbers are about the attention of `[CLS]` in the last block, averaged over heads. P1's score scales it "
+      "to 0 … 1 over all tokens, including `[CLS]` and `[SEP]`, and takes the value of the pivotal word; sentences "
+      "in which that word is not a single token are dropped. The score over words gives a word the attention of "
+      "all its pieces (their sum, or the largest) and leaves out special tokens. ± is a standard error over "
+      "sentences, share is the part of the attention to words that the pivotal word gets, and tokens attended "
+      "is 1 / Σ s², the number of tokens over which attention is spread."});
   section.blocks.push_back(TableBlock{.id = "scores", .table = score_table(scores)});
   section.blocks.push_back(score_figure(scores));
   const Table dropped = dropped_table(scores.front(), sentences);

@@ -69,7 +69,8 @@ Figure weight_figure(std::span<const WeightModel> models, char map) {
   figure.id = fmt::format("weights-{}", map);
   figure.title = fmt::format("How the weights of {} are distributed", map);
   figure.x.label = fmt::format("value of a weight of {}", map);
-  figure.y = {.label = fmt::format("number of weights in a bin of width {:.2g}", 2 * limit / static_cast<double>(bins)),
+  figure.y = {.label = fmt::format("number of weights in a bin of width {:.2g}",
+                                   2 * limit / static_cast<double>(bins)),
               .scale = Axis::Scale::log};
   figure.description = fmt::format("Histograms of the weights of {}.", map);
   for (std::size_t m = 0; m < models.size(); ++m) {
@@ -87,9 +88,9 @@ Figure weight_figure(std::span<const WeightModel> models, char map) {
     const WeightStatistics s = weight_statistics(weights[m], models[m].name);
     figure.description += fmt::format(" {}: {} of {} above 0.06, largest {:.4f}, kurtosis {:.2f}.",
                                       models[m].name, s.large, s.count, s.largest, s.kurtosis);
-    figure.caption += fmt::format("{}{:.2g} % of the weights of {} are larger than 0.06 in absolute value",
-                                  m == 0 ? "" : ", ", 100 * static_cast<double>(s.large) / static_cast<double>(s.count),
-                                  models[m].name);
+    figure.caption += fmt::format(
+        "{}{:.2g} % of the weights of {} are larger than 0.06 in absolute value", m == 0 ? "" : ", ",
+        100 * static_cast<double>(s.large) / static_cast<double>(s.count), models[m].name);
   }
   figure.caption += fmt::format(". All entries of {} in all blocks, in {} equal bins.", map, bins);
   return figure;
@@ -107,11 +108,13 @@ std::string weight_conclusion(std::span<const WeightModel> models) {
   const auto least = static_cast<std::size_t>(std::ranges::min_element(shares) - shares.begin());
   const auto most = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
   if (models.size() == 1)
-    return fmt::format("The key weights of {} have an effective share of {:.2f}: {} concentrated than normally distributed "
-                       "weights, which have 0.64.",
-                       models[0].name, shares[0], shares[0] < 0.64 ? "more" : "less");
-  return fmt::format("The key weights are most concentrated in {} (effective share {:.2f}) and least in {} ({:.2f}).",
-                     models[least].name, shares[least], models[most].name, shares[most]);
+    return fmt::format(
+        "The key weights of {} have an effective share of {:.2f}: {} concentrated than normally distributed "
+        "weights, which have 0.64.",
+        models[0].name, shares[0], shares[0] < 0.64 ? "more" : "less");
+  return fmt::format(
+      "The key weights are most concentrated in {} (effective share {:.2f}) and least in {} ({:.2f}).",
+      models[least].name, shares[least], models[most].name, shares[most]);
 }
 
 }  // namespace
@@ -134,10 +137,10 @@ Page weight_page(std::span<const WeightModel> models) {
   page.conclusion = weight_conclusion(models);
   page.footer = version_line();
   Section section{.id = "weights", .title = "How the weights are spread", .blocks = {}};
-  section.blocks.push_back(
-      Paragraph{"Kurtosis is 1.8 for uniform weights (as at the start), 3 for normal ones, and larger where a few large "
-                "weights stand among many small ones. The effective share is ‖w‖₁² / ‖w‖₂² / n: 1 for weights of equal "
-                "size, 0.64 for normal ones, near 0 for sparse ones. Percentages in the header are quantiles of |w|."});
+  section.blocks.push_back(Paragraph{
+      "Kurtosis is 1.8 for uniform weights (as at the start), 3 for normal ones, and larger where a few large "
+      "weights stand among many small ones. The effective share is ‖w‖₁² / ‖w‖₂² / n: 1 for weights of equal "
+      "size, 0.64 for normal ones, near 0 for sparse ones. Percentages in the header are quantiles of |w|."});
   section.blocks.push_back(TableBlock{.id = "weights", .table = weight_table(models)});
   for (const char map : all_maps) section.blocks.push_back(weight_figure(models, map));
   Table published;
