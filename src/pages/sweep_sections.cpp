@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
@@ -120,6 +121,14 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+// A cell that is a number with a point, to four digits that count.
+std::string four_digits(const std::string& cell) {
+  char* end = nullptr;
+  const double value = std::strtod(cell.c_str(), &end);
+  const bool number = !cell.empty() && *end == '\0' && cell.find('.') != std::string::npos;
+  return number ? short_number(value) : cell;
+}
+
 std::string capitalized(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
@@ -172,8 +181,7 @@ class SweepReport {
       std::string& name = table.columns[c].name;
       const bool metric = c == groups_.size();
       name = shortened(metric ? "quantity" : setting_name(name));
-      for (auto& row : table.rows)
-        row[c] = shortened(metric ? metric_name(row[c]) : with_short_numbers(row[c]));
+      for (auto& row : table.rows) row[c] = shortened(metric ? metric_name(row[c]) : four_digits(row[c]));
     }
     section.blocks.push_back(Folded{"What was measured, by group",
                                     {TableBlock{.id = id_ + "-summary", .table = std::move(table)}}});

@@ -80,6 +80,7 @@ Finding single_run(std::string quantity, double published, double reading,
   const Mean mean = mean_of(values);
   if (published == 0) {  // exact, up to rounding
     Finding finding = to_decimals(std::move(quantity), 0, mean.value, 12, ReferenceSource::recomputed);
+    finding.digits = 2;
     finding.note = "0 up to rounding";
     return finding;
   }

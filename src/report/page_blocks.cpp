@@ -51,6 +51,12 @@ std::string legend_html(const TableBlock& block) {
   return html.empty() ? html : "<ul class=\"legend\" aria-label=\"Marks\">\n" + html + "</ul>\n";
 }
 
+// Many columns are set smaller, and their numbers may break before ±.
+std::string_view table_class(const TableBlock& block) {
+  constexpr std::size_t few = 7;
+  return block.cards ? " cards" : block.table.columns.size() > few ? " many" : "";
+}
+
 std::string html_of(const TableBlock& block, Drawing) {
   const Table& table = block.table;
   const std::string title = table.title.empty() ? block.id : table.title;
@@ -58,7 +64,7 @@ std::string html_of(const TableBlock& block, Drawing) {
       "<div class=\"table{2}\" id=\"table_{0}\" data-name=\"{0}\">\n<div class=\"above\"><h3 "
       "id=\"table_{0}_title\">{1}</h3></div>\n{3}<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
       "aria-labelledby=\"table_{0}_title\">\n<table><thead><tr>",
-      block.id, typeset_html(title), block.cards ? " cards" : "", legend_html(block));
+      block.id, typeset_html(title), table_class(block), legend_html(block));
   for (const Column& column : table.columns)
     html += fmt::format("<th scope=\"col\"{}>{}</th>",
                         column.align == Align::right ? " class=\"number\"" : "", typeset_html(column.name));
