@@ -122,12 +122,14 @@ std::string part_of(const std::string& name) {
   if (has("flash") || has("fmha") || has("cudnn_generated")) return "attention";
   if (has("gemm") || has("cutlass") || has("nvjet") || has("splitK") || has("cublas"))
     return "matrix products";
-  if (has("norm_forward") || has("norm_backward")) return "residual + dropout + norm";
+  if (has("norm_forward") || has("norm_backward") || has("sum_partials")) return "residual + dropout + norm";
+  if (has("embed_")) return "embeddings";
   if (has("drop_kernel")) return "dropout";
   if (has("Gelu") || has("gelu")) return "gelu";
   if (has("update_kernel") || has("adam_") || has("attmirror")) return "optimizer";
   if (has("embedding") || has("index") || has("sort") || has("Sort") || has("radix")) return "embeddings";
-  if (has("Memcpy") || has("Memset")) return "copies";
+  if (has("Memcpy") || has("Memset") || has("memset") || has("memcpy")) return "copies";
+  if (has("CatArray")) return "joining gradients";
   return "other: " + name.substr(0, 140);
 }
 #endif

@@ -6,6 +6,7 @@
 #include "deep/dropout_bits.hpp"
 #include <attmirror/base/error.hpp>
 
+#include <atomic>
 #include <mutex>
 #include <tuple>
 
@@ -306,6 +307,45 @@ bool has_fused_attention(const at::Tensor& query) {
   return query.is_cuda() && brief && query.size(2) <= 256 && query.size(2) % 8 == 0;
 }
 
+namespace {
+
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 6
+
+// Samples of one length, without dropout, by cuDNN: what an image network has. Undefined where cuDNN does not serve.
+at::Tensor dense_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const PackedRows& queries, const PackedRows& keys) {
+  static std::atomic<bool> serves = true;
+  const std::int64_t samples = queries.offsets.size(0) - 1;
+  const bool is_dense =
+      samples > 0 && query.size(0) == samples * queries.longest && key.size(0) == samples * keys.longest;
+  if (!is_dense || !serves || query.size(2) > 128) return {};
+  const auto by_sample = [&](const at::Tensor& rows, std::int64_t length) {
+    return rows.view({samples, length, rows.size(1), rows.size(2)}).transpose(1, 2);
+  };
+  try {
+    const auto result = at::_scaled_dot_product_cudnn_attention(
+        by_sample(query, queries.longest), by_sample(key, keys.longest), by_sample(value, keys.longest), {},
+        /*compute_log_sumexp=*/true);
+    return std::get<0>(result).transpose(1, 2).reshape(query.sizes());
+  } catch (const c10::Error&) {
+    // While a step is recorded there is no way back; it was run before, and would have been here then.
+    if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None) throw;
+    serves = false;
+    return {};
+  }
+}
+
+#else
+
+at::Tensor dense_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const PackedRows&,
+                           const PackedRows&) {
+  return {};
+}
+
+#endif
+
+}  // namespace
+
 // The kernel draws number (seed, offset + 32 (heads sequence + head) + thread) from the device's default generator, and
 // moves its offset on by 32 heads sequences. The offset is put where one process with all samples, and one sequence of
 // filler, would have it after the blocks before this one. While a step is recorded, the generator has that
@@ -315,6 +355,9 @@ at::Tensor fused_attention(const at::Tensor& query, const at::Tensor& key, const
                            const AttentionDropout& dropout) {
   const c10::cuda::CUDAGuard guard(query.device());
   const double probability = dropout.keys.defined() ? dropout.probability : 0;
+  if (probability == 0)
+    if (const at::Tensor mixed = dense_attention(query, key, value, queries, keys); mixed.defined())
+      return mixed;
   if (probability > 0 &&
       c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None) {
     const std::int64_t sequences = queries.offsets.size(0) - 1,

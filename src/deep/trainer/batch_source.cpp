@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -46,6 +47,7 @@ class TextSource : public BatchSource {
     return print.value();
   }
 
+  bool longest_first() const override { return device_.is_cuda(); }
   void prepare(PlannedBatch& planned) const override {
     if (planned.samples.empty()) return;
     planned.batch =
@@ -93,16 +95,18 @@ void PlannedBatch::refill(const PlannedBatch& from) {
 
 PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional<DropoutPlace> random,
                                std::int64_t rank, std::int64_t size) const {
-  std::vector<std::int64_t> lengths;
+  std::vector<std::int64_t> ordered(rows.begin(), rows.end()), lengths;
+  if (longest_first())
+    std::ranges::stable_sort(ordered, std::greater(), [&](std::int64_t row) { return length(row); });
   lengths.reserve(rows.size());
   PlannedBatch planned;
-  for (const std::int64_t row : rows) {
+  for (const std::int64_t row : ordered) {
     lengths.push_back(length(row));
     planned.all_tokens += lengths.back();
   }
   const BatchPart part = batch_part(lengths, rank, size);
-  planned.samples.assign(rows.begin() + static_cast<std::ptrdiff_t>(part.begin),
-                         rows.begin() + static_cast<std::ptrdiff_t>(part.end));
+  planned.samples.assign(ordered.begin() + static_cast<std::ptrdiff_t>(part.begin),
+                         ordered.begin() + static_cast<std::ptrdiff_t>(part.end));
   planned.first_sample = static_cast<std::int64_t>(part.begin);
   planned.all_samples = static_cast<std::int64_t>(rows.size());
   planned.random = random;

@@ -36,8 +36,10 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual std::int64_t rows() const = 0;
-  virtual std::int64_t length(std::int64_t row) const = 0;      // tokens
-  virtual std::uint64_t fingerprint() const = 0;                // of the rows and their labels
+  virtual std::int64_t length(std::int64_t row) const = 0;  // tokens
+  virtual std::uint64_t fingerprint() const = 0;            // of the rows and their labels
+  // Whether the samples of a batch are sorted: a GPU's attention then ends with short work, and waits for little.
+  virtual bool longest_first() const { return false; }
   virtual void prepare(PlannedBatch& planned) const = 0;        // on any thread
   virtual Batch on_device(const PlannedBatch& sent) const = 0;  // of one that is there
 
