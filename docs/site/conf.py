@@ -52,7 +52,7 @@ copybutton_prompt_text = r"\$ |> "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
-# Every header opens the namespace again, which is no mistake.
+# Every header opens the namespace again, which is not a mistake.
 suppress_warnings = ["duplicate_declaration.cpp"]
 
 

@@ -15,7 +15,7 @@ namespace attmirror::cli {
 // answers, in another program, too. Other words come back as they are.
 std::vector<std::string> with_help_as_option(std::span<char* const> words);
 
-// The first word that is no option: a subcommand. Empty where there is none.
+// The first word that is not an option, a subcommand; empty if there is none.
 std::string_view first_word(std::span<char* const> words);
 
 // For --help, completion and man pages. Call it after all other subcommands are there.
