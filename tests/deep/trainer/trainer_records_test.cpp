@@ -83,7 +83,7 @@ TEST(Trainer, HoldsOutRowsForValidation) {
   EXPECT_NEAR(std::remainder(*trial.validation_accuracy * 50, 1), 0, 1e-9);
   EXPECT_NE(*trial.validation_loss, *trial.test_loss);
   config.data.validation = 0.001;
-  expect_bad_input([&] { train(config, toy_set()); }, "data.validation is 0.001: that is no row of 200");
+  expect_bad_input([&] { train(config, toy_set()); }, "data.validation is 0.001: of 200 rows it holds out none");
 }
 
 TEST(Trainer, MeasuresAttention) {
