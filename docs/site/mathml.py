@@ -23,7 +23,7 @@ def mathml(text, as_block, place=None):
         logger.warning("formula that cannot be typeset: %s (%s)", text, error, location=place)
         return f"<code>{html.escape(text)}</code>"
     # The bars of a norm are no brackets to the converter: one of a pair would grow with its surroundings, the other not.
-    return re.sub(r"<mo>([|‖])</mo>", r'<mo stretchy="false">\1</mo>', result)
+    return re.sub(r'<mo(?: stretchy="false")?>([|‖])</mo>', r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', result)
 
 
 def visit_math(translator, node):
