@@ -156,8 +156,8 @@ BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at:
   if (sources.train->rows() == 0) throw bad_input("data.train holds no rows");
   if (sources.test->rows() == 0) throw bad_input("data.test holds no rows");
   if (config.data.validation > 0 && !sources.validation)
-    throw bad_input(
-        fmt::format("data.validation is {}: of {} rows it holds out none", config.data.validation, train.count()));
+    throw bad_input(fmt::format("data.validation is {}: of {} rows it holds out none", config.data.validation,
+                                train.count()));
   return sources;
 }
 

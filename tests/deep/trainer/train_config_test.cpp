@@ -93,9 +93,10 @@ TEST(TrainConfig, WrongValuesAreNamedWithWhatIsExpected) {
             "a.toml: line 2: optimizer.p is 1: expected a finite number greater than 1");
   EXPECT_EQ(refusal("[optimizer]\nlr = \"fast\"\n"),
             "a.toml: line 2: optimizer.lr is \"fast\": expected a finite number greater than 0");
-  EXPECT_EQ(refusal("[optimizer]\n\nname = \"sgd\"\n"),
-            "a.toml: line 3: optimizer.name is \"sgd\": expected \"md\", \"gd\", \"sign\", \"adam\", "
-            "\"adamw\" or \"muon-adamw\"");
+  EXPECT_EQ(
+      refusal("[optimizer]\n\nname = \"sgd\"\n"),
+      "a.toml: line 3: optimizer.name is \"sgd\": expected \"md\", \"gd\", \"sign\", \"signum\", \"adam\", "
+      "\"adamw\" or \"muon-adamw\"");
   EXPECT_EQ(refusal("[train]\nbatch = 0\n"),
             "a.toml: line 2: train.batch is 0: expected a whole number from 1 to 16777216");
   EXPECT_EQ(refusal("[train]\nbatch = 2.5\n"),
@@ -253,7 +254,7 @@ TEST(TrainConfig, RunsWithoutLaterKeysGoOn) {
   EXPECT_EQ(first_difference(json.dump(), config, "config.json"), std::nullopt);
   TrainConfig other = config;
   other.data.validation = 0.1;
-  EXPECT_EQ(first_difference(json.dump(), other, "config.json"), "data.validation was 0 and is 0.1");
+  EXPECT_EQ(first_difference(json.dump(), other, "config.json"), "data.validation was 0.0 and is 0.1");
   json["data"].erase("limit");
   EXPECT_THROW(first_difference(json.dump(), config, "config.json"), Error);
 }

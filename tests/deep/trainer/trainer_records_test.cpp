@@ -83,7 +83,8 @@ TEST(Trainer, HoldsOutRowsForValidation) {
   EXPECT_NEAR(std::remainder(*trial.validation_accuracy * 50, 1), 0, 1e-9);
   EXPECT_NE(*trial.validation_loss, *trial.test_loss);
   config.data.validation = 0.001;
-  expect_bad_input([&] { train(config, toy_set()); }, "data.validation is 0.001: of 200 rows it holds out none");
+  expect_bad_input({"data.validation is 0.001: of 200 rows it holds out none"},
+                   [&] { train(config, toy_set()); });
 }
 
 TEST(Trainer, MeasuresAttention) {
@@ -149,8 +150,8 @@ TEST(Trainer, GraphsAreForGpus) {
   TrainConfig config = toy_config();
   config.train.device = "cpu";
   config.train.graphs = "on";
-  expect_bad_input([&] { train(config, toy_set()); },
-                   "train.graphs is \"on\": it is for GPUs, and this training runs on cpu");
+  expect_bad_input({"train.graphs is \"on\": it is for GPUs, and this training runs on cpu"},
+                   [&] { train(config, toy_set()); });
 }
 
 }  // namespace
