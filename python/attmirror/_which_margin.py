@@ -73,7 +73,7 @@ class WhichMargin:
         return pandas.DataFrame(self.ratios, index=self.rows, columns=self.columns)
 
     def plot(self, ax: Any = None) -> Any:
-        """A heat map; the norm that theory names is outlined. Returns a figure."""
+        """A heat map; the norm that theory predicts is outlined. Returns a figure."""
         from .plots import plot_which_margin
 
         return plot_which_margin(self, ax=ax)

@@ -149,7 +149,7 @@ def plot_attention(run: Run, ax: Any = None) -> Any:
 
 
 def plot_which_margin(table: WhichMargin, ax: Any = None) -> Any:
-    """Shares of the largest margin as a heat map; the norm that theory names is outlined."""
+    """Shares of the largest margin as a heat map; the norm that theory predicts is outlined."""
     pyplot = _pyplot()
     with pyplot.rc_context({**STYLE, "axes.grid": False}):
         if ax is None:

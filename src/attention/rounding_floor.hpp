@@ -31,7 +31,7 @@ class RoundingFloor {
     const double most = headroom * bound_;
     bool any = false;
     for (std::size_t i = 0; i < numbers.size(); i += stride) {
-      // NaN and infinities are somebody else's business.
+      // NaN and infinities are handled elsewhere.
       if (!(numbers[i] <= most && numbers[i] >= -most)) return true;
       any = any || numbers[i] != 0;
     }

@@ -1,5 +1,5 @@
 // JSON as every file and answer of attmirror has it: keys in the order in which they were put, numbers that are not
-// finite as null, bytes that are no UTF-8 replaced. Internal.
+// finite as null, bytes that are not UTF-8 replaced. Internal.
 #pragma once
 
 #include <cmath>

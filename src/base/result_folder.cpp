@@ -54,7 +54,7 @@ std::string_view writer_of(ResultKind kind) {
   return "attmirror";
 }
 
-// The kind that config.json names; none where there is no such file, or it is somebody else's.
+// The kind that config.json names; none where there is no such file, or attmirror did not write it.
 ResultKind config_kind(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_regular_file(folder / "config.json", ignored)) return ResultKind::none;

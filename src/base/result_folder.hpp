@@ -76,7 +76,7 @@ class ResultFolder {
   std::vector<std::filesystem::path> files() const { return find_files(path_, files_); }
   bool holds_result() const { return !files().empty(); }
 
-  // Throws Error (bad input) where there is a config.json that is not of this kind: the folder is somebody else's.
+  // Throws Error (bad input) where there is a config.json that is not of this kind: it belongs to something else.
   void refuse_foreign_config() const;
 
   // Removes temporary files (base/atomic_file.hpp) that writers of `files` left when they were killed. While we hold

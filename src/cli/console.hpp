@@ -22,7 +22,7 @@ enum ExitCode : int {
 };
 
 // Writes to stdout and makes sure that it got there. Throws Error (environment): "cannot write to standard
-// output: No space left on device". Names and texts may come from files of strangers: what would command the terminal
+// output: No space left on device". Names and texts may come from untrusted files: what would command the terminal
 // is shown as \x1b (base/words.hpp), but line feeds stay; a name that belongs into one line is given through
 // one_line(). In JSON it is \u001b, so that programs read what the file held. Terminals get color
 // (screen.hpp), JSON never does.

@@ -2,7 +2,7 @@
 //
 // Color is put on finished text, in this one place: headings of help and tables become bold, and a cell of a
 // table, or the word after "status", that is one of our status words gets the color of its meaning. So nobody
-// who prints anything needs to think of it, and text from the files of strangers cannot color itself. JSON is
+// who prints anything needs to think of it, and text from untrusted files cannot color itself. JSON is
 // never colored.
 #pragma once
 

@@ -120,7 +120,7 @@ DataOutline outline(const GeneratorSettings& given) {
   return result;
 }
 
-// `fixed_dim` is that of kinds whose dimension is no setting.
+// `fixed_dim` is that of kinds whose dimension cannot be set.
 template <class Options, std::int64_t fixed_dim = 1, bool has_decoder = true>
 GeneratorKind kind(std::string name, std::string description, std::vector<std::string> settings) {
   return {.name = std::move(name),

@@ -80,7 +80,7 @@ Optimizer make_optimizer(const Given& given, const OptimizerMethod& method, Opti
 Given given_of(const Optimizer& optimizer, const OptimizerMethod& method);
 
 // The object "optimizer" of config.json: its kind, and all that decides the rule. parse_optimizer() throws Error (bad
-// input) or a nlohmann exception when the object is none of ours.
+// input) or a nlohmann exception when the object is not such a description.
 Json optimizer_json(const Optimizer& optimizer);
 Optimizer parse_optimizer(const Json& json);
 

@@ -461,7 +461,7 @@ SolverAnswer LpNewton::solve(double p) {
   }
   if (end == End::enough || end == End::stalled) end = run(target, Goal::end);
   if (!std::isfinite(pair_.best_norm)) pair_.best_W = pair_.W;
-  // What no multiple of W would mend is mended to the last digit.
+  // What no multiple of W would repair is repaired to the last digit.
   if (pair_.hard && end == End::enough) {
     retreat();
     if (pair_.violation > 0) repair();

@@ -123,8 +123,9 @@ std::string TrainingFolder::model_text() const {
 
 TrainingFolder load_training(const fs::path& path) {
   if (folder_kind(path) != ResultKind::training)
-    throw bad_input(
-        fmt::format("{} is no folder of attmirror deep train: it has no config.json of one", path.string()));
+    throw bad_input(fmt::format(
+        "{} is not a folder of attmirror deep train: its config.json is missing or of another kind",
+        path.string()));
   TrainingFolder folder;
   folder.path = path;
   const Json config = parsed(read_text_file(path / "config.json"), (path / "config.json").string());

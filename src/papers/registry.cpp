@@ -73,8 +73,8 @@ const Experiment& find_experiment(std::string_view id) {
     ids.push_back(experiment->info().id);
     if (ids.back() == id) return *experiment;
   }
-  throw bad_input(fmt::format("\"{}\" is no experiment{} (attmirror reproduce --list names all)",
-                              one_line(id), did_you_mean(id, {ids.begin(), ids.end()})));
+  throw bad_input(fmt::format("unknown experiment {}{} (attmirror reproduce --list shows all)", one_line(id),
+                              did_you_mean(id, {ids.begin(), ids.end()})));
 }
 
 void add_experiment(std::unique_ptr<const Experiment> experiment) {

@@ -31,7 +31,7 @@ double to_number(const Json& json) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  throw bad_input(fmt::format("\"{}\" is no number", text));
+  throw bad_input(fmt::format("\"{}\" is not a number", text));
 }
 
 Json numbers(const std::vector<double>& values) {

@@ -6,7 +6,7 @@
 
 namespace attmirror {
 
-// For text and for attributes in double quotes: < > & " ' escaped, bytes that are no UTF-8 and control characters
+// For text and for attributes in double quotes: < > & " ' escaped, bytes that are not UTF-8 and control characters
 // that XML forbids replaced by U+FFFD.
 std::string escape_markup(std::string_view text);
 

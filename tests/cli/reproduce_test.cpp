@@ -48,7 +48,7 @@ TEST_F(Reproduce, ListNamesEveryExperiment) {
 
 TEST_F(Reproduce, BadInputIsOneSentence) {
   expect_refusal({"reproduce"}, 2, {"no experiment is given"});
-  expect_refusal({"reproduce", "p2-loses"}, 2, {"\"p2-loses\" is no experiment", "p2-losses"});
+  expect_refusal({"reproduce", "p2-loses"}, 2, {"unknown experiment p2-loses", "p2-losses"});
   expect_refusal({"reproduce", "p2-losses", "p2-losses"}, 2, {"p2-losses is given twice"});
   expect_refusal({"reproduce", "all", "p2-losses"}, 2, {"all is given together"});
   expect_refusal({"reproduce", "--list", "all"}, 2, {"--list is given together"});

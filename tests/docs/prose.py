@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """prose.py [SOURCE]: holds what readers read to the rules of the house.
 
-Looked at are README.md, CONTRIBUTING.md, CHANGELOG.md, docs/*.md, examples/README.md, the comments of the public headers and
-those of scripts/*.sh. The rules: American spelling, as the options have it; none of the phrases below, which nobody
-would say; and a page that cites P1 to P4 says who wrote them. Exit code 1: a line for each place that breaks one.
+The rules: none of the phrases below, which nobody would say, in pages, sources and scripts (messages, help and comments);
+American spelling, as the options have it, in pages, in comments of the public headers and of the scripts; and a page that cites
+P1 to P4 says who wrote them. Exit code 1: a line for each place that breaks one.
 """
 
 import pathlib
@@ -22,20 +22,23 @@ SPELLINGS = {
     "labelled": "labeled", "misspelt": "misspelled",
 }
 
-# A phrase, as a regular expression, and how to say it instead.
+# A phrase, as a regular expression, and how to say it instead. A space stands for any space, a new line included.
 PHRASES = {
     r"experiments again\b": "reruns the experiments",
     r"passes all tests": "runs the full test suite",
     r"[Ff]ramed is": "is outlined",
+    r"norm that theory names": "the norm that theory predicts",
+    r"max_seconds,? [^.\n]*have passed": "stopped: time limit of ... s reached",
+    r"for the error of their means": "their standard errors are unknown, so ours are used",
     r"\bsays? all options": "list all options",
     r"\btells neither": "specifies neither",
-    r"\bit is no\b(?! longer)": "it is not a",
-    r"(?<!there )\bis no (subcommand|experiment|run|setting|number|file|folder|UTF-8|zip)\b": "is not a; unknown",
+    r"\bit is no\b(?![ ]longer)": "it is not a",
+    r"(?<!there[ ])\bis no (subcommand|option|column|dataset|experiment|run|setting|number|file|folder|UTF-8|zip)\b": "is not a; unknown",
     r"\bare no UTF-8\b": "are not UTF-8",
     r"\bstands that of\b": "is used for",
     r"\bthe own\b": "its own",
     r"\balong the training\b": "during training",
-    r"\bcounts? \w+ rightly": "counts correctly",
+    r"\brightly\b": "correctly",
     r"\bexacter\b": "more exact",
     r"\b(by|of|from) strangers\b": "untrusted; not written by attmirror",
     r"\bmends?\b": "fixes",
@@ -61,18 +64,18 @@ def comments_of(text, mark):
     return "\n".join(line.partition(mark)[2] for line in text.split("\n"))
 
 
-def broken_rules(place, prose):
-    """What is wrong with the spelling and the phrases, by line."""
-    found = []
-    for number, line in enumerate(prose.split("\n"), 1):
-        for british, american in SPELLINGS.items():
-            if re.search(r"\b\w*" + british, line, re.IGNORECASE):
-                found.append(f'{place}:{number}: "{british}...": American spelling is "{american}..."')
-        for phrase, better in PHRASES.items():
-            match = re.search(phrase, line)
-            if match:
-                found.append(f'{place}:{number}: "{match[0]}": say "{better}"')
-    return found
+def spellings(place, prose):
+    """British spellings, by line."""
+    return [f'{place}:{number}: "{british}...": American spelling is "{american}..."'
+            for number, line in enumerate(prose.split("\n"), 1) for british, american in SPELLINGS.items()
+            if re.search(r"\b\w*" + british, line, re.IGNORECASE)]
+
+
+def phrases(place, text):
+    """Phrases that nobody would say, also over the end of a line, where a comment goes on after its slashes."""
+    flat = re.sub(r"\n([ \t]*)(//|#) ", lambda match: "\n" + " " * (len(match[0]) - 1), text)
+    return [f'{place}:{flat.count(chr(10), 0, match.start()) + 1}: "{" ".join(match[0].split())}": say "{better}"'
+            for phrase, better in PHRASES.items() for match in re.finditer(re.sub(r"(?<!\[) ", r"\\s+", phrase), flat)]
 
 
 def missing_authors(place, prose):
@@ -82,15 +85,20 @@ def missing_authors(place, prose):
 
 
 def mistakes(source):
+    def files(*globs):
+        paths = sorted({path for glob in globs for path in source.glob(glob) if path.is_file()})
+        return [(str(path.relative_to(source)), path.read_text(encoding="utf-8")) for path in paths]
+
     found = []
-    pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"]
-    pages += sorted(str(path.relative_to(source)) for path in (source / "docs").glob("*.md"))
-    for page in pages:
-        prose = prose_of_page((source / page).read_text(encoding="utf-8"))
-        found += broken_rules(page, prose) + missing_authors(page, prose)
+    for page, text in files("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "docs/**/*.md"):
+        prose = prose_of_page(text)
+        found += spellings(page, prose) + phrases(page, prose) + missing_authors(page, prose)
     for pattern, mark in (("include/**/*.hpp", "//"), ("scripts/*.sh", "#")):
-        for path in sorted(source.glob(pattern)):
-            found += broken_rules(str(path.relative_to(source)), comments_of(path.read_text(encoding="utf-8"), mark))
+        for name, text in files(pattern):
+            found += spellings(name, comments_of(text, mark))
+    for name, text in files("src/**/*.[ch]pp", "include/**/*.hpp", "python/**/*.py", "python/**/*.cpp", "examples/**/*.cpp",
+                            "examples/**/*.py", "scripts/*.sh", "docs/site/*.py"):
+        found += phrases(name, text)
     return found
 
 

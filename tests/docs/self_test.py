@@ -39,18 +39,19 @@ def page(*blocks):
 class Prose(unittest.TestCase):
     def found(self, text):
         words = prose.prose_of_page(text)
-        return prose.broken_rules("p.md", words) + prose.missing_authors("p.md", words)
+        return prose.spellings("p.md", words) + prose.phrases("p.md", words) + prose.missing_authors("p.md", words)
 
     def test_spelling_and_phrases(self):
         self.assertEqual(self.found("Normalized steps.\n"), [])
         self.assertIn('p.md:2: "normalis...": American', self.found("# A page\nNormalised steps.\n")[0])
         self.assertIn('p.md:1: "it is no": say', self.found("So it is no run of attmirror.\n")[0])
         self.assertEqual(self.found("The file, if it is no longer there.\n"), [])
+        self.assertIn("a.cpp:1", prose.phrases("a.cpp", "// It passes\n// all tests.\n")[0])
 
     def test_code_is_left_alone(self):
         self.assertEqual(self.found(page(("text", "normalised")) + "`colour`, [here](a-colour.md), $\\text{colour}$\n"), [])
-        self.assertEqual(prose.broken_rules("a.hpp", prose.comments_of("int colour;  // a color\n", "//")), [])
-        self.assertEqual(len(prose.broken_rules("a.hpp", prose.comments_of("int c;  // a colour\n", "//"))), 1)
+        self.assertEqual(prose.spellings("a.hpp", prose.comments_of("int colour;  // a color\n", "//")), [])
+        self.assertEqual(len(prose.spellings("a.hpp", prose.comments_of("int c;  // a colour\n", "//"))), 1)
 
     def test_papers_have_authors(self):
         self.assertIn("cites P1 and does not say who wrote it", self.found("As in P1.\n")[0])

@@ -2,7 +2,7 @@
 //
 // This is a target of its own (attmirror::mpi), so that a program that links the library does not have to link MPI.
 // Every call to MPI comes from the main thread of its process (MPI_THREAD_FUNNELED). Waiting is done by looking now and
-// then: MPI's own waiting keeps a core busy, which with more ranks than cores is somebody else's core.
+// then: MPI's own waiting keeps a core busy, which with more ranks than cores is another process's core.
 #pragma once
 
 #include <attmirror/sweep/sweep.hpp>
