@@ -1,6 +1,7 @@
-// network_check: the networks of room `deep` on a GPU against the CPU: dropout and norms by our kernels, LibTorch's
-// flash attention, the whole encoder with its gradients. Prints a line a check. Ends with 0 if all is well, 1 if not,
-// 77 where there is no GPU.
+// network_check: the networks of room `deep` on a GPU against the CPU: dropout, sums, norms and gelu by our kernels,
+// LibTorch's flash attention, both networks with their gradients, Adam in one launch; and steps recorded as CUDA
+// graphs against steps that are not. Prints a line a check. Ends with 0 if all is well, 1 if not, 77 where there is no
+// GPU.
 #include "deep/keyed_dropout.hpp"
 #include "deep/packed_attention.hpp"
 #include "deep/step_graphs.hpp"

@@ -115,7 +115,8 @@ TrainConfig load_train_config(const std::filesystem::path& path,
 // The epochs that LoopConfig::save_epochs names, in increasing order. Throws Error (bad input).
 std::vector<std::int64_t> saved_epochs(std::string_view text);
 
-// config.json: all keys, resolved, in the order of the structs.
+// config.json: all keys, resolved, in the order of the structs; those that version 0.1.0 did not have where they are
+// not as by default.
 std::string to_json(const TrainConfig& config);
 
 // Whether a run with the configuration `json` (from to_json) can continue as `config`: the first key that prevents

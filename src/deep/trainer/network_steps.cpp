@@ -11,6 +11,17 @@
 
 namespace attmirror::deep {
 
+namespace {
+
+// Plain attention asks the host where samples begin, and the host would have to wait for the GPU: such a step cannot
+// be recorded. What the fused kernels take is said in network_kernels.cpp.
+bool attention_stays_on_gpu(const ModelConfig& model, const Machine& machine) {
+  const std::int64_t width = model.kind == "encoder" ? model.width / model.heads : model.head_width;
+  return machine.compute == at::kBFloat16 && model.attention != "plain" && width <= 256 && width % 8 == 0;
+}
+
+}  // namespace
+
 DeviceSums::DeviceSums(at::Device device)
     : loss_(at::zeros({}, at::TensorOptions(at::kDouble).device(device))),
       correct_(at::zeros({}, at::TensorOptions(at::kLong).device(device))) {}
@@ -46,9 +57,12 @@ void NetworkSteps::begin_trial(OptimizerSet& optimizers) {
   shapes_.clear();
   if (!graphs_) return;
   graphs_->forget();
-  records_ = optimizers.can_be_recorded();
   optimizers.keep_rates_on(machine_.device);
-  if (!records_) stop_recording(fmt::format("{} cannot be recorded", config_.optimizer.name));
+  records_ = true;
+  if (!optimizers.can_be_recorded())
+    stop_recording(fmt::format("steps of {} ask the host", config_.optimizer.name));
+  else if (!attention_stays_on_gpu(config_.model, machine_))
+    stop_recording("plain attention asks the host");
 }
 
 void NetworkSteps::stop_recording(const std::string& why) {

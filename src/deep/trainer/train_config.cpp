@@ -21,9 +21,11 @@ namespace {
 constexpr std::string_view config_format = "attmirror deep training";
 constexpr std::int64_t config_version = 1;
 constexpr std::array<std::string_view, 4> table_names{"data", "model", "optimizer", "train"};
-// What version 0.1.0 did not have: where a run's configuration lacks it, it was as it is by default.
-constexpr std::array<std::string_view, 3> later_keys{"data.validation", "optimizer.attention_p",
-                                                     "optimizer.attention_lr"};
+// What version 0.1.0 did not have: config.json names it where it is not as by default, so that each version reads what
+// the other wrote.
+constexpr std::array<std::string_view, 6> later_keys{"data.validation",        "optimizer.attention_p",
+                                                     "optimizer.attention_lr", "train.save_epochs",
+                                                     "train.attention_every",  "train.graphs"};
 
 // A key as somebody gave it.
 struct GivenKey {
@@ -137,6 +139,10 @@ void read_key(TrainConfig& config, const GivenKey& given) {
   });
 }
 
+bool is_later(const FieldInfo& field) {
+  return std::ranges::find(later_keys, field.name) != later_keys.end();
+}
+
 bool is_kind(const FieldInfo& field) { return key_of(field) == "kind" || key_of(field) == "name"; }
 
 bool kind_is_overridden(const std::vector<GivenKey>& given, std::string_view table) {
@@ -230,8 +236,10 @@ void TrainConfig::validate() const {
 
 std::string to_json(const TrainConfig& config) {
   Json json = {{"format", config_format}, {"format_version", config_version}};
+  const TrainConfig defaults;
   for (const Field<TrainConfig>& field : config_fields())
-    json[std::string(table_of(field))][std::string(json_key_of(field))] = to_json(field.read(config));
+    if (!is_later(field) || field.read(config) != field.read(defaults))
+      json[std::string(table_of(field))][std::string(json_key_of(field))] = to_json(field.read(config));
   return dump(json, 2) + "\n";
 }
 
@@ -246,10 +254,9 @@ std::optional<std::string> first_difference(std::string_view json, const TrainCo
   for (const Field<TrainConfig>& field : config_fields()) {
     if (field.place) continue;
     TrainConfig before;
-    const bool is_later = std::ranges::find(later_keys, field.name) != later_keys.end();
     try {
       const Json& table = saved.at(std::string(table_of(field)));
-      if (!(is_later && !table.contains(std::string(json_key_of(field)))))
+      if (!is_later(field) || table.contains(std::string(json_key_of(field))))
         field.set(before, parse_field(field, table.at(std::string(json_key_of(field)))));
     } catch (const Json::exception&) {
       throw bad_input(fmt::format("{} lacks the key {}, {}", name, field_name(field.name), expected(field)));
