@@ -60,8 +60,13 @@ std::vector<fs::path> write_output_page(Page page, const PageOutput& output) {
 }
 
 std::string written_text(const std::vector<fs::path>& files) {
-  return fmt::format("{} ({} figures, {} tables{})", files.front().string(), count(files, ".svg"),
-                     count(files, ".csv"), has_plotly() ? "" : "; figures are static: built without Plotly");
+  const auto counted = [&](const char* ending, const char* what) {
+    const auto number = count(files, ending);
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  };
+  return fmt::format("{} ({}, {}{})", files.front().string(), counted(".svg", "figure"),
+                     counted(".csv", "table"),
+                     has_plotly() ? "" : "; figures are static: built without Plotly");
 }
 
 Json written_json(const std::vector<fs::path>& files) {

@@ -28,7 +28,7 @@ void check_page_output(const PageOutput& output);
 // check_page_output() again, for the files beside the page, too; then writes. Returns all files, the page first.
 std::vector<std::filesystem::path> write_output_page(Page page, const PageOutput& output);
 
-// "report.html (3 figures, 1 tables; figures are static: built without Plotly)"
+// "report.html (3 figures, 1 table; figures are static: built without Plotly)"
 std::string written_text(const std::vector<std::filesystem::path>& files);
 // The same for --json, with "status": "done".
 Json written_json(const std::vector<std::filesystem::path>& files);

@@ -54,7 +54,7 @@ Figure share_map(const Study& study) {
           "optimizer with its own norm, a column a random start. A run that did not end as it should is empty.",
       .description = "A table of shares as colors. " + outcome + ".",
       .x = {.label = "seed of the start"},
-      .y = {.label = "trained by (norm)"},
+      .y = {.label = "optimizer (norm)"},
       .heatmap = std::move(map)};
 }
 
@@ -178,9 +178,9 @@ Page study_page(const Study& study, const std::string& data, const std::filesyst
   page.title = "Study of " + data;
   page.subtitle = fmt::format("{} optimizers, {}, {} steps each", study.groups.size(),
                               counted_starts(study.seeds.size()), study.steps);
+  page.conclusion = study_conclusion(study, Lettering::typeset);
   page.footer = version_line();
   Section result{.id = "result", .title = "Margins", .blocks = {}};
-  result.blocks.push_back(Paragraph{study_conclusion(study, Lettering::typeset)});
   // Beyond some dozens of starts the cells say nothing any more, and the table has the means.
   if (study.seeds.size() <= 40) result.blocks.push_back(share_map(study));
   TableBlock block{.id = "optimizers", .table = study_table(study, Lettering::typeset)};

@@ -225,9 +225,9 @@ Page which_margin_page(const WhichMargin& table, std::vector<std::pair<std::stri
 
   Page page;
   page.title = "Which margin does your optimizer maximize?";
+  page.conclusion = which_margin_conclusion(table, Lettering::typeset);
   page.footer = version_line();
   Section result{.id = "result", .title = "Margins", .blocks = {}};
-  result.blocks.push_back(Paragraph{which_margin_conclusion(table, Lettering::typeset)});
   result.blocks.push_back(
       share_figure(shares, "Each optimizer's margin in each norm, as a share of the largest", caption));
   for (const std::string& note : which_margin_notes(table, Lettering::typeset))

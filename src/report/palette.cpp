@@ -112,6 +112,8 @@ std::vector<std::vector<int>> heat_steps_of(const Heatmap& map) {
         low = std::min(low, value);
         high = std::max(high, value);
       }
+  // Numbers that are nearly alike look alike: not 0.99 and 1.00 as the two ends of the colors.
+  if (low > 0 && low < high) low = std::min(low, 0.8 * high);
   std::vector<std::vector<int>> steps;
   for (const auto& row : map.values) {
     auto& line = steps.emplace_back();

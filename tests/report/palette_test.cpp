@@ -42,6 +42,7 @@ TEST(Palette, StepsOfNumbers) {
   EXPECT_EQ(heat_steps_of({.values = {{3, 3}, {infinity, nan}}}), (Steps{{4, 4}, {-1, -1}}));
   EXPECT_EQ(heat_steps_of({.values = {{-1.7e308, 1.7e308}}}), (Steps{{0, 15}}));
   EXPECT_EQ(heat_steps_of({.values = {{0, 1e-300}}}), (Steps{{0, 15}}));
+  EXPECT_EQ(heat_steps_of({.values = {{0.99, 1}}}), (Steps{{15, 15}}));
   EXPECT_EQ(heat_number(-0.0001, 1), "-1.0e-04");
   EXPECT_EQ(heat_number(-0.0, 2), "0.00");
   EXPECT_EQ(heat_number(infinity, 2), "∞");
