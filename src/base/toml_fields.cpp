@@ -63,7 +63,11 @@ FieldValue toml_value(const FieldInfo& info, const TomlValue& value) {
 }  // namespace
 
 FieldValue read_toml(const FieldInfo& info, const TomlValue& value) {
-  if (FieldValue read = toml_value(info, value); read.index() != 0 && is_allowed(info, read)) return read;
+  if (FieldValue read = toml_value(info, value); read.index() != 0) {
+    if (is_allowed(info, read)) return read;
+    // With the nearest right word.
+    if (std::holds_alternative<std::string>(read)) check_value(info, read, info.name);
+  }
   throw Error(ErrorKind::bad_input,
               fmt::format("{} is {}: expected {}", field_name(info.name), to_text(value), expected(info)),
               {.field = info.name, .index = std::nullopt, .value = to_text(value)});

@@ -267,10 +267,8 @@ int run_experiments(const ReproduceCommand& options) {
   } else if (!options.common.quiet) {
     std::string text = options.summary ? to_text(summary_table(reports)) + "\n" + differing_text(reports)
                                        : screen_text(reports) + to_text(overview_table(reports)) + "\n";
-    text += fmt::format("{} {:.1f} s.\n", verdict_summary(reports), totals.seconds);
-    if (options.quick)
-      text +=
-          "Quick versions are smoke tests with few data sets and small sizes; the full versions have the numbers.\n";
+    text += paragraph(fmt::format("{} {:.1f} s.", verdict_summary(reports), totals.seconds), "");
+    if (options.quick) text += "Quick versions are smoke tests: few data sets, small sizes.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);
   }

@@ -60,7 +60,7 @@ constexpr std::array<Names, 11> of_runs{
 constexpr std::array<Names, 9> of_settings{{{"lr", "learning rate"},
                                             {"p", "exponent p of the geometry"},
                                             {"dim", "dimension d"},
-                                            {"samples", "sequences n"},
+                                            {"samples", "number of sequences n"},
                                             {"tokens", "tokens T"},
                                             {"init_std", "standard deviation of the start"},
                                             {"init_seed", "seed of the start"},

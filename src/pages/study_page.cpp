@@ -153,7 +153,7 @@ Table study_table(const Study& study, Lettering lettering) {
   Table table;
   if (!plain) table.title = "What each optimizer reached: means over its starts";
   table.columns = {{"optimizer", Align::left},
-                   {plain ? "lr" : "step size"},
+                   {plain ? "lr" : "learning rate"},
                    {"margin"},
                    {"divergence"},
                    {"correlation"},

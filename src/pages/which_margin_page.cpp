@@ -106,8 +106,9 @@ TableBlock certificates(const WhichMargin& table) {
 TableBlock trainings(const WhichMargin& table) {
   TableBlock block{.id = "trainings", .table = {}};
   block.table.title = "How each row was trained, and how it ended";
-  block.table.columns = {{"row", Align::left},         {"optimizer", Align::left},  {"step size"}, {"steps"},
-                         {"mean largest probability"}, {"best tokens", Align::left}};
+  block.table.columns = {
+      {"row", Align::left},         {"optimizer", Align::left},  {"learning rate"}, {"steps"},
+      {"mean largest probability"}, {"best tokens", Align::left}};
   for (const MarginRow& row : table.rows)
     block.table.rows.push_back({row.name, row.title, fmt::format("{:g}", lr_of(row.optimizer)),
                                 fmt::format("{}", row.steps), fmt::format("{:.4f}", row.max_softmax),

@@ -76,7 +76,7 @@ TEST(Attention, ParsersNameWhatTheyExpect) {
   for (const std::string_view name : loss_names()) EXPECT_EQ(to_string(parse_loss(name)), name);
   EXPECT_EQ(head_names(), (std::vector<std::string_view>{"linear", "relu", "quadratic:LAMBDA"}));
   for (const char* word : {"", "hinge", "Logistic", "logistic ", "custom:squared_tail"})
-    expect_bad_input({"loss is \"", word, "\": expected logistic, exponential, linear, sigmoid"},
+    expect_bad_input({"loss is \"", word, "\": expected logistic, exponential, linear or sigmoid"},
                      [&] { parse_loss(word); });
   expect_bad_input({"block is \"x\"", "W"}, [] { parse_block("x"); });
 }

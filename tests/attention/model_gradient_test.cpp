@@ -240,7 +240,8 @@ TEST(Model, RefusesWhatDoesNotFit) {
   test::expect_bad_input({"the custom loss is null"},
                          [&] { Attention(data, W{}, std::shared_ptr<const CustomLoss>{}); });
   for (const char* word : {"", "relu:2", "quadratic:", "quadratic:x", "quadratic:inf", "custom:sine"})
-    test::expect_bad_input({"head is", "expected linear, relu, quadratic:LAMBDA"}, [&] { parse_head(word); });
+    test::expect_bad_input({"head is", "expected linear, relu or quadratic:LAMBDA"},
+                           [&] { parse_head(word); });
   EXPECT_EQ(to_string(parse_head("quadratic:0.25")), "quadratic:0.25");
   EXPECT_EQ(to_string(parse_head("quadratic")), "quadratic:1");
 }

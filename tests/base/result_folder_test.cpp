@@ -67,7 +67,7 @@ TEST_F(ResultFolderTest, BelongsToOneKind) {
   EXPECT_EQ(refused(ResultKind::path), "accepted");
   write(path / "config.json", "{\"theirs\": true}");
   const ResultFolder result(path, ResultKind::path, names);
-  expect_bad_input({path.string(), "holds something else", "no configuration of attmirror path"},
+  expect_bad_input({path.string(), "holds something else", "not a configuration of attmirror path"},
                    [&] { result.refuse_foreign_config(); });
 }
 

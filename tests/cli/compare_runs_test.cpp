@@ -90,7 +90,7 @@ TEST_F(CompareRuns, Refuses) {
   train(second, {"--steps", "20", "--params", "prompt"});
   expect_refusal({"compare", first, second}, 2, {"trains W", "trains p", "weights of the same shape"});
   expect_refusal({"compare", first, first, "--trace"}, 2, {"--trace is given with two runs"});
-  expect_refusal({"compare", first, folder.path().string()}, 2, {"is no run folder"});
+  expect_refusal({"compare", first, folder.path().string()}, 2, {"is not a run folder"});
   expect_refusal({"compare", first, first, "--p", "0.5"}, 2, {"p is 0.5"});
 }
 

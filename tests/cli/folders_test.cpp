@@ -186,7 +186,7 @@ TEST_F(Folders, EveryKindIsDescribedAndReported) {
   const Json answer = Json::parse(mixed.out);
   for (std::size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(answer["sources"][i]["kind"], kinds[i].second);
   const std::string html = file_text(place("report.html"));
-  for (const char* words : {"Report of 7 results", "Run run", "Run W_kq", "Path path",
+  for (const char* words : {"Report of 7 results", "Run run", "Run W<sub>kq</sub>", "Path path",
                             "Max-margin solution svm.npz", "Training whole", "Sweep", "id=\"p2-lemma\""})
     EXPECT_NE(html.find(words), std::string::npos) << words;
 

@@ -101,10 +101,10 @@ TEST_F(GenerateKind, RefusesOptionsOfOtherKinds) {
           {"score is 0: expected a finite number greater than 0"});
   refuses({"--kind", "loss-comparison", "--score", "nan"}, {"score is nan"});
   refuses({"--kind", "loss-comparison", "--score", "equal"}, {"score is \"equal\": expected a number"});
-  refuses({"--kind", "single-input", "--scores", "2"}, {"scores is \"2\": expected equal, unequal"});
+  refuses({"--kind", "single-input", "--scores", "2"}, {"scores is \"2\": expected equal or unequal"});
   refuses({"--kind", "joint-prompt", "--label-margin", "loose"},
-          {"label-margin is \"loose\"", "tight, slack"});
-  refuses({"--query-from", "middle"}, {"query-from is \"middle\": expected draw, first, last, all"});
+          {"label-margin is \"loose\"", "tight or slack"});
+  refuses({"--query-from", "middle"}, {"query-from is \"middle\": expected draw, first, last or all"});
   refuses({"--query-from", "last", "--queries", "2"}, {"queries is 2"});
   refuses({"--kind", "orthonormal", "--tokens", "5"}, {"tokens is 5: expected at most 4"});
   refuses({"--kind", "cube"}, {"kind is \"cube\": expected sphere, joint, single-input"});

@@ -327,7 +327,7 @@ TEST_F(NextToken, InfoRefusesADamagedAnswer) {
 
 TEST_F(NextToken, LeavesFilesOfOthersAlone) {
   write(good_text);
-  expect_refusal({"next-token", text, "-o", folder.path().string()}, 2, {"sentences.txt already"});
+  expect_refusal({"next-token", text, "-o", folder.path().string()}, 2, {"already holds sentences.txt"});
   EXPECT_EQ(file_text(text), good_text);
 }
 

@@ -117,11 +117,16 @@ Json without_origin(Json config) {
 
 Json without_times(Json answer) {
   erase_keys(answer, {"seconds", "output", "version", "commit"});
+  // Which runs of 0.1.0 did not say.
+  erase_keys(answer, {"differences", "min_max_softmax", "unsaturated"});
   return with_short_paths(answer);
 }
 
 void expect_same_arrays(const fs::path& old, const fs::path& ours) {
-  const NamedArrays a = load_npz(old), b = load_npz(ours);
+  const NamedArrays a = load_npz(old);
+  NamedArrays b = load_npz(ours);
+  // Data sets that end in rows of zeros now say that these are tokens.
+  if (!a.contains("lengths")) b.erase("lengths");
   const auto names = [](const NamedArrays& arrays) {
     std::vector<std::string> all;
     for (const auto& [name, array] : arrays) all.push_back(name);

@@ -215,7 +215,10 @@ TEST(OldNextToken, IsDescribed) {
 TEST(OldReproductions, AreReadAndShown) {
   const OldFiles files;
   const std::string text = file_text(files / "reproduction/results/p2-losses.json");
-  EXPECT_EQ(Json::parse(to_json(parse_report(text))), Json::parse(text));
+  Json again = Json::parse(to_json(parse_report(text)));
+  // Which reproductions of 0.1.0 did not say.
+  for (const char* key : {"conclusion", "sample"}) again.erase(key);
+  EXPECT_EQ(again, Json::parse(text));
   ASSERT_EQ(load_reports(files / "reproduction").size(), 1U);
   const Json answer =
       old_answer({"report", (files / "reproduction").string(), "-o", files.fresh("report.html")});

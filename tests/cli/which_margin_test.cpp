@@ -88,9 +88,10 @@ TEST_F(WhichMarginCommandTest, WritesAPageThatOpensWithTheConclusion) {
   const Words words{"--optimizers", "gd,sign", "--norms", "2,inf", "--steps", "3000"};
   const Json json = answer(words + Words{"-o", page});
   const std::string html = file_text(page), conclusion = json["conclusion"];
-  EXPECT_NE(html.find("<p>Gradient descent maximizes the ℓ2 margin"), std::string::npos) << conclusion;
+  EXPECT_NE(html.find("<p class=\"conclusion\">Gradient descent maximizes the ℓ2 margin"), std::string::npos)
+      << conclusion;
   EXPECT_NE(file_text(folder / "page-figures" / "which-margin.svg").find("<svg"), std::string::npos);
-  expect_refusal(Words{"which-margin", data, "-o", page}, 2, {"page.html is there already", "--overwrite"});
+  expect_refusal(Words{"which-margin", data, "-o", page}, 2, {"page.html already exists", "--overwrite"});
   answer(words + Words{"-o", page, "--overwrite"});
   const Json in_folder = answer(words + Words{"-o", (folder / "out").string()});
   EXPECT_EQ(in_folder["output"], (folder / "out" / "report.html").string());

@@ -57,7 +57,7 @@ TEST(GeneratorKinds, RefuseWhatTheyDoNotTake) {
                    [] { resolved(find_generator("joint"), {.samples = 3}); });
   expect_bad_input({"score is given, but the relu data take samples, tokens, dim, seed only"},
                    [] { generate(find_generator("relu"), {.score = 3}); });
-  expect_bad_input({"scores is \"x\": expected equal, unequal"},
+  expect_bad_input({"scores is \"x\": expected equal or unequal"},
                    [] { resolved(find_generator("single-input"), {.scores = "x"}); });
   expect_bad_input({"dim is 0"}, [] { resolved(find_generator("sphere"), {.dim = 0}); });
 }

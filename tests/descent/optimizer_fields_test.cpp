@@ -88,7 +88,7 @@ TEST(OptimizerConfig, RefusesWhatIsNone) {
     json[field] = value;
     expect_bad_input(words, [&] { parse_optimizer(json); });
   };
-  refuse(MirrorDescent{}, "kind", "sgd", {"\"sgd\"", "one of md, gd, steepest, adam, lion, adagrad"});
+  refuse(MirrorDescent{}, "kind", "sgd", {"\"sgd\"", "md, gd, steepest, adam, lion or adagrad"});
   refuse(MirrorDescent{}, "geometry", "l2", {"geometry is \"l2\""});
   refuse(MirrorDescent{}, "momentum", "much", {"momentum is \"much\""});
   refuse(GradientDescent{}, "schedule", "soon", {"schedule is \"soon\""});

@@ -212,7 +212,7 @@ TEST(Realizable, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(parse_order_kind("three-class"), OrderKind::three_class);
   EXPECT_EQ(parse_successor_kind("map"), SuccessorKind::map);
   EXPECT_EQ(parse_unseen_kind("longer"), UnseenKind::longer);
-  expect_bad_input({"order is \"four\"", "three-class, linear"}, [] { parse_order_kind("four"); });
+  expect_bad_input({"order is \"four\"", "three-class or linear"}, [] { parse_order_kind("four"); });
 }
 
 TEST(UnseenSentences, AreNewAndFollowTheSameOrder) {

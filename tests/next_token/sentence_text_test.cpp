@@ -139,7 +139,7 @@ TEST(SentenceText, AGivenVocabularyNumbersTheWords) {
   expect_bad_input(
       {"s.txt, line 1, word 2: \"bird5\" is not in the vocabulary ", "words.txt; did you mean \"bird\"?"},
       [&] { parse("dog bird5 the dog\n", options); });
-  expect_bad_input({"word 1", "no UTF-8"}, [&] { parse("\xFF dog the dog\n", options); });
+  expect_bad_input({"word 1", "not UTF-8"}, [&] { parse("\xFF dog the dog\n", options); });
   expect_bad_input({"nowhere.txt"}, [&] { parse("a b c\n", {.vocabulary = folder / "nowhere.txt"}); });
 }
 

@@ -91,11 +91,11 @@ TEST(TrainingFolder, UnderWay) {
 TEST(TrainingFolder, Refusals) {
   const test::TemporaryFolder folder;
   test::expect_bad_input({"nothing"}, [&] { load_training(folder / "nothing"); });
-  test::expect_bad_input({"no folder of attmirror deep train"}, [&] { load_training(folder.path()); });
+  test::expect_bad_input({"not a folder of attmirror deep train"}, [&] { load_training(folder.path()); });
   write_file_atomically(folder / "config.json", "{\"format\": ");
-  test::expect_bad_input({"no folder of attmirror deep train"}, [&] { load_training(folder.path()); });
+  test::expect_bad_input({"not a folder of attmirror deep train"}, [&] { load_training(folder.path()); });
   write_file_atomically(folder / "config.json", "{\"format\": \"another\"}");
-  test::expect_bad_input({"no folder of attmirror deep train"}, [&] { load_training(folder.path()); });
+  test::expect_bad_input({"not a folder of attmirror deep train"}, [&] { load_training(folder.path()); });
   const fs::path no_json = write_run(folder, "a", line(0, 1, "0.7", "0.6") + "oops\n");
   test::expect_bad_input({"metrics.jsonl, line 2", "no JSON"}, [&] { load_training(no_json); });
   const fs::path no_epoch = write_run(folder, "b", "{\"trial\": 0}\n");

@@ -300,7 +300,7 @@ TEST(SweepDatabase, ReadersAreToldWhatIsWrong) {
   write_file_atomically(folder / "empty", "");
   expect_bad_input({"empty is empty"}, [&] { SweepDatabase(folder / "empty"); });
   write_file_atomically(folder / "text", std::string(5000, 'x'));
-  expect_bad_input({"text is damaged, or no results"}, [&] { SweepDatabase(folder / "text"); });
+  expect_bad_input({"text is damaged or does not hold the results"}, [&] { SweepDatabase(folder / "text"); });
   SweepDatabase(folder / "r.db", Mode::create, example_header());
   SweepDatabase reader(folder / "r.db");
   expect_bad_input({"opened to read"}, [&] { reader.write(example_rows(0, 1)); });

@@ -112,8 +112,8 @@ TEST(SweepRecord, Refusals) {
       {"rank_tolerance = nan", "rank_tolerance: nan is not from 0 to 1"},
       {"keep = [\"all\"]", "keep: \"all\": expected weights, solutions or path"},
       {"keep = [\"solutions\"]", "keep: \"solutions\" is given, but no solutions are requested"},
-      {"solutions = [\"mine\"]",
-       "solutions: norm is \"mine\": expected a number from 1 to inf, frobenius, nuclear, spectral or "
+      {"solutions = [\"hexagonal\"]",
+       "solutions: norm is \"hexagonal\": expected a number from 1 to inf, frobenius, nuclear, spectral or "
        "schatten:P"},
       {"solutions = [2, {norm = 2, tokens = \"optimal\"}]",
        "solutions: the name \"l2\" is given twice: give one of the solutions another name"},

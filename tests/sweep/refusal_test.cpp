@@ -40,7 +40,7 @@ TEST(SweepRefusals, LettersStandInQuotesOnly) {
                 .description,
             "\u00e9\u00e9");
   expect_refusals({{"[train]\nloss = \"a\\nb\"\n",
-                    "[train] loss: \"a\\x0ab\": expected logistic, exponential, linear, sigmoid"}});
+                    "[train] loss: \"a\\x0ab\": expected logistic, exponential, linear or sigmoid"}});
 }
 
 TEST(SweepRefusals, Tables) {
@@ -100,10 +100,10 @@ TEST(SweepRefusals, Values) {
       {"[train]\nloss = 3\n",
        "[train] loss: 3: expected \"logistic\", \"exponential\", \"linear\" or \"sigmoid\""},
       {"[train]\nloss = \"hinge\"\n",
-       "[train] loss: \"hinge\": expected logistic, exponential, linear, sigmoid"},
-      {"[train]\nloss = \"\"\n", "[train] loss: \"\": expected logistic, exponential, linear, sigmoid"},
+       "[train] loss: \"hinge\": expected logistic, exponential, linear or sigmoid"},
+      {"[train]\nloss = \"\"\n", "[train] loss: \"\": expected logistic, exponential, linear or sigmoid"},
       {"[grid]\nloss = [\"logistic\", \"hinge\"]\n",
-       "axis \"loss\": \"hinge\": expected logistic, exponential, linear, sigmoid"},
+       "axis \"loss\": \"hinge\": expected logistic, exponential, linear or sigmoid"},
       {"[train]\nnorm = 0.5\n",
        "[train] norm: \"0.5\": expected a number from 1 to inf, frobenius, nuclear, spectral or schatten:P"},
       {"[train]\ninit_seed = \"mine\"\n",
@@ -127,7 +127,7 @@ TEST(SweepRefusals, Values) {
       {"[data]\nsamples = 0\n", "[data] samples: 0: expected a whole number, 1 or more"},
       {"[data]\nseed = -4\n", "[data] seed: -4: expected a whole number from 0 to 2^63 - 1"},
       {"[data]\nscore = 0\n", "[data] score: 0: expected a finite number greater than 0"},
-      {"[data]\nquery_from = \"none\"\n", "[data] query_from: \"none\": expected draw, first, last, all"},
+      {"[data]\nquery_from = \"none\"\n", "[data] query_from: \"none\": expected draw, first, last or all"},
       {"[data]\nfile = \"\"\n", "[data] file: \"\": expected the path of an .npz file"},
   });
 }

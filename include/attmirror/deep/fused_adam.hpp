@@ -37,7 +37,9 @@ class FusedAdamOf : public Base, public RecordableOptimizer {
   bool fused_ = false;
 };
 
+// Adam, in one launch on a GPU.
 using FusedAdam = FusedAdamOf<torch::optim::Adam, torch::optim::AdamOptions>;
+// AdamW, in one launch on a GPU.
 using FusedAdamW = FusedAdamOf<torch::optim::AdamW, torch::optim::AdamWOptions>;
 extern template class FusedAdamOf<torch::optim::Adam, torch::optim::AdamOptions>;
 extern template class FusedAdamOf<torch::optim::AdamW, torch::optim::AdamWOptions>;

@@ -56,6 +56,8 @@ struct AttentionSpread {
   double top_share = 0;  // of the token that has the largest
   double tokens_90 = 0;  // how many tokens hold 90 % together
 };
+
+// What attention does in one block, and the size of the weights that make it.
 struct AttentionMeasures {
   AttentionSpread all = {}, first = {};
   // Frobenius norms of the block's weights; of K Q^T, over all heads, by which tokens are compared.

@@ -36,6 +36,7 @@ struct TrainedWeights {
   Selection selected{};              // the tokens of its max-margin problems
 };
 
+// The margin of trained weights in one norm, as a share of the largest possible one.
 struct MarginShare {
   // NaN where the largest margin is not certified, or there are no weights.
   double share = std::numeric_limits<double>::quiet_NaN();
@@ -45,6 +46,7 @@ struct MarginShare {
   double gap = std::numeric_limits<double>::quiet_NaN();  // of its certificate
 };
 
+// How the max-margin problems are worked on.
 struct MarginWork {
   int threads = 0;  // 0: as many as the machine runs at once; results do not depend on it
   std::function<void(double share)> on_progress{};
@@ -52,6 +54,7 @@ struct MarginWork {
   StopRequest stop{};
 };
 
+// The shares of several trained weights in several norms.
 struct MarginShares {
   std::vector<std::vector<MarginShare>> rows;  // [weights][norm]
   // Of the max-margin problems behind them: how many, how many without a certificate, and the largest gap of
@@ -99,6 +102,7 @@ enum class RowState {
 };
 std::string_view to_string(RowState state);
 
+// A row of the table: an optimizer or a run, and its margins.
 struct MarginRow {
   std::string name, title;
   Optimizer optimizer;
@@ -118,6 +122,7 @@ struct MarginRow {
   std::optional<std::size_t> largest_column() const;
 };
 
+// The whole table.
 struct WhichMargin {
   std::vector<Norm> norms;
   std::vector<MarginRow> rows;
@@ -126,6 +131,7 @@ struct WhichMargin {
   bool interrupted = false;
 };
 
+// How the optimizers of the table are trained.
 struct WhichMarginOptions {
   std::int64_t steps = 20'000;  // with the step sizes below, near the limit on data of the papers' size
   // Step sizes by the data's scale, as docs/study.md says: then the table does not depend on the units of

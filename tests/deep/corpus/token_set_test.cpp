@@ -109,7 +109,7 @@ TEST(TokenSet, RefusesOtherFiles) {
   for (const char* key : {"format", "vocabulary", "length", "vocabulary_fingerprint", "content_fingerprint"})
     refused({"t.st", key}, [&](Safetensors& c) { c.metadata.erase(key); });
   for (const char* key : {"ids", "offsets", "labels"}) {
-    refused({"t.st is no token file", key}, [&](Safetensors& c) { c.tensors.erase(key); });
+    refused({"t.st is not a token file", key}, [&](Safetensors& c) { c.tensors.erase(key); });
     refused({"t.st", key}, [&](Safetensors& c) { c.tensors[key] = Array::scalar(1.0); });
     refused({"t.st", "float64"}, [&](Safetensors& c) { c.tensors[key] = Array(); });
   }

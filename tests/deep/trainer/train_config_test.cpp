@@ -96,7 +96,7 @@ TEST(TrainConfig, WrongValuesAreNamedWithWhatIsExpected) {
   EXPECT_EQ(
       refusal("[optimizer]\n\nname = \"sgd\"\n"),
       "a.toml: line 3: optimizer.name is \"sgd\": expected \"md\", \"gd\", \"sign\", \"signum\", \"adam\", "
-      "\"adamw\" or \"muon-adamw\"");
+      "\"adamw\" or \"muon-adamw\"; did you mean \"gd\"?");
   EXPECT_EQ(refusal("[train]\nbatch = 0\n"),
             "a.toml: line 2: train.batch is 0: expected a whole number from 1 to 16777216");
   EXPECT_EQ(refusal("[train]\nbatch = 2.5\n"),

@@ -86,7 +86,7 @@ TEST_F(DeepCommand, AttentionMapOfTwoModels) {
   expect_refusal(Words{"deep", "attention-map", at("sharp.safetensors"), "--text", "the", "--overwrite", "-o",
                        at("vocab.txt")} +
                      texts(),
-                 2, {"vocab.txt", "no page"});
+                 2, {"vocab.txt", "not a page"});
 }
 
 TEST_F(DeepCommand, Score) {

@@ -125,7 +125,7 @@ TEST(AttentionView, SharesTheRoomOfThePage) {
   EXPECT_EQ(some.answers[1].rows, AttentionRows::first);
   EXPECT_EQ(some.maps.texts[1].models[0].rows, 1);
   ASSERT_EQ(some.notes.size(), 1u);
-  EXPECT_NE(some.notes[0].find("first token alone"), std::string::npos);
+  EXPECT_NE(some.notes[0].find("only the row of the first token"), std::string::npos);
   const deep::AttentionView few =
       deep::attention_view(models, example_vocabulary(), texts, {.most_bytes = 100});
   EXPECT_EQ(few.maps.texts.size(), 1u);
