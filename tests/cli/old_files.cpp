@@ -118,7 +118,7 @@ Json without_origin(Json config) {
 Json without_times(Json answer) {
   erase_keys(answer, {"seconds", "output", "version", "commit"});
   // Which runs of 0.1.0 did not say.
-  erase_keys(answer, {"differences", "min_max_softmax", "unsaturated"});
+  erase_keys(answer, {"differences", "min_max_softmax", "unsaturated", "skipped", "warnings"});
   return with_short_paths(answer);
 }
 

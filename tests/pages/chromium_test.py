@@ -304,7 +304,7 @@ class Pages(PageTest):
                   return Math.max(...all) - Math.min(...all);
                 };
                 return [span('x') / (xaxis.range[1] - xaxis.range[0]), span('y') / (yaxis.range[1] - yaxis.range[0])]""", name)
-            self.assertGreater(min(share), 0.8, f"{name} has empty sides")
+            self.assertGreater(min(share), 0.75, f"{name} has empty sides")
 
     def test_curves_of_equal_scores_go_where_the_title_says(self):
         self.open("reproduction", 1400)
