@@ -75,6 +75,7 @@ class RunComparison:
 
     @property
     def same_tokens(self) -> bool:
+        """Whether both runs select the same token for every query."""
         return len(self.differences) == 0
 
 

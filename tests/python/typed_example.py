@@ -15,6 +15,7 @@ def data_and_runs() -> None:
     assert am.generators() and am.score_blind_key_weights().shape == (3, 3)
     own = am.Dataset(np.ones((2, 3, 2)), np.ones((2, 2)), [1, -1], [1.0, 2.0])
     assert own.samples == 2
+    assert issubclass(am.PaddingWarning, UserWarning)
     rule: am.Optimizer = am.MirrorDescent(p=1.5, lr=0.1, normalized=True)
     assert am.optimizers.methods() and am.optimizer("md", p=1.5) is not rule
     records: list[int] = []
@@ -35,6 +36,9 @@ def data_and_runs() -> None:
     many: am.MarginSolutions = am.max_margin_many(data, norm=[1.5, 2.0, "nuclear"])
     certificate: am.Certificate = am.verify(svm)
     near: am.Comparison = am.compare(run, svm)
+    both: am.RunComparison = am.compare(runs[0], runs[1])
+    side: am.RunSide = both.first
+    assert both.same_tokens == (len(both.differences) == 0) and side.support.shape[1] == 3
     along: am.ComparisonTrace = am.compare_trace(run, svm)
     numbers: list[float] = [am.norm(run.W, "nuclear"), am.correlation(svm.W, run.W), near.margin_ratio, certificate.gap,
                             am.directional_bregman(svm.W, run.W, 1.5),
@@ -60,6 +64,8 @@ def files_and_studies(folder: pathlib.Path) -> None:
     sentences = am.Sentences.generate(vocab=6, sentences=20)
     words: am.NextTokenRun = am.next_token(sentences, steps=20, ov_steps=20)
     table: am.WhichMargin = am.which_margin(trained=[run], norms=[2.0, 1.0])
+    study: am.Study = am.study(data, folder / "study", optimizers=["gd"], seeds=1, steps=2000)
+    assert study.conclusion and len(study.results) == 1
     experiments: list[am.Experiment] = am.experiments()
     reproduction: am.Reproduction = am.reproduce("p1-setting-b", quick=True)
     report: am.Report = reproduction[0]
