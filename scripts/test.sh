@@ -3,8 +3,8 @@
 #
 #   scripts/test.sh           the tests that every change must pass: stages release, python and format
 #   scripts/test.sh all       what continuous integration runs: quickstart, release (on every instruction set, with the
-#                             GPU kernels), python, docs, install, packages, asan, tsan, fuzz, format
-#   scripts/test.sh nightly   what takes longer still: separate, tarball, clean_root, newest, torch, differential, long
+#                             GPU kernels), python, install, packages, asan, tsan, fuzz, format
+#   scripts/test.sh nightly   what takes longer still: docs, separate, tarball, clean_root, newest, torch, differential, long
 #
 # Stages:
 #   release      build/release with all tests; on this machine's instruction set, or on all of them (in `all`)
@@ -47,9 +47,9 @@ case ${1:-} in
   "") stages=(release python format) ;;
   all)
     every_kernel=1
-    stages=(quickstart release python docs install packages asan tsan fuzz format)
+    stages=(quickstart release python install packages asan tsan fuzz format)
     ;;
-  nightly) stages=(separate tarball clean_root newest torch differential long) ;;
+  nightly) stages=(docs separate tarball clean_root newest torch differential long) ;;
   *) stages=("$@") ;;
 esac
 for stage in "${stages[@]}"; do

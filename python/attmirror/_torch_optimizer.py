@@ -430,7 +430,7 @@ _is_profiled: Callable[[], bool] = getattr(torch.autograd, "_profiler_enabled") 
 _all_hooks = [
     hooks
     for name in ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
-    if (hooks := getattr(sys.modules[torch.optim.Optimizer.__module__], name, None)) is not None
+    if (hooks := getattr(sys.modules.get(torch.optim.Optimizer.__module__), name, None)) is not None
 ]
 
 
