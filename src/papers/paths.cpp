@@ -101,8 +101,7 @@ class Paths final : public Experiment {
     const std::vector<double> radii =
         context.quick() ? std::vector<double>{10, 1e3, 1e4} : geometric_radii(1, 1e4, 9);
     ExperimentResult result;
-    result.sample =
-        fmt::format("{} for global paths, {} radii", counted(seeds, "random data set"), radii.size());
+    result.sample = fmt::format("{} for global paths, {} radii", counted(seeds, "data set"), radii.size());
     result.configuration = {
         {"data",
          fmt::format("unit sphere, n = 6, T = 8, d = 10, seeds 1 to {}; P2's multi-input data, seed 0; P2's "
