@@ -168,7 +168,7 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
 // The beginning of the sample, as far as a column has room for it: "12 data sets" of "12 data sets with 10 starts each".
 std::string short_sample(std::string_view sample) {
   std::size_t end = sample.size();
-  for (const std::string_view rest : {" with ", " in ", " for ", " (", ","})
+  for (const std::string_view rest : {" with ", " in ", " for ", " accepted", " (", ","})
     end = std::min(end, sample.find(rest));
   return sample.empty() ? "-" : std::string(sample.substr(0, end));
 }
@@ -181,7 +181,7 @@ Table summary_table(const std::vector<ExperimentReport>& reports) {
   table.columns = {{"experiment", Align::left},
                    {"reproduced"},
                    {"inconclusive"},
-                   {"artefacts"},
+                   {"artefact"},
                    {"differ"},
                    {"new"},
                    // Of a quick version nobody needs the time, but everybody how much it sampled.
@@ -195,7 +195,7 @@ Table summary_table(const std::vector<ExperimentReport>& reports) {
                             : report.from_folder ? "earlier"
                                                  : fmt::format("{:.2f}", report.seconds)});
     else
-      table.rows.push_back({report.info.id, std::string(to_string(report.outcome)), "", "", "", "", ""});
+      table.rows.push_back({report.info.id, "", "", "", "", "", std::string(to_string(report.outcome))});
   }
   return table;
 }
