@@ -1,5 +1,6 @@
 // The arrays of svm.npz. Texts are arrays of bytes and clock times are left out, so that equal solutions are
 // equal files.
+#include "base/words.hpp"
 #include "data/text_array.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/data/npz.hpp>
@@ -199,8 +200,8 @@ std::optional<MarginStatus> status_of(const Reader& reader) {
   if (word.empty()) return std::nullopt;
   for (const MarginStatus status : {MarginStatus::certified, MarginStatus::infeasible, MarginStatus::stopped})
     if (word == to_string(status)) return status;
-  throw bad_input(
-      fmt::format("{} is \"{}\": expected certified, infeasible or stopped", reader.called("status"), word));
+  throw bad_input(fmt::format("{} is \"{}\": expected certified, infeasible or stopped",
+                              reader.called("status"), one_line(word)));
 }
 
 // What `action` throws, with the name of the array before it.
