@@ -118,7 +118,7 @@ Transformer::Rows EncoderClassifier::after_attention(const Block& block, std::in
   const double p = options_.dropout;
   const NormedRows y = residual_norm(x, linear(mixed, block.output), block.attention_norm.weight,
                                      {p, keys, encoder_site(index, residual_site)});
-  const NormedRows z = residual_norm(y.passed, linear(at::gelu(linear(y.normed, block.up)), block.down),
+  const NormedRows z = residual_norm(y.passed, linear(plain_gelu(linear(y.normed, block.up)), block.down),
                                      block.mlp_norm.weight, {p, keys, encoder_site(index, mlp_site)});
   return {z.passed, z.normed};
 }

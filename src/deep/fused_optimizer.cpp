@@ -1,5 +1,6 @@
 // A step, from options to kernels: all parameters are looked at (parameter_list), all gradients if a step may be
 // skipped, masters are made where they are missing or out of date, and each batch is one call.
+#include "deep/matrix_steps.hpp"
 #include "deep/parameter_list.hpp"
 #include "deep/state_key.hpp"
 #include "deep/tensor_step.hpp"
@@ -236,9 +237,14 @@ void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
   }
   device_skipped_ = found;
 
+  std::vector<const StepBatch*> together;
   for (StepBatch& batch : batches) {
     for (StepParameter& entry : batch.parameters) entry.state = &state_for(entry.parameter);
     prepare_states(batch);
+    if (takes_matrix_steps(batch)) {
+      together.push_back(&batch);
+      continue;
+    }
     switch (batch.engine) {
       case StepEngine::cpu:
         skipped_ = fused_step(batch.element, arrays(batch), batch.rule.step, shared_pool().get()).skipped;
@@ -256,6 +262,8 @@ void FusedOptimizer::step_all(double scale, bool skip_nonfinite) {
     }
     if (!skipped_) finish(batch);
   }
+  matrix_steps(together);
+  for (const StepBatch* batch : together) finish(*batch);
 }
 
 void FusedOptimizer::set_device_rates(at::Tensor rates) {

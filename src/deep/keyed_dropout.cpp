@@ -107,7 +107,11 @@ bool takes_gelu_bias(const at::Tensor& mapped, std::int64_t width) {
 
 at::Tensor dropped_gelu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout) {
   if (bias.defined()) return gelu_on_gpu(x, bias, dropout);
-  return dropped(at::gelu(x), dropout);
+  return dropped(plain_gelu(x), dropout);
+}
+
+at::Tensor plain_gelu(const at::Tensor& x) {
+  return x.is_cuda() && has_plain_gelu_on_gpu(x) ? plain_gelu_on_gpu(x) : at::gelu(x);
 }
 
 }  // namespace attmirror::deep

@@ -52,4 +52,7 @@ bool takes_branch_bias(const at::Tensor& x, at::ScalarType type);
 at::Tensor dropped_gelu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 bool takes_gelu_bias(const at::Tensor& mapped, std::int64_t width);
 
+// gelu(x), on a GPU by a kernel of ours.
+at::Tensor plain_gelu(const at::Tensor& x);
+
 }  // namespace attmirror::deep

@@ -180,6 +180,26 @@ struct GeluFunction : public torch::autograd::Function<GeluFunction> {
   }
 };
 
+// gelu(x), without bias and dropout.
+struct PlainGeluFunction : public torch::autograd::Function<PlainGeluFunction> {
+  static at::Tensor computed(const at::Tensor& x, const void* d_result) {
+    const c10::cuda::CUDAGuard guard(x.device());
+    at::Tensor result = at::empty_like(x);
+    check_launch(cuda::gelu_alone(row_shape(x).type, x.data_ptr(), d_result, result.data_ptr(), x.numel(),
+                                  stream_of(x)));
+    return result;
+  }
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x) {
+    const at::Tensor input = x.contiguous();
+    context->save_for_backward({input});
+    return computed(input, nullptr);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    return {computed(context->get_saved_variables()[0], gradients[0].contiguous().data_ptr())};
+  }
+};
+
 struct EmbeddingFunction : public torch::autograd::Function<EmbeddingFunction> {
   static cuda::EmbeddedRows rows_of(const at::Tensor& tokens, const at::Tensor& positions,
                                     const at::Tensor& result) {
@@ -286,6 +306,13 @@ NormedRows residual_norm_on_gpu(const at::Tensor& x, const Branch& branch, const
       dropout.active() ? dropout.probability : 0.0, eps, keep, outputs.sum, brief);
   return {results[1], results[0]};
 }
+
+bool has_plain_gelu_on_gpu(const at::Tensor& x) {
+  return x.dim() == 2 && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) &&
+         cuda::gelu_alone_takes(x.numel());
+}
+
+at::Tensor plain_gelu_on_gpu(const at::Tensor& x) { return PlainGeluFunction::apply(x); }
 
 bool has_gelu_on_gpu(const at::Tensor& x, std::int64_t width) {
   if (x.dim() != 2 || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kBFloat16)) return false;

@@ -45,6 +45,10 @@ std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights);
 bool has_gelu_on_gpu(const at::Tensor& x, std::int64_t width);
 at::Tensor gelu_on_gpu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 
+// gelu(x) by itself.
+bool has_plain_gelu_on_gpu(const at::Tensor& x);
+at::Tensor plain_gelu_on_gpu(const at::Tensor& x);
+
 // LibTorch's flash attention with variable lengths: whether it takes these queries, and its result.
 bool has_fused_attention(const at::Tensor& query);
 at::Tensor fused_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

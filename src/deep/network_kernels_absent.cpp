@@ -26,6 +26,8 @@ at::Tensor embedded_on_gpu(const at::Tensor&, const at::Tensor&, const at::Tenso
 }
 std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights) { return weights; }
 bool has_gelu_on_gpu(const at::Tensor&, std::int64_t) { return false; }
+bool has_plain_gelu_on_gpu(const at::Tensor&) { return false; }
+at::Tensor plain_gelu_on_gpu(const at::Tensor&) { throw no_gpu_kernels(); }
 at::Tensor gelu_on_gpu(const at::Tensor&, const at::Tensor&, const Dropout&) { throw no_gpu_kernels(); }
 
 bool has_fused_attention(const at::Tensor&) { return false; }

@@ -107,10 +107,12 @@ GroupRule SteepestDescent::rule(const torch::optim::OptimizerOptions& options) c
   result.step.arithmetic = own.exact() ? StepArithmetic::exact : StepArithmetic::fast;
   result.masters = own.master_weights();
   result.fused = own.fused();
-  if (!p.has_value())
+  if (!p.has_value()) {
     result.direction = [method = own.polar(), turns = own.iterations()](const at::Tensor& d) {
       return polar_factor(d, method, turns);
     };
+    if (own.polar() == PolarMethod::newton_schulz) result.newton_schulz = own.iterations();
+  }
   return result;
 }
 

@@ -8,6 +8,10 @@ namespace {
 
 constexpr int backward_blocks = 528;  // four for each of 132 multiprocessors
 
+// Threads of a block in which teams of so many warps have a row each.
+template <int team>
+constexpr int team_threads = warps_per_block / team * team * warp;
+
 template <class Number>
 __device__ float rounded(float x) {
   if constexpr (sizeof(Number) == 2)
@@ -63,6 +67,36 @@ __global__ void __launch_bounds__(block_threads)
     if (dropout.keys) drop(dropout, static_cast<std::uint64_t>(dropout.keys[row]), column, y);
     store_four(result + 4ull * i, y);
   }
+}
+
+// gelu(x), and d_result times its derivative, sixteen bytes at a time.
+template <class Number, bool backward>
+__global__ void __launch_bounds__(block_threads)
+    gelu_kernel(const Number* __restrict__ x, const Number* __restrict__ d_result, Number* __restrict__ result,
+                std::int64_t count) {
+  const std::int64_t first =
+      (static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x) * Pack<Number>::size;
+  if (first >= count) return;
+  Pack<Number> v = load_pack(x + first), d = {};
+  if constexpr (backward) d = load_pack(d_result + first);
+#pragma unroll
+  for (int i = 0; i < Pack<Number>::size; ++i)
+    v.value[i] = backward ? d.value[i] * gelu_slope(v.value[i]) : v.value[i] * normal_share(v.value[i]);
+  store_pack(result + first, v);
+}
+
+template <class Number>
+cudaError_t launch_gelu_alone(const void* x, const void* d_result, void* result, std::int64_t count,
+                              cudaStream_t stream) {
+  const std::int64_t threads = count * static_cast<std::int64_t>(sizeof(Number)) / 16;
+  const auto blocks = static_cast<unsigned>((threads + block_threads - 1) / block_threads);
+  const auto *in = static_cast<const Number*>(x), *d = static_cast<const Number*>(d_result);
+  auto* out = static_cast<Number*>(result);
+  if (d == nullptr)
+    gelu_kernel<Number, false><<<blocks, block_threads, 0, stream>>>(in, d, out, count);
+  else
+    gelu_kernel<Number, true><<<blocks, block_threads, 0, stream>>>(in, d, out, count);
+  return cudaGetLastError();
 }
 
 template <class Number>
@@ -144,92 +178,98 @@ __global__ void __launch_bounds__(block_threads)
 
 // With n = (sum - mean) rstd and d = d_result weight:  d_sum = rstd (d - mean(d) - n mean(d n)), and what comes from
 // those who read the sum itself. With biases there are two more sums over rows: of d_result, and of d_branch.
-template <class Number, class Brief, int chunks, bool with_bias>
-__global__ void __launch_bounds__(block_threads)
+//
+// A row has a team of warps, four columns a thread: with a warp a row, what a thread keeps of its columns (the row, and
+// the sums over rows) would take so many registers that too few loads are under way to fill the memory's time.
+template <class Number, class Brief, int team, bool with_bias>
+__global__ void __launch_bounds__(team_threads<team>, 4)
     norm_backward_kernel(const Brief* __restrict__ d_result, const Brief* __restrict__ d_second,
                          const Number* __restrict__ d_passed, const Number* __restrict__ sum,
                          const float2* __restrict__ statistics, const float* __restrict__ weight,
                          RowDropout dropout, Number* __restrict__ d_sum, Brief* __restrict__ d_branch,
                          float* __restrict__ partials, std::int64_t rows, int width) {
-  constexpr int sums = with_bias ? 3 : 1;
+  constexpr int sums = with_bias ? 3 : 1, teams = team_threads<team> / (team * warp);
   extern __shared__ float shared[];  // [sums * width]
-  const int lane = threadIdx.x % warp;
-  for (int c = threadIdx.x; c < sums * width; c += block_threads) shared[c] = 0;
-  Four d_weight[chunks] = {}, d_bias[with_bias ? chunks : 1] = {}, d_branch_bias[with_bias ? chunks : 1] = {};
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps_per_block;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps_per_block + threadIdx.x / warp;
-       row < rows; row += stride) {
-    const float2 known = statistics[row];
-    const std::int64_t base = row * width;
-    Four n[chunks], d[chunks];
+  __shared__ float2 parts[2][teams][team];
+  const int own_team = threadIdx.x / (team * warp), place = threadIdx.x % (team * warp), column = 4 * place;
+  const bool has_column = column < width;
+  const Four w = has_column ? load_four(weight + column) : Four{};
+  Four d_weight = {}, d_bias = {}, d_branch_bias = {};
+  int side = 0;
+  // All teams of a block go round equally often, because they meet at its barriers.
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * teams; first < rows;
+       first += static_cast<std::int64_t>(gridDim.x) * teams, side ^= 1) {
+    const std::int64_t row = first + own_team, base = row * width + column;
+    const bool is_there = has_column && row < rows;
+    Four n = {}, d = {}, passed = {};
+    float2 known = make_float2(0, 0);
     float d_total = 0, dn_total = 0;
-#pragma unroll
-    for (int c = 0; c < chunks; ++c) {
-      const int column = c * 4 * warp + 4 * lane;
-      n[c] = d[c] = {{0, 0, 0, 0}};
-      if (column >= width) continue;
-      n[c] = load_four(sum + base + column);
-      d[c] = load_four(d_result + base + column);
+    if (is_there) {
+      known = statistics[row];
+      n = load_four(sum + base);
+      d = load_four(d_result + base);
+      if (d_passed) passed = load_four(d_passed + base);
       if (d_second) {
-        const Four second = load_four(d_second + base + column);
+        const Four second = load_four(d_second + base);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) d[c].value[i] += second.value[i];
+        for (int i = 0; i < 4; ++i) d.value[i] += second.value[i];
       }
-      const Four w = load_four(weight + column);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        n[c].value[i] = (n[c].value[i] - known.x) * known.y;
-        d_weight[c].value[i] += d[c].value[i] * n[c].value[i];
-        if constexpr (with_bias) d_bias[c].value[i] += d[c].value[i];
-        d[c].value[i] *= w.value[i];
-        d_total += d[c].value[i];
-        dn_total += d[c].value[i] * n[c].value[i];
+        n.value[i] = (n.value[i] - known.x) * known.y;
+        d_weight.value[i] += d.value[i] * n.value[i];
+        if constexpr (with_bias) d_bias.value[i] += d.value[i];
+        d.value[i] *= w.value[i];
+        d_total += d.value[i];
+        dn_total += d.value[i] * n.value[i];
       }
     }
-    const float d_mean = warp_sum(d_total) / width, dn_mean = warp_sum(dn_total) / width;
-    const std::uint64_t key = dropout.keys ? static_cast<std::uint64_t>(dropout.keys[row]) : 0;
+    d_total = warp_sum(d_total);
+    dn_total = warp_sum(dn_total);
+    if constexpr (team > 1) {
+      // Of the two sides, one is written while the other may still be read.
+      if (threadIdx.x % warp == 0) parts[side][own_team][place / warp] = make_float2(d_total, dn_total);
+      __syncthreads();
+      d_total = dn_total = 0;
 #pragma unroll
-    for (int c = 0; c < chunks; ++c) {
-      const int column = c * 4 * warp + 4 * lane;
-      if (column >= width) continue;
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        d[c].value[i] = known.y * (d[c].value[i] - d_mean - n[c].value[i] * dn_mean);
-      if (d_passed) {
-        const Four passed = load_four(d_passed + base + column);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) d[c].value[i] += passed.value[i];
+      for (int other = 0; other < team; ++other) {
+        d_total += parts[side][own_team][other].x;
+        dn_total += parts[side][own_team][other].y;
       }
-      store_four(d_sum + base + column, d[c]);
-      if (d_branch) {
-        if (dropout.keys) drop(dropout, key, column, d[c]);
-        store_four(d_branch + base + column, d[c]);
-        if constexpr (with_bias)
+    }
+    if (!is_there) continue;
+    const float d_mean = d_total / width, dn_mean = dn_total / width;
 #pragma unroll
-          for (int i = 0; i < 4; ++i) d_branch_bias[c].value[i] += d[c].value[i];
-      }
+    for (int i = 0; i < 4; ++i)
+      d.value[i] = known.y * (d.value[i] - d_mean - n.value[i] * dn_mean) + passed.value[i];
+    store_four(d_sum + base, d);
+    if (d_branch) {
+      if (dropout.keys) drop(dropout, static_cast<std::uint64_t>(dropout.keys[row]), column, d);
+      store_four(d_branch + base, d);
+      if constexpr (with_bias)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) d_branch_bias.value[i] += d.value[i];
     }
   }
-  // The warps of a block add one after another: the same order, and so the same bits, every time.
-  for (int turn = 0; turn < warps_per_block; ++turn) {
-    __syncthreads();
-    if (static_cast<int>(threadIdx.x) / warp != turn) continue;
+  // The teams of a block add one after another: the same order, and so the same bits, every time.
+  for (int turn = 0; turn < teams; ++turn) {
+    if (turn > 0) __syncthreads();
+    if (own_team != turn || !has_column) continue;
 #pragma unroll
-    for (int c = 0; c < chunks; ++c) {
-      const int column = c * 4 * warp + 4 * lane;
-      if (column >= width) continue;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        shared[column + i] += d_weight[c].value[i];
-        if constexpr (with_bias) {
-          shared[width + column + i] += d_bias[c].value[i];
-          shared[2 * width + column + i] += d_branch_bias[c].value[i];
-        }
+    for (int i = 0; i < 4; ++i) {
+      const auto add = [&](int which, float value) {
+        float& place = shared[which * width + column + i];
+        place = turn == 0 ? value : place + value;
+      };
+      add(0, d_weight.value[i]);
+      if constexpr (with_bias) {
+        add(1, d_bias.value[i]);
+        add(2, d_branch_bias.value[i]);
       }
     }
   }
   __syncthreads();
-  for (int c = threadIdx.x; c < sums * width; c += block_threads)
+  for (int c = threadIdx.x; c < sums * width; c += team_threads<team>)
     partials[static_cast<std::int64_t>(blockIdx.x) * sums * width + c] = shared[c];
 }
 
@@ -310,7 +350,7 @@ template <class Number, class Brief, int chunks, bool with_bias>
 cudaError_t launch_backward(const RowShape& shape, const NormBackward& arrays, const RowDropout& dropout,
                             cudaStream_t stream) {
   const unsigned bytes = static_cast<unsigned>(shape.width) * (with_bias ? 3 : 1) * sizeof(float);
-  norm_backward_kernel<Number, Brief, chunks, with_bias><<<backward_blocks, block_threads, bytes, stream>>>(
+  norm_backward_kernel<Number, Brief, chunks, with_bias><<<backward_blocks, team_threads<chunks>, bytes, stream>>>(
       static_cast<const Brief*>(arrays.d_result), static_cast<const Brief*>(arrays.d_second),
       static_cast<const Number*>(arrays.d_passed), static_cast<const Number*>(arrays.sum), arrays.statistics,
       arrays.weight, dropout, static_cast<Number*>(arrays.d_sum), static_cast<Brief*>(arrays.d_branch),
@@ -387,6 +427,15 @@ cudaError_t gelu_rows_backward(const RowShape& shape, const void* x, const float
             static_cast<Number*>(d_x), partials, shape.rows, static_cast<int>(shape.width));
     return cudaGetLastError();
   });
+}
+
+bool gelu_alone_takes(std::int64_t count) { return count % 8 == 0; }
+
+cudaError_t gelu_alone(RowType type, const void* x, const void* d_result, void* result, std::int64_t count,
+                       cudaStream_t stream) {
+  if (count == 0) return cudaSuccess;
+  return type == RowType::float32 ? launch_gelu_alone<float>(x, d_result, result, count, stream)
+                                  : launch_gelu_alone<__nv_bfloat16>(x, d_result, result, count, stream);
 }
 
 cudaError_t sum_partials(const float* partials, float* result, std::int64_t columns, cudaStream_t stream) {

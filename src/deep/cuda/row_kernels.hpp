@@ -41,6 +41,12 @@ cudaError_t gelu_rows(const RowShape& shape, const void* x, const float* bias, c
 cudaError_t gelu_rows_backward(const RowShape& shape, const void* x, const float* bias, const void* d_result,
                                const RowDropout& dropout, void* d_x, float* partials, cudaStream_t stream);
 
+// Without bias and dropout: result = gelu(x), or d_result times its derivative where d_result is not null. Of `count`
+// numbers.
+bool gelu_alone_takes(std::int64_t count);
+cudaError_t gelu_alone(RowType type, const void* x, const void* d_result, void* result, std::int64_t count,
+                       cudaStream_t stream);
+
 // sum = x + dropped(branch + branch_bias); result = (sum - mean) rstd weight + bias; statistics[row] = (mean,
 // rstd). `branch` and the biases may be null; `sum` and `statistics` where nobody asks for them.
 struct NormForward {
