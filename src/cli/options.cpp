@@ -1,5 +1,6 @@
 #include "cli/options.hpp"
 
+#include "cli/console.hpp"
 #include "cli/papers_cited.hpp"
 #include "cli/screen.hpp"
 #include <attmirror/base/error.hpp>
