@@ -186,7 +186,9 @@ class Study:
         elif stopped:
             record["status"] = "unfinished"
         else:
-            record["message"] = message.splitlines()[-1] if message else f"exit code {returncode}"
+            # The files of this machine mean nothing elsewhere.
+            said = message.replace(f"{self.plan.folder}/", "").replace(f"{self.runs_folder}/", "")
+            record["message"] = said.splitlines()[-1] if said else f"exit code {returncode}"
         return record
 
     def report(self, run, record):
