@@ -178,11 +178,12 @@ class Study:
         if (folder / "metrics.jsonl").exists():
             lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
             record["epochs"] = [json.loads(line) for line in lines]
+        if record["results"]:
+            record["device"] = device_name(record["results"]["device"])
         stopped = returncode in (128 + signal.SIGTERM, 128 + signal.SIGINT) or (self.stopping and returncode < 0)
         if returncode in (0, 1) and record["results"]:
             trial = record["results"]["trials"][0]["status"]
             record["status"] = "unfinished" if trial == "running" else trial
-            record["device"] = device_name(record["results"]["device"])
         elif stopped:
             record["status"] = "unfinished"
         else:
@@ -238,6 +239,8 @@ class Study:
             late = self.seconds and time.monotonic() - begin > self.seconds
             if (late or signalled.is_set()) and not self.stopping:
                 self.stop()
+        if self.pending and not self.stopping:
+            print(f"waiting for the tuning runs of their optimizers: {', '.join(run.id for run in self.pending)}")
         left = sum(self.is_wanted(run, None) for run in self.plan.runs)
         print(f"{len(self.plan.runs) - left} of {len(self.plan.runs)} trainings have finished", flush=True)
         return 1 if self.failed else 0

@@ -224,8 +224,10 @@ class Trainings(Folder):
         self.assertIn("unfinished", said)
 
     def test_a_study_from_tuning_to_records(self):
+        self.assertIn("waiting for the tuning runs of their optimizers: adam-s1\n0 of 6", self.call(*self.words, "--only", "adam-s1"))
         said = self.call(*self.words, "--jobs", "2")
         self.assertIn("6 of 6 trainings have finished", said)
+        self.assertNotIn("waiting", said)
         self.assertIn("adam: learning rate 0.01", said)
         self.assertEqual(self.call(*self.words).splitlines(), ["6 of 6 trainings have finished"])  # nothing is left to do
         self.call("collect", self.top / "runs", "-o", self.top / "out")
