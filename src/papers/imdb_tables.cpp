@@ -59,7 +59,7 @@ std::string epochs_cell(const ImdbGroup& group) {
 }
 
 std::string comparison_verdict(const WelchComparison& comparison) {
-  return comparison.interval.low > 0 ? "higher" : comparison.interval.high < 0 ? "lower" : "not decided";
+  return comparison.low > 0 ? "higher" : comparison.high < 0 ? "lower" : "not decided";
 }
 
 }  // namespace
@@ -122,14 +122,14 @@ const ImdbGroup& group_of(const std::vector<ImdbGroup>& groups, std::string_view
 }
 
 std::string difference_text(const WelchComparison& comparison) {
-  return fmt::format("{:+.2f} points (95 % interval {:.2f} to {:.2f})", comparison.difference,
-                     comparison.interval.low, comparison.interval.high);
+  return fmt::format("{:+.2f} points (95 % interval {:.2f} to {:.2f})", comparison.difference, comparison.low,
+                     comparison.high);
 }
 
 std::string mean_text(const SampleSummary& sample, int decimals) {
   if (sample.count == 0) return "–";
   std::string text = fmt::format("{:.{}f}", sample.mean, decimals);
-  if (sample.count > 1) text += fmt::format(" ± {:.{}f}", mean_interval(sample).half_width(), decimals);
+  if (sample.count > 1) text += fmt::format(" ± {:.{}f}", mean_reach(sample), decimals);
   return text;
 }
 
@@ -171,11 +171,10 @@ Table imdb_comparison_table(const std::vector<ImdbGroup>& groups) {
     if (&group == &base || group.runs.size() < 2 || base.runs.size() < 2) continue;
     for (const auto& [name, member] : measures) {
       const WelchComparison comparison = welch(group.percent(member), base.percent(member));
-      table.rows.push_back(
-          {group.name, name, fmt::format("{:+.2f}", comparison.difference),
-           fmt::format("{:+.2f} to {:+.2f}", comparison.interval.low, comparison.interval.high),
-           fmt::format("{:.1f}", comparison.freedom), fmt::format("{:.2g}", comparison.probability),
-           comparison_verdict(comparison)});
+      table.rows.push_back({group.name, name, fmt::format("{:+.2f}", comparison.difference),
+                            fmt::format("{:+.2f} to {:+.2f}", comparison.low, comparison.high),
+                            fmt::format("{:.1f}", comparison.freedom),
+                            fmt::format("{:.2g}", comparison.probability), comparison_verdict(comparison)});
     }
   }
   return table;

@@ -141,13 +141,12 @@ std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
 
 // 1: all of the interval is above 0, -1: below, 0: it contains 0.
 int sign_of(const WelchComparison& comparison) {
-  return comparison.interval.low > 0 ? 1 : comparison.interval.high < 0 ? -1 : 0;
+  return comparison.low > 0 ? 1 : comparison.high < 0 ? -1 : 0;
 }
 
 std::string higher_text(const WelchComparison& comparison) {
   return fmt::format("{:.2f} points {} (95 % interval {:.2f} to {:.2f})", std::abs(comparison.difference),
-                     comparison.difference < 0 ? "lower" : "higher", comparison.interval.low,
-                     comparison.interval.high);
+                     comparison.difference < 0 ? "lower" : "higher", comparison.low, comparison.high);
 }
 
 std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {

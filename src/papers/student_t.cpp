@@ -13,7 +13,7 @@ namespace {
 constexpr double unit = std::numeric_limits<double>::epsilon();
 
 void check_freedom(double nu) {
-  if (!(nu > 0)) throw bad_value("degrees of freedom", nu, "a positive number");
+  if (!(nu > 0)) throw bad_value("freedom", nu, "a positive number");
 }
 
 // Gamma(a + 1/2) / Gamma(a). Beyond 40 by its asymptotic series, whose next term is below one unit of the last place.

@@ -13,8 +13,6 @@ namespace attmirror {
 
 namespace {
 
-constexpr Interval everything{-infinity, infinity};
-
 double variance_of_mean(const SampleSummary& sample) {
   return sample.deviation * sample.deviation / static_cast<double>(sample.count);
 }
@@ -35,23 +33,21 @@ SampleSummary summarize(std::span<const double> values) {
   return result;
 }
 
-Interval mean_interval(const SampleSummary& sample, double level) {
-  if (sample.count < 2) return everything;
-  const double reach =
-      student_quantile(level, static_cast<double>(sample.count - 1)) * std::sqrt(variance_of_mean(sample));
-  return {sample.mean - reach, sample.mean + reach};
+double mean_reach(const SampleSummary& sample, double level) {
+  if (sample.count < 2) return infinity;
+  return student_quantile(level, static_cast<double>(sample.count - 1)) * std::sqrt(variance_of_mean(sample));
 }
 
 WelchComparison welch(const SampleSummary& first, const SampleSummary& second, double level) {
   for (const SampleSummary& sample : {first, second})
     if (sample.count < 1)
       throw bad_input(fmt::format("a sample has {} numbers: expected at least 1", sample.count));
-  WelchComparison result{.difference = first.mean - second.mean, .level = level};
+  WelchComparison result{.difference = first.mean - second.mean};
   const double v1 = variance_of_mean(first), v2 = variance_of_mean(second), v = v1 + v2;
   result.standard_error = std::sqrt(v);
   if (first.count < 2 || second.count < 2) {
     result.freedom = result.probability = result.factor = result.standard_error = nan_value;
-    result.interval = everything;
+    result.low = -infinity, result.high = infinity;
     return result;
   }
   const auto share = [&](double one, std::ptrdiff_t count) {
@@ -62,7 +58,7 @@ WelchComparison welch(const SampleSummary& first, const SampleSummary& second, d
   result.freedom = shares > 0 ? 1 / shares : infinity;
   result.factor = student_quantile(level, result.freedom);
   const double reach = result.factor * result.standard_error;
-  result.interval = {result.difference - reach, result.difference + reach};
+  result.low = result.difference - reach, result.high = result.difference + reach;
   const double size = std::abs(result.difference);
   result.probability = v > 0      ? student_two_sided(size / result.standard_error, result.freedom)
                        : size > 0 ? 0.0

@@ -20,16 +20,8 @@ struct SampleSummary {
 // Throws Error (bad input) for a number that is not finite. The deviation of fewer than two numbers is NaN.
 SampleSummary summarize(std::span<const double> values);
 
-// The numbers from low to high.
-struct Interval {
-  double low = 0, high = 0;
-
-  bool contains(double value) const { return low <= value && value <= high; }
-  double half_width() const { return (high - low) / 2; }
-};
-
-// Of the mean of one sample, by Student's t; everything for fewer than two numbers.
-Interval mean_interval(const SampleSummary& sample, double level = 0.95);
+// Half of Student's interval for the mean; infinite for fewer than two numbers.
+double mean_reach(const SampleSummary& sample, double level = 0.95);
 
 // The first mean minus the second.
 struct WelchComparison {
@@ -37,8 +29,8 @@ struct WelchComparison {
   double freedom = 0;      // degrees of freedom; NaN where a sample has fewer than two numbers
   double probability = 1;  // of a difference at least so large in size, were the means equal
   double factor = 0;       // standard errors to either end of the interval
-  Interval interval{};     // for the difference; everything where the freedom is NaN
-  double level = 0.95;
+  // The interval for the difference; everything where the freedom is NaN.
+  double low = 0, high = 0;
 };
 
 // Throws Error (bad input) for an empty sample.
