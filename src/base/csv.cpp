@@ -39,8 +39,12 @@ class CsvReader {
 
   std::string quoted() {
     std::string cell;
+    const std::size_t opened = line_;
     for (;;) {
-      if (at_end()) fail("a quote that nothing closes");
+      if (at_end()) {
+        line_ = opened;
+        fail("a quote that nothing closes");
+      }
       const char letter = text_[at_++];
       if (letter == '\n') ++line_;
       if (letter == '"' && !skip('"')) return cell;  // two of them stand for one

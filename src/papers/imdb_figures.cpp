@@ -63,7 +63,7 @@ Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
   figure.x.scale = Axis::Scale::log;
   figure.y.label = "test accuracy, %";
   figure.description = "Test accuracy against epochs, a curve with a band for each optimizer:";
-  double highest = -1;
+  double highest = -1, lowest_peak = 100, bottom = 100, top = 0;
   std::string leader;
   for (const ImdbGroup& group : groups) {
     Series series = accuracy_band(group);
@@ -78,9 +78,15 @@ Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
       leader = fmt::format("{} has the highest mean, {:.2f} % in epoch {:.0f}.", group.name, highest,
                            series.x[at]);
     }
+    lowest_peak = std::min(lowest_peak, series.y[at]);
+    bottom = std::min(bottom, std::ranges::min(series.low));
+    top = std::max(top, std::ranges::max(series.high));
     figure.series.push_back(std::move(series));
   }
   figure.description.back() = '.';
+  // The climb from 50 % would take most of the height, and what is compared is at the top.
+  constexpr double shown_below = 6;
+  figure.y.range = {std::max(std::floor(bottom), std::floor(lowest_peak) - shown_below), std::ceil(top)};
   figure.caption = fmt::format(
       "{} Lines are means over seeds, bands their range; a curve ends where the first of its trainings did, at 99.5 % training accuracy or after 130 epochs.",
       leader);
@@ -88,10 +94,9 @@ Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
 }
 
 Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups) {
-  Figure figure{.id = "sparsity",
-                .title = "Test accuracy against the sparsity of the attention weights, one point a training"};
+  Figure figure{.id = "sparsity", .title = "Test accuracy against the sparsity of K, Q and V"};
   figure.x.label = "Hoyer sparsity, mean of K, Q and V (0 all equal, 1 a single weight)";
-  figure.y.label = "test accuracy, mean of the last ten epochs, %";
+  figure.y.label = "test accuracy, last ten epochs, %";
   figure.description = "Points of trainings, test accuracy against sparsity:";
   std::vector<double> all_x, all_y;
   for (const ImdbGroup& group : groups) {
@@ -118,7 +123,7 @@ Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups) {
       std::isnan(correlation)
           ? "There is too little scatter for a correlation."
           : fmt::format(
-                "Over {} trainings of all optimizers the rank correlation of sparsity and accuracy is {:+.2f} (Spearman; trainings of one optimizer are not independent of each other).",
+                "A point is a training. Over {} trainings of all optimizers the rank correlation of sparsity and accuracy is {:+.2f} (Spearman; trainings of one optimizer are not independent of each other).",
                 all_x.size(), correlation);
   return figure;
 }

@@ -159,9 +159,13 @@ Table imdb_comparison_table(const std::vector<ImdbGroup>& groups) {
   Table table;
   table.title =
       "Test accuracy against that of ℓ1.1 mirror descent: Welch's 95 % intervals of the difference, in points";
-  table.columns = {
-      {"optimizer", Align::left}, {"measure", Align::left}, {"difference"},          {"interval"},
-      {"degrees of freedom"},     {"probability"},          {"verdict", Align::left}};
+  table.columns = {{"optimizer", Align::left},
+                   {"measure", Align::left},
+                   {"difference"},
+                   {"interval"},
+                   {"degrees of freedom"},
+                   {"p-value"},
+                   {"verdict", Align::left}};
   constexpr std::pair<const char*, RecordedNumber> measures[] = {
       {"best epoch", &TrainingRecord::best_test},
       {"last epoch", &TrainingRecord::last_test},

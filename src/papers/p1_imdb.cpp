@@ -19,6 +19,7 @@
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -167,7 +168,7 @@ std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {
                            : by_last < 0 ? "is contradicted"
                                          : "is not decided");
   return fmt::format(
-      "{} {}: over {} and {} independent seeds its best test accuracy is {}, and that of the last ten epochs {}.",
+      "{} {}: over {} and {} independent seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
       claim, verdict, md.runs.size(), gd.runs.size(), higher_text(best), higher_text(last_ten));
 }
 
@@ -187,7 +188,7 @@ std::string adam_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup&
           ? "cannot be told from ℓ1.1 mirror descent"
           : "and ℓ1.1 mirror descent compare differently by their best and by their last epochs";
   return fmt::format(
-      "Adam, which P1 does not have on IMDb, {}: over {} seeds its best test accuracy is {}, and that of the last ten epochs {}.",
+      "Adam, which P1 does not have on IMDb, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
       verdict, adam->runs.size(), higher_text(best), higher_text(last_ten));
 }
 
@@ -259,7 +260,10 @@ class Imdb final : public Experiment {
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
-    ExperimentResult result = imdb_result(read_records(imdb_records()));
+    const RecordTexts texts = imdb_records();
+    if (texts.runs.empty()) return {};  // out of scope, as info() says
+    ExperimentResult result = imdb_result(read_records(texts));
+    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
     context.progress(1);
     return result;
   }
@@ -286,7 +290,8 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
         welch(md.percent(&TrainingRecord::last_test), gd.percent(&TrainingRecord::last_test))));
   }
   for (Finding& finding : new_findings(groups)) result.findings.push_back(std::move(finding));
-  result.figures = {imdb_curves(groups), imdb_sparsity_figure(groups)};
+  for (Figure& figure : std::array<Figure, 2>{imdb_curves(groups), imdb_sparsity_figure(groups)})
+    if (!figure.series.empty()) result.figures.push_back(std::move(figure));
   result.tables = {{"optimizers", imdb_optimizer_table(groups)},
                    {"comparisons", imdb_comparison_table(groups)},
                    {"trainings", imdb_runs_table(records)}};
@@ -294,6 +299,9 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
     result.tables.push_back({"learning-rates", tuning});
   if (const Table repeats = imdb_repeat_table(records, groups); !repeats.rows.empty())
     result.tables.push_back({"repeats", repeats});
+  result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
+                              distinct_text(records, &TrainingRecord::device),
+                              distinct_text(records, &TrainingRecord::date));
   result.remarks = imdb_remarks(records, groups);
   result.configuration = imdb_configuration(records, groups);
   return result;

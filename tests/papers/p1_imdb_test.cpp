@@ -102,6 +102,11 @@ TEST(Imdb, TheClaimIsJudgedByWelch) {
   EXPECT_NE(conclusion(few).find("cannot be judged: 3 trainings and 1 training"), std::string::npos);
   std::erase_if(few, [](const TrainingRecord& record) { return record.config == "md-2"; });
   EXPECT_THROW(imdb_result(few), Error);
+  // Nothing has ended yet.
+  std::vector<TrainingRecord> begun = made_up_records();
+  for (TrainingRecord& record : begun) record.status = RecordStatus::unfinished;
+  EXPECT_TRUE(imdb_result(begun).figures.empty());
+  EXPECT_NE(conclusion(begun).find("cannot be judged: 0 trainings and 0 trainings"), std::string::npos);
 }
 
 TEST(Imdb, EveryTrainingIsShown) {

@@ -113,7 +113,7 @@ TEST(Records, BadOnesAreRefusedInASentence) {
   expect_refused(replaced(runs, "0.8496,1,", "0.9,1,"), curves,
                  "runs.csv: best_test of adam-s1 is 0.9: its curve in curves.csv has 0.8496");
   expect_refused(replaced(runs, "\"\"cuda:0\"\"\"", "\"\"cuda:0"), curves,
-                 "runs.csv line 19 has a quote that nothing closes");
+                 "runs.csv line 11 has a quote that nothing closes");
 }
 
 // The records of the repository, as they are built in. Reading checks that no row is there twice, and that the configuration
