@@ -1,4 +1,5 @@
 #include "cli/options.hpp"
+
 #include "cli/console.hpp"
 #include "cli/papers_cited.hpp"
 #include "cli/screen.hpp"

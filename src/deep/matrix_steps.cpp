@@ -16,9 +16,9 @@ namespace {
 // One matrix of a step: d on its way to the direction, and where it goes.
 struct MatrixStep {
   const StepBatch* batch = nullptr;
-  at::Tensor target;    // the master, or the weights
-  at::Tensor weights;   // undefined where they are the target
-  at::Tensor d;         // [rows, columns], float32
+  at::Tensor target;     // the master, or the weights
+  at::Tensor weights;    // undefined where they are the target
+  at::Tensor d;          // [rows, columns], float32
   bool is_tall = false;  // d is stacked transposed, so that the Gram matrix is the smaller one
 
   at::Tensor rate() const {
@@ -66,8 +66,7 @@ void step_together(const std::vector<MatrixStep>& steps, std::int64_t iterations
     stacked.push_back(step.is_tall ? step.d.t() : step.d);
     rates.push_back(step.rate());
   }
-  const at::Tensor moves =
-      polar_factors(at::stack(stacked), iterations) * at::cat(rates).view({-1, 1, 1});
+  const at::Tensor moves = polar_factors(at::stack(stacked), iterations) * at::cat(rates).view({-1, 1, 1});
   std::vector<at::Tensor> targets, differences;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const MatrixStep& step = steps[i];

@@ -19,8 +19,8 @@
 // the latter because logits change by a multiple of the attention on wrong tokens, which falls exponentially.
 #include "papers/experiments.hpp"
 #include "papers/next_token_study.hpp"
-#include "papers/rate_fit.hpp"
 #include "papers/shorthand.hpp"
+#include "papers/student_t.hpp"
 #include "papers/two_stage_curves.hpp"
 
 #include <algorithm>
@@ -87,8 +87,8 @@ Finding single_run(std::string quantity, double published, double reading,
   Finding finding =
       to_errors(std::move(quantity), published, mean, ReferenceSource::recomputed, mean.deviation);
   finding.reading = reading;
-  finding.tolerance =
-      Tolerance::standard_errors(student_quantile(0.9973, std::max<std::ptrdiff_t>(mean.count - 1, 1)));
+  finding.tolerance = Tolerance::standard_errors(
+      student_quantile(0.9973, static_cast<double>(std::max<std::ptrdiff_t>(mean.count - 1, 1))));
   const auto [low, high] = std::ranges::minmax(values);
   finding.note = fmt::format("one data set there, {} here: {:.4g} to {:.4g}, deviation {:.2g}", mean.count,
                              low, high, mean.deviation);

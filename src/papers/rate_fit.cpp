@@ -1,11 +1,11 @@
 #include "papers/rate_fit.hpp"
 
+#include "papers/student_t.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include <fmt/format.h>
 
@@ -14,20 +14,6 @@ namespace attmirror {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-// P(|T| <= t): a finite sum of powers of the cosine of theta = atan(t / sqrt(freedom)), one for odd and one for even
-// degrees of freedom.
-double student_probability(double t, std::ptrdiff_t freedom) {
-  const double theta = std::atan(t / std::sqrt(static_cast<double>(freedom)));
-  const double sine = std::sin(theta), cosine = std::cos(theta);
-  const bool odd = freedom % 2 == 1;
-  double term = odd ? cosine : 1, sum = 0;
-  for (std::ptrdiff_t k = odd ? 1 : 0; k < freedom - 1; k += 2) {
-    sum += term;
-    term *= cosine * cosine * static_cast<double>(k + 1) / static_cast<double>(k + 2);
-  }
-  return odd ? 2 / std::numbers::pi * (theta + sine * sum) : sine * sum;
-}
 
 }  // namespace
 
@@ -96,20 +82,6 @@ std::vector<double> local_slopes(std::span<const double> x, std::span<const doub
   return slopes;
 }
 
-double student_quantile(double level, std::ptrdiff_t freedom) {
-  if (!(level > 0 && level < 1))
-    throw bad_input(fmt::format("level is {}: expected a number between 0 and 1", level));
-  if (freedom < 1) throw bad_input(fmt::format("freedom is {}: expected 1 or more", freedom));
-  double low = 0, high = 1;
-  while (student_probability(high, freedom) < level && high < 1e300) high *= 2;
-  for (int i = 0; i < 200 && low < high; ++i) {
-    const double middle = 0.5 * (low + high);
-    if (middle == low || middle == high) break;
-    (student_probability(middle, freedom) < level ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
-}
-
 Interval confidence_interval(std::span<const double> values, double level) {
   if (!(level > 0 && level < 1))
     throw bad_input(fmt::format("level is {}: expected a number between 0 and 1", level));
@@ -132,7 +104,7 @@ Interval confidence_interval(std::span<const double> values, double level) {
   for (const double value : values)
     if (std::isfinite(value)) squares += (value - result.mean) * (value - result.mean);
   result.error = std::sqrt(squares / (n - 1) / n);
-  const double half = student_quantile(level, result.count - 1) * result.error;
+  const double half = student_quantile(level, n - 1) * result.error;
   result.low = result.mean - half;
   result.high = result.mean + half;
   return result;

@@ -43,8 +43,4 @@ struct Interval {
 // two values the interval is not finite. Throws Error (bad input) unless 0 < level < 1.
 Interval confidence_interval(std::span<const double> values, double level = 0.95);
 
-// The t with P(|T| <= t) = level for Student's distribution. Throws Error (bad input) unless 0 < level < 1 and
-// freedom >= 1.
-double student_quantile(double level, std::ptrdiff_t freedom);
-
 }  // namespace attmirror

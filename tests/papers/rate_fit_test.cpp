@@ -2,6 +2,7 @@
 #include "papers/rate_fit.hpp"
 
 #include "base/random.hpp"
+#include "papers/student_t.hpp"
 #include "support/files.hpp"
 
 #include <cmath>

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""imdb_study.py: runs the trainings of a study and keeps their records, by default those of docs/results/imdb.
+
+  imdb_study.py run --trainer PROGRAM --data FOLDER -o RUNS [--jobs N] [--seconds S] [--only WORD,...]
+      runs the planned trainings that have not finished, several at once; call it again to go on. Learning rates are
+      chosen, and written into configs/, as soon as the tuning runs of an optimizer have finished.
+  imdb_study.py choose RUNS
+      shows what the tuning runs reached, and writes the learning rates that won into configs/.
+  imdb_study.py collect RUNS [-o FOLDER]
+      writes runs.csv, one row a training, and curves.csv, one row an epoch.
+
+PROGRAM is attmirror, attmirror-deep, or the attmirror_deep_train of tests/device. The folder of the data has
+imdb-train.safetensors and imdb-test.safetensors (or train.tsv.xz and test.tsv.xz), bert-base-uncased-vocab.txt and
+p1_sentences.tsv. WORD is a role (main, tuning, repeat), a config or the id of a training: md-1.1-s1. Python's standard
+library is all that it needs.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import study_plan
+import study_records
+from study_plan import StudyError
+
+DATA_FILES = {
+    "train": ("imdb-train.safetensors", "train.safetensors", "train.tsv.xz", "train.tsv"),
+    "test": ("imdb-test.safetensors", "test.safetensors", "test.tsv.xz", "test.tsv", "dev.tsv"),
+    "vocabulary": ("bert-base-uncased-vocab.txt", "vocab.txt"),
+    "sentences": ("p1_sentences.tsv",),
+}
+
+
+def find_data(folder):
+    """The files of the data by what they are."""
+    found = {}
+    for what, names in DATA_FILES.items():
+        paths = [pathlib.Path(folder, name) for name in names if pathlib.Path(folder, name).is_file()]
+        if not paths:
+            raise StudyError(f"{folder} has no file for {what}: expected {' or '.join(names)}")
+        found[what] = paths[0].resolve()
+    return found
+
+
+def command_of(trainer):
+    """The words before train, score and histogram."""
+    path = pathlib.Path(trainer)
+    if not path.is_file():
+        raise StudyError(f"there is no program {trainer}: give attmirror, attmirror-deep or attmirror_deep_train by path")
+    return [str(path.resolve())] + (["deep"] if path.name == "attmirror" else [])
+
+
+def answer_of(command, environment):
+    """What a command with --json prints; None where it fails, with its message on stderr."""
+    done = subprocess.run(command + ["--json"], env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"imdb_study.py: {done.stderr.strip() or done.stdout.strip()}", file=sys.stderr)
+        return None
+    return json.loads(done.stdout)
+
+
+def device_name(device):
+    """"cuda:0" as the name of the GPU, where nvidia-smi knows it."""
+    if not device.startswith("cuda"):
+        return "CPU"
+    try:
+        names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
+        return names.stdout.splitlines()[0].strip()
+    except (OSError, IndexError):
+        return device
+
+
+def percent(share):
+    return "-" if share is None else f"{100 * share:.2f} %"
+
+
+class Study:
+    """Runs trainings, several at once, until all are done or the time is up."""
+
+    def __init__(self, plan, options):
+        self.plan = plan
+        self.runs_folder = pathlib.Path(options.output)
+        self.trainer = command_of(options.trainer)
+        self.data = find_data(options.data)
+        self.jobs = options.jobs
+        self.seconds = options.seconds
+        self.threads = max(1, (os.cpu_count() or 1) // options.jobs)
+        # Scores are computed on the CPU, beside other trainings.
+        self.environment = os.environ | {"OMP_NUM_THREADS": str(self.threads)}
+        self.commit = options.commit or answer_of(self.trainer[:1] + ["--version"], self.environment)["commit"]
+        self.pending = [run for run in plan.runs if self.is_wanted(run, options.only)]
+        self.changed = threading.Condition()
+        self.running = {}  # id -> process
+        self.active = 0
+        self.stopping = False
+        self.failed = 0
+
+    def is_wanted(self, run, words):
+        chosen = not words or bool({run.role, run.config, run.id} & set(words))
+        return chosen and not study_plan.is_finished(study_plan.read_record(study_plan.record_path(self.runs_folder, run)))
+
+    def is_ready(self, run):
+        """A main run waits for the learning rate of its config."""
+        if run.role == "tuning" or not self.plan.tuning_of(run.config):
+            return True
+        chosen = study_plan.choose_rate(self.plan, self.runs_folder, run.config)
+        if chosen and study_plan.write_rate(self.plan, run.config, chosen[1]):
+            print(f"{run.config}: learning rate {chosen[1]}", flush=True)
+        return chosen is not None
+
+    def next_run(self):
+        """The first run that can start; waits for one where running trainings may make it ready. None: no more."""
+        with self.changed:
+            while not self.stopping:
+                for run in self.pending:
+                    if self.is_ready(run):
+                        self.pending.remove(run)
+                        self.active += 1
+                        return run
+                if not self.active:
+                    return None
+                self.changed.wait()
+            return None
+
+    def train_command(self, run):
+        folder = self.runs_folder / run.id
+        settings = [f"data.train={self.data['train']}", f"data.test={self.data['test']}", f"train.seed={run.seed}",
+                    f"train.threads={self.threads}", *run.set]
+        # Token files know their vocabulary, and refuse a second one.
+        if self.data["train"].suffix != ".safetensors":
+            settings.append(f"data.vocabulary={self.data['vocabulary']}")
+        if run.lr is not None:
+            settings.append(f"optimizer.lr={run.lr}")
+        command = self.trainer + ["train", str(self.plan.config_path(run.config)), "-o", str(folder), "--quiet"]
+        for setting in settings:
+            command += ["--set", setting]
+        if (folder / "checkpoint.safetensors").exists():
+            command.append("--resume")
+        elif folder.exists():
+            command.append("--overwrite")
+        return command
+
+    def train(self, run):
+        """Runs one training to its end or to the end of the time, and writes its record."""
+        with self.changed:
+            if self.stopping:
+                return
+            # A session of its own: Ctrl-C reaches us alone, and we end the trainings in order.
+            process = subprocess.Popen(self.train_command(run), env=self.environment, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True, start_new_session=True)
+            self.running[run.id] = process
+        message = process.communicate()[1].strip()
+        with self.changed:
+            del self.running[run.id]
+        record = self.record_of(run, process.returncode, message)
+        if study_plan.is_measured(record):
+            weights = str(self.runs_folder / run.id / "final.safetensors")
+            record["score"] = answer_of(self.trainer + ["score", weights, "--sentences", str(self.data["sentences"]),
+                                                        "--vocabulary", str(self.data["vocabulary"])], self.environment)
+            record["weights"] = answer_of(self.trainer + ["histogram", weights], self.environment)
+        study_plan.write_atomically(study_plan.record_path(self.runs_folder, run), json.dumps(record) + "\n")
+        self.report(run, record)
+
+    def record_of(self, run, returncode, message):
+        folder = self.runs_folder / run.id
+        record = {"id": run.id, "config_id": run.config, "role": run.role, "seed": run.seed,
+                  "lr": run.lr or 0, "commit": self.commit,
+                  "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "status": "failed",
+                  "message": "", "device": "", "config": None, "results": None, "epochs": [], "score": None, "weights": None}
+        record["config"] = study_plan.read_record(folder / "config.json")
+        record["results"] = study_plan.read_record(folder / "results.json")
+        if (folder / "metrics.jsonl").exists():
+            lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+            record["epochs"] = [json.loads(line) for line in lines]
+        if record["results"]:
+            record["device"] = device_name(record["results"]["device"])
+        stopped = returncode in (128 + signal.SIGTERM, 128 + signal.SIGINT) or (self.stopping and returncode < 0)
+        if returncode in (0, 1) and record["results"]:
+            trial = record["results"]["trials"][0]["status"]
+            record["status"] = "unfinished" if trial == "running" else trial
+        elif stopped:
+            record["status"] = "unfinished"
+        else:
+            # The files of this machine mean nothing elsewhere.
+            said = message.replace(f"{self.plan.folder}/", "").replace(f"{self.runs_folder}/", "")
+            record["message"] = said.splitlines()[-1] if said else f"exit code {returncode}"
+        return record
+
+    def report(self, run, record):
+        trial = record["results"]["trials"][0] if record["results"] and record["results"]["trials"] else {}
+        words = [f"{run.id:<24} {record['status']:<16}", f"{trial.get('epochs', 0):>4} epochs"]
+        if run.role == "tuning":
+            words.append(f"validation {percent(trial.get('best_validation_accuracy'))}")
+        else:
+            words.append(f"best {percent(trial.get('best_test_accuracy'))}  last {percent(trial.get('test_accuracy'))}")
+        if record["score"]:
+            words.append(f"score {record['score']['models'][0]['published_way']['mean']:.3f}")
+        words.append(f"{trial.get('seconds', 0):.0f} s")
+        print("  ".join(words + ([record["message"]] if record["message"] else [])), flush=True)
+        if record["status"] == "failed":
+            self.failed += 1
+
+    def work(self):
+        while run := self.next_run():
+            try:
+                self.train(run)
+            except Exception as error:  # of this run alone: the others go on
+                print(f"imdb_study.py: {run.id}: {error}", file=sys.stderr)
+                self.failed += 1
+            with self.changed:
+                self.active -= 1
+                self.changed.notify_all()
+
+    def stop(self):
+        """Ends all trainings in their next step; each leaves a checkpoint."""
+        with self.changed:
+            self.stopping = True
+            for process in self.running.values():
+                process.send_signal(signal.SIGTERM)
+            self.changed.notify_all()
+
+    def run(self):
+        self.runs_folder.mkdir(parents=True, exist_ok=True)
+        signalled = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: signalled.set())
+        workers = [threading.Thread(target=self.work) for _ in range(self.jobs)]
+        begin = time.monotonic()
+        for worker in workers:
+            worker.start()
+        while any(worker.is_alive() for worker in workers):
+            time.sleep(0.05)
+            late = self.seconds and time.monotonic() - begin > self.seconds
+            if (late or signalled.is_set()) and not self.stopping:
+                self.stop()
+        if self.pending and not self.stopping:
+            print(f"waiting for the tuning runs of their optimizers: {', '.join(run.id for run in self.pending)}")
+        left = sum(self.is_wanted(run, None) for run in self.plan.runs)
+        print(f"{len(self.plan.runs) - left} of {len(self.plan.runs)} trainings have finished", flush=True)
+        return 1 if self.failed else 0
+
+
+def choose(plan, runs_folder):
+    """Prints the tuning runs, and writes the learning rates that won."""
+    for config in dict.fromkeys(run.config for run in plan.runs if run.role == "tuning"):
+        chosen = study_plan.choose_rate(plan, runs_folder, config)
+        if chosen is None:
+            print(f"{config}: not all tuning runs have finished")
+            continue
+        rates, best = chosen
+        study_plan.write_rate(plan, config, best)
+        shown = ", ".join(f"{lr}: {'diverged' if accuracy is None else percent(accuracy)}" for lr, accuracy in rates)
+        edge = " (at the end of the grid)" if best in (rates[0][0], rates[-1][0]) else ""
+        print(f"{config}: learning rate {best}{edge}; validation accuracies {shown}")
+    return 0
+
+
+def positive(text):
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return number
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = pathlib.Path(__file__).resolve().parent.parent / "docs" / "results" / "imdb"
+    parser.add_argument("--study", default=default, help="folder with plan.toml and configs/; by default docs/results/imdb")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run the trainings that have not finished")
+    run.add_argument("--trainer", required=True, metavar="PROGRAM")
+    run.add_argument("--data", required=True, metavar="FOLDER")
+    run.add_argument("-o", "--output", required=True, metavar="RUNS")
+    run.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at once, which share the GPU")
+    run.add_argument("--seconds", type=positive, metavar="S", help="stop after so long; call again to go on")
+    run.add_argument("--only", type=lambda text: text.split(","), metavar="WORD,...", help="roles, configs or ids")
+    run.add_argument("--commit", metavar="HASH", help="of the sources; by default that of the program")
+    chosen = commands.add_parser("choose", help="choose learning rates")
+    collected = commands.add_parser("collect", help="write runs.csv and curves.csv")
+    for command in (chosen, collected):
+        command.add_argument("runs", metavar="RUNS")
+    collected.add_argument("-o", "--output", metavar="FOLDER", help="by default the folder of the study")
+    options = parser.parse_args()
+    try:
+        plan = study_plan.read_plan(options.study)
+        if options.command == "run":
+            if options.jobs < 1:
+                raise StudyError(f"--jobs is {options.jobs}: expected at least 1")
+            return Study(plan, options).run()
+        if options.command == "choose":
+            return choose(plan, options.runs)
+        return study_records.collect(plan, options.runs, options.output or options.study)
+    except StudyError as error:
+        print(f"imdb_study.py: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""The records of a study as two files, for imdb_study.py: runs.csv and curves.csv. docs/results/imdb/README.md says what
+the columns are, and src/papers/records.cpp reads them.
+"""
+import csv
+import io
+import pathlib
+
+import study_plan
+
+MAPS = ("K", "Q", "V")
+RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "status", "epochs", "best_test", "best_epoch", "last_test",
+               "last_ten_test", "epochs_to_stop", "best_validation", "train_loss", "train_accuracy", "score",
+               "score_sentences", "word_score",
+               *(f"{name}_{what}" for name in MAPS for what in ("above", "share", "largest", "sparsity")),
+               "seconds", "device", "date", "commit", "note")
+CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
+                 *(f"{name}_sparsity" for name in MAPS))
+
+
+def number(value, digits):
+    """A number with so many significant digits; nothing for nothing."""
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def measured(rows, key):
+    return [row[key] for row in rows if row.get(key) is not None]
+
+
+def exponent(optimizer):
+    """p of the potential; none for an optimizer that is not mirror descent."""
+    if optimizer["name"] == "md":
+        return optimizer["p"]
+    return 2 if optimizer["name"] == "gd" and not optimizer.get("momentum") else None
+
+
+def run_row(record):
+    """One training as a row: what does not exist is left empty."""
+    row = dict.fromkeys(RUN_COLUMNS, "")
+    row |= {"run": record["id"], "config": record["config_id"], "note": record["message"]}
+    row |= {key: record[key] for key in ("role", "seed", "status", "device", "date", "commit")}
+    if record["config"]:
+        optimizer = record["config"]["optimizer"]
+        row |= {"lr": number(optimizer["lr"], 6), "p": number(exponent(optimizer), 6)}
+    epochs = record["epochs"]
+    row["epochs"] = len(epochs)
+    if epochs:
+        last = epochs[-1]
+        row |= {"train_loss": number(last["train_loss"], 6), "train_accuracy": number(last["train_accuracy"], 6),
+                "seconds": number(last["seconds"], 5), "best_validation": number(
+                    max(measured(epochs, "validation_accuracy"), default=None), 6)}
+        goal = record["config"]["train"]["stop_train_accuracy"]
+        reached = [epoch["epoch"] for epoch in epochs if (epoch["train_accuracy"] or 0) >= goal]
+        row["epochs_to_stop"] = min(reached, default="")
+        for name in MAPS:
+            row |= {f"{name}_{what}": number(last[name][key], 6)
+                    for what, key in (("share", "above_0.06"), ("largest", "largest"), ("sparsity", "sparsity"))}
+    # Tuning looks at a hundred test reviews, which say nothing.
+    tests = [] if record["role"] == "tuning" else [e for e in epochs if e["test_accuracy"] is not None]
+    if tests:
+        best = max(tests, key=lambda epoch: epoch["test_accuracy"])
+        accuracies = measured(tests, "test_accuracy")
+        row |= {"best_test": number(best["test_accuracy"], 6), "best_epoch": best["epoch"],
+                "last_test": number(accuracies[-1], 6),
+                "last_ten_test": number(sum(accuracies[-10:]) / len(accuracies[-10:]), 6)}
+    if record["score"]:
+        score = record["score"]["models"][0]
+        row |= {"score": number(score["published_way"]["mean"], 6), "score_sentences": score["published_way"]["kept"],
+                "word_score": number(score["words_sum"]["mean"], 6)}
+    if record["weights"]:
+        for entry in record["weights"]["models"][0]["maps"]:
+            row[f"{entry['map']}_above"] = entry["above_0.06"]
+    return row
+
+
+def curve_rows(record):
+    for epoch in record["epochs"]:
+        row = {"run": record["id"], "epoch": epoch["epoch"], "train_loss": number(epoch["train_loss"], 5),
+               "train_accuracy": number(epoch["train_accuracy"], 5),
+               "validation_accuracy": number(epoch.get("validation_accuracy"), 5)}
+        if record["role"] != "tuning":
+            row |= {"test_loss": number(epoch["test_loss"], 5), "test_accuracy": number(epoch["test_accuracy"], 5)}
+        yield row | {f"{name}_sparsity": number(epoch[name]["sparsity"], 4) for name in MAPS}
+
+
+def csv_text(columns, rows):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def collect(plan, runs_folder, output):
+    """Writes both files, in an order that depends on nothing else: by role, config, seed and learning rate."""
+    records = [study_plan.read_record(path) for path in sorted(pathlib.Path(runs_folder).glob("*.json"))]
+    if not records:
+        raise study_plan.StudyError(f"{runs_folder} has no record of a training")
+    for record in records:
+        if not plan.config_path(record["config_id"]).is_file():
+            raise study_plan.StudyError(f"{record['id']}: there is no {plan.config_path(record['config_id'])}")
+    records.sort(key=lambda record: (study_plan.ROLES.index(record["role"]), record["config_id"], record["seed"],
+                                     record["lr"], record["id"]))
+    output = pathlib.Path(output)
+    output.mkdir(parents=True, exist_ok=True)
+    study_plan.write_atomically(output / "runs.csv", csv_text(RUN_COLUMNS, map(run_row, records)))
+    study_plan.write_atomically(output / "curves.csv",
+                                csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
+    missing = {run.id for run in plan.runs} - {record["id"] for record in records}
+    print(f"{len(records)} trainings are in {output / 'runs.csv'}; {len(missing)} of those in plan.toml are not")
+    return 0

@@ -1,0 +1,312 @@
+// P1's sentiment transformer on IMDb, size 3/3: does l1.1 mirror descent generalize better than gradient descent?
+//
+// P1 trains the network (3 blocks, 3 heads, width 384, dropout 0.2; reviews cut to 512 WordPieces; batches of 100, losses
+// summed) until 99.5 % of the training reviews are answered right, ten times for each p, and reports the best test
+// accuracy of a run: a maximum over epochs, on the test set itself. Its ten trials share one initialization, and it
+// has no other optimizer on IMDb.
+//
+// An epoch takes a GPU, so this experiment trains nothing: it reads the records of docs/results/imdb. There every
+// training has its own initialization, order and dropout, stops at 99.5 % or after 130 epochs, and the learning rates
+// of Adam, AdamW, Muon and SGD with momentum were chosen on 5,000 held-out training reviews.
+//
+// A mean of ours and a published one agree if Welch's 95 % interval of their difference contains 0. The published
+// deviations are those of ten trials (nine for p = 3).
+#include "papers/experiments.hpp"
+#include "papers/imdb_study.hpp"
+#include "papers/recorded_studies.hpp"
+#include "papers/shorthand.hpp"
+#include "papers/student_t.hpp"
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attmirror {
+
+namespace {
+
+// From P1's figures.
+struct PublishedRow {
+  const char* config;
+  SampleSummary best, last;  // test accuracy in percent
+  double epochs;             // to 99.5 % training accuracy
+};
+constexpr PublishedRow published_rows[] = {
+    {"md-1.1", {83.47, 0.09, 10}, {82.57, 0.19, 10}, 72.1},
+    {"md-2", {81.66, 0.09, 10}, {80.61, 0.32, 10}, 79.9},
+    {"md-3", {82.57, 0.10, 9}, {81.33, 0.23, 9}, 161.7},
+};
+
+// A sample that cannot tell a point of accuracy, about what P1's optimizers differ by, does not decide.
+constexpr double point_resolution = 1;
+
+// Two samples of trainings: they agree if Welch's interval contains 0, which is a tolerance of so many standard errors.
+Finding compared(std::string quantity, const SampleSummary& published, const SampleSummary& ours) {
+  if (ours.count < 2) {
+    Finding finding = new_number(std::move(quantity), ours.count == 1 ? ours.mean : NAN);
+    finding.note = fmt::format("published: {}; {} cannot be compared", published.mean,
+                               counted(static_cast<std::uint64_t>(ours.count), "training"));
+    return finding;
+  }
+  const WelchComparison comparison = welch(ours, published);
+  Finding finding{.quantity = std::move(quantity),
+                  .published = published.mean,
+                  .source = ReferenceSource::figure,
+                  .ours = ours.mean};
+  finding.standard_error = ours.deviation / std::sqrt(static_cast<double>(ours.count));
+  finding.published_error = published.deviation / std::sqrt(static_cast<double>(published.count));
+  finding.tolerance = Tolerance::standard_errors(comparison.factor);
+  finding.resolution = point_resolution;
+  finding.note = fmt::format("Welch: {}", difference_text(comparison));
+  return finding;
+}
+
+// The published number of epochs has no deviation, and a training that stopped at the limit has no number.
+Finding epochs_finding(const ImdbGroup& group, double published) {
+  const SampleSummary ours = group.counts(&TrainingRecord::epochs_to_stop);
+  const std::string quantity = fmt::format("epochs to 99.5 % training accuracy, {}", group.name);
+  if (ours.count == std::ssize(group.runs) && ours.count >= 2) {
+    Finding finding{
+        .quantity = quantity, .published = published, .source = ReferenceSource::figure, .ours = ours.mean};
+    finding.standard_error = ours.deviation / std::sqrt(static_cast<double>(ours.count));
+    finding.tolerance =
+        Tolerance::standard_errors(student_quantile(0.95, static_cast<double>(ours.count - 1)));
+    return finding;
+  }
+  Finding finding = new_number(quantity, ours.count > 0 ? ours.mean : NAN);
+  finding.note = fmt::format("published: {}; {} of {} got there before the limit", published, ours.count,
+                             counted(group.runs.size(), "training"));
+  return finding;
+}
+
+std::vector<Finding> published_findings(const std::vector<ImdbGroup>& groups) {
+  std::vector<Finding> findings;
+  const auto found = [&](const char* config) {
+    return std::ranges::find(groups, config, &ImdbGroup::config);
+  };
+  for (const PublishedRow& row : published_rows) {
+    const auto group = found(row.config);
+    if (group == groups.end()) continue;
+    findings.push_back(compared(fmt::format("best test accuracy, {}, %", group->name), row.best,
+                                group->percent(&TrainingRecord::best_test)));
+    findings.push_back(compared(fmt::format("test accuracy of the last epoch, {}, %", group->name), row.last,
+                                group->percent(&TrainingRecord::last_test)));
+    findings.push_back(epochs_finding(*group, row.epochs));
+  }
+  return findings;
+}
+
+// A difference of ours and a published one, each of two means: its variance is the sum of all four, with the degrees of
+// freedom of Welch and Satterthwaite.
+Finding compared_differences(std::string quantity, const WelchComparison& published,
+                             const WelchComparison& ours) {
+  Finding finding{.quantity = std::move(quantity),
+                  .published = published.difference,
+                  .source = ReferenceSource::figure,
+                  .ours = ours.difference};
+  finding.standard_error = ours.standard_error;
+  finding.published_error = published.standard_error;
+  const double v1 = ours.standard_error * ours.standard_error,
+               v2 = published.standard_error * published.standard_error;
+  const double freedom = (v1 + v2) * (v1 + v2) / (v1 * v1 / ours.freedom + v2 * v2 / published.freedom);
+  finding.tolerance = Tolerance::standard_errors(student_quantile(0.95, freedom));
+  finding.resolution = point_resolution;
+  finding.note = fmt::format("ours: {}", difference_text(ours));
+  return finding;
+}
+
+// What nobody has published: other optimizers, and what does not depend on choosing an epoch.
+std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
+  std::vector<Finding> findings;
+  const auto add = [&](const ImdbGroup& group, const char* what, const SampleSummary& sample) {
+    if (sample.count == 0) return;
+    const double error =
+        sample.count < 2 ? 0 : sample.deviation / std::sqrt(static_cast<double>(sample.count));
+    findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error));
+  };
+  for (const ImdbGroup& group : groups) {
+    if (std::ranges::none_of(published_rows,
+                             [&](const PublishedRow& row) { return group.config == row.config; }))
+      add(group, "best test accuracy in %", group.percent(&TrainingRecord::best_test));
+    add(group, "test accuracy in %, mean of the last ten epochs",
+        group.percent(&TrainingRecord::last_ten_test));
+    add(group, "token-selection score", group.numbers(&TrainingRecord::score));
+  }
+  return findings;
+}
+
+// 1: all of the interval is above 0, -1: below, 0: it contains 0.
+int sign_of(const WelchComparison& comparison) {
+  return comparison.low > 0 ? 1 : comparison.high < 0 ? -1 : 0;
+}
+
+std::string higher_text(const WelchComparison& comparison) {
+  return fmt::format("{:.2f} points {} (95 % interval {:.2f} to {:.2f})", std::abs(comparison.difference),
+                     comparison.difference < 0 ? "lower" : "higher", comparison.low, comparison.high);
+}
+
+std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {
+  constexpr auto claim = "P1's claim that ℓ1.1 mirror descent generalizes better than gradient descent";
+  if (md.runs.size() < 2 || gd.runs.size() < 2)
+    return fmt::format("{} cannot be judged: {} and {} of the two have ended.", claim,
+                       counted(md.runs.size(), "training"), counted(gd.runs.size(), "training"));
+  const WelchComparison best =
+      welch(md.percent(&TrainingRecord::best_test), gd.percent(&TrainingRecord::best_test));
+  const WelchComparison last_ten =
+      welch(md.percent(&TrainingRecord::last_ten_test), gd.percent(&TrainingRecord::last_ten_test));
+  const int by_best = sign_of(best), by_last = sign_of(last_ten);
+  std::string verdict = by_best > 0 ? "holds" : by_best < 0 ? "is contradicted" : "is not decided";
+  verdict += " at this size";
+  if (by_best != by_last)
+    verdict += fmt::format(" by the best epoch of a run, which P1 reports, and {} by its last ten epochs",
+                           by_last > 0   ? "holds"
+                           : by_last < 0 ? "is contradicted"
+                                         : "is not decided");
+  return fmt::format(
+      "{} {}: over {} and {} independent seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
+      claim, verdict, md.runs.size(), gd.runs.size(), higher_text(best), higher_text(last_ten));
+}
+
+std::string adam_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup& md) {
+  const auto adam = std::ranges::find(groups, "adam", &ImdbGroup::config);
+  if (adam == groups.end() || adam->runs.size() < 2 || md.runs.size() < 2)
+    return "There is no Adam to compare with yet.";
+  const WelchComparison best =
+      welch(adam->percent(&TrainingRecord::best_test), md.percent(&TrainingRecord::best_test));
+  const WelchComparison last_ten =
+      welch(adam->percent(&TrainingRecord::last_ten_test), md.percent(&TrainingRecord::last_ten_test));
+  const int by_best = sign_of(best), by_last = sign_of(last_ten);
+  const char* verdict =
+      by_best > 0 && by_last > 0   ? "generalizes better than ℓ1.1 mirror descent"
+      : by_best < 0 && by_last < 0 ? "generalizes worse than ℓ1.1 mirror descent"
+      : by_best == 0 && by_last == 0
+          ? "cannot be told from ℓ1.1 mirror descent"
+          : "and ℓ1.1 mirror descent compare differently by their best and by their last epochs";
+  return fmt::format(
+      "Adam, which P1 does not have on IMDb, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
+      verdict, adam->runs.size(), higher_text(best), higher_text(last_ten));
+}
+
+// "NVIDIA H200", "2026-11-17 and 2026-11-18"
+std::string distinct_text(std::span<const TrainingRecord> records, std::string TrainingRecord::*member) {
+  std::set<std::string> values;
+  for (const TrainingRecord& record : records)
+    if (!(record.*member).empty()) values.insert(record.*member);
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+std::vector<std::string> imdb_remarks(std::span<const TrainingRecord> records,
+                                      const std::vector<ImdbGroup>& groups) {
+  std::vector<std::string> remarks{
+      fmt::format(
+          "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and verdicts. scripts/imdb_study.py run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings; without --only it trains all of them, and scripts/imdb_study.py collect RUNS writes the records anew. docs/results/imdb has the configurations and the plan.",
+          records.size(), distinct_text(records, &TrainingRecord::device),
+          distinct_text(records, &TrainingRecord::date)),
+      "P1 reports the best test accuracy of a run: the largest over its epochs, chosen on the test set itself, which makes it optimistic, and the more so the longer a run is. The last epoch, and the mean of the last ten (of all, where there are fewer), choose nothing.",
+      "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The optimizers of P1 have its learning rates; those of the others were chosen among four each on 5,000 held-out training reviews. Each interval is for one comparison."};
+  std::vector<std::string> left_out;
+  for (const ImdbGroup& group : groups)
+    for (const TrainingRecord* record : group.others)
+      left_out.push_back(fmt::format("{} ({})", record->run, to_string(record->status)));
+  remarks.push_back(left_out.empty()
+                        ? "Every main training came to its end, and every one counts."
+                        : fmt::format("Main trainings that did not come to their end are in no mean: {}.",
+                                      fmt::join(left_out, ", ")));
+  return remarks;
+}
+
+std::vector<std::pair<std::string, std::string>> imdb_configuration(std::span<const TrainingRecord> records,
+                                                                    const std::vector<ImdbGroup>& groups) {
+  std::vector<std::pair<std::string, std::string>> entries{
+      {"data",
+       "Stanford Large Movie Reviews: 25,000 for training, 25,000 for testing, 512 WordPieces at most"},
+      {"network", "3 blocks, 3 heads, width 384, dropout 0.2"},
+      {"training", "batches of 100, summed losses; until 99.5 % training accuracy, 130 epochs at most"}};
+  for (const ImdbGroup& group : groups) {
+    std::vector<std::string> seeds;
+    std::set<double> rates;
+    for (const auto* list : {&group.runs, &group.others})
+      for (const TrainingRecord* record : *list) {
+        seeds.push_back(std::to_string(record->seed));
+        if (record->lr) rates.insert(*record->lr);
+      }
+    entries.emplace_back(group.name, fmt::format("configs/{}.toml, learning rate {}, seeds {}", group.config,
+                                                 fmt::join(rates, ", "), fmt::join(seeds, ", ")));
+  }
+  entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
+  entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
+  entries.emplace_back("commit", distinct_text(records, &TrainingRecord::commit));
+  return entries;
+}
+
+class Imdb final : public Experiment {
+ public:
+  ExperimentInfo info() const override {
+    return {
+        .id = "p1-imdb",
+        .paper = "P1",
+        .item = "Table of test accuracies on IMDb, size 3",
+        .title = "IMDb: which optimizer generalizes best?",
+        .summary =
+            "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam, AdamW, Muon and SGD with momentum from independent seeds, and compares test accuracies, sparsity and token selection.",
+        .seconds = 0.1,
+        .quick_seconds = 0.1,
+        .out_of_scope = imdb_records().runs.empty() ? "no training has been recorded yet" : ""};
+  }
+
+  ExperimentResult run(const ExperimentContext& context) const override {
+    const RecordTexts texts = imdb_records();
+    if (texts.runs.empty()) return {};  // out of scope, as info() says
+    ExperimentResult result = imdb_result(read_records(texts));
+    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
+    context.progress(1);
+    return result;
+  }
+};
+
+}  // namespace
+
+ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
+  const std::vector<ImdbGroup> groups = imdb_groups(records);
+  const ImdbGroup& md = group_of(groups, "md-1.1");
+  const ImdbGroup& gd = group_of(groups, "md-2");
+  ExperimentResult result;
+  result.conclusion = claim_sentence(md, gd) + " " + adam_sentence(groups, md);
+  result.findings = published_findings(groups);
+  if (md.runs.size() >= 2 && gd.runs.size() >= 2) {
+    const auto& [md_config, md_best, md_last, md_epochs] = published_rows[0];
+    const auto& [gd_config, gd_best, gd_last, gd_epochs] = published_rows[1];
+    result.findings.push_back(compared_differences(
+        fmt::format("best test accuracy, {} minus {}, points", md.name, gd.name), welch(md_best, gd_best),
+        welch(md.percent(&TrainingRecord::best_test), gd.percent(&TrainingRecord::best_test))));
+    result.findings.push_back(compared_differences(
+        fmt::format("test accuracy of the last epoch, {} minus {}, points", md.name, gd.name),
+        welch(md_last, gd_last),
+        welch(md.percent(&TrainingRecord::last_test), gd.percent(&TrainingRecord::last_test))));
+  }
+  for (Finding& finding : new_findings(groups)) result.findings.push_back(std::move(finding));
+  for (Figure& figure : std::array<Figure, 2>{imdb_curves(groups), imdb_sparsity_figure(groups)})
+    if (!figure.series.empty()) result.figures.push_back(std::move(figure));
+  result.tables = {{"optimizers", imdb_optimizer_table(groups)},
+                   {"comparisons", imdb_comparison_table(groups)},
+                   {"trainings", imdb_runs_table(records)}};
+  if (const Table tuning = imdb_tuning_table(records); !tuning.rows.empty())
+    result.tables.push_back({"learning-rates", tuning});
+  if (const Table repeats = imdb_repeat_table(records, groups); !repeats.rows.empty())
+    result.tables.push_back({"repeats", repeats});
+  result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
+                              distinct_text(records, &TrainingRecord::device),
+                              distinct_text(records, &TrainingRecord::date));
+  result.remarks = imdb_remarks(records, groups);
+  result.configuration = imdb_configuration(records, groups);
+  return result;
+}
+
+ExperimentPointer make_p1_imdb() { return std::make_unique<Imdb>(); }
+
+}  // namespace attmirror

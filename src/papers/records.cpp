@@ -1,0 +1,262 @@
+#include "papers/records.hpp"
+
+#include "base/csv.hpp"
+#include "base/words.hpp"
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <system_error>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+constexpr std::array record_roles{TrainingRole::main, TrainingRole::tuning, TrainingRole::repeat};
+constexpr std::array record_states{RecordStatus::completed, RecordStatus::reached_accuracy,
+                                   RecordStatus::diverged, RecordStatus::unfinished, RecordStatus::failed};
+constexpr std::array map_names{"K", "Q", "V"};
+
+// One cell, and where it is.
+struct RecordCell {
+  std::string_view file, column, text;
+  std::size_t line;
+
+  Error error(std::string_view expected) const {
+    return bad_input(
+        fmt::format("{} line {}: {} is \"{}\": expected {}", file, line, column, one_line(text), expected));
+  }
+
+  std::optional<double> number() const {
+    if (text.empty()) return {};
+    double value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+      throw error("a number");
+    return value;
+  }
+
+  std::optional<double> share() const {
+    const std::optional<double> value = number();
+    if (value && !(*value >= 0 && *value <= 1)) throw error("a share between 0 and 1");
+    return value;
+  }
+
+  std::optional<std::int64_t> count() const {
+    if (text.empty()) return {};
+    std::int64_t value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc() || end != text.data() + text.size() || value < 0)
+      throw error("a whole number from 0 on");
+    return value;
+  }
+
+  std::int64_t needed_count() const {
+    const std::optional<std::int64_t> value = count();
+    return value ? *value : throw error("a whole number from 0 on");
+  }
+
+  std::string word() const { return text.empty() ? throw error("a word") : std::string(text); }
+
+  template <class Words>
+  auto one_of(const Words& words) const {
+    std::vector<std::string_view> names;
+    for (const auto one : words) {
+      if (to_string(one) == text) return one;
+      names.push_back(to_string(one));
+    }
+    throw error(expected_choice(text, names));
+  }
+};
+
+template <class Record>
+struct RecordColumn {
+  std::string name;
+  std::function<void(Record&, const RecordCell&)> read;
+};
+
+using RunColumns = std::vector<RecordColumn<TrainingRecord>>;
+using CurveColumns = std::vector<RecordColumn<std::pair<std::string, EpochRecord>>>;
+
+RunColumns run_columns() {
+  using R = TrainingRecord;
+  using C = RecordCell;
+  const auto share = [](std::optional<double> R::*member) {
+    return [member](R& record, const C& cell) { record.*member = cell.share(); };
+  };
+  const auto number = [](std::optional<double> R::*member) {
+    return [member](R& record, const C& cell) { record.*member = cell.number(); };
+  };
+  const auto count = [](std::optional<std::int64_t> R::*member) {
+    return [member](R& record, const C& cell) { record.*member = cell.count(); };
+  };
+  const auto text = [](std::string R::*member) {
+    return [member](R& record, const C& cell) { record.*member = cell.text; };
+  };
+  RunColumns columns{{"run", [](R& record, const C& cell) { record.run = cell.word(); }},
+                     {"config", [](R& record, const C& cell) { record.config = cell.word(); }},
+                     {"role", [](R& record, const C& cell) { record.role = cell.one_of(record_roles); }},
+                     {"seed", [](R& record, const C& cell) { record.seed = cell.needed_count(); }},
+                     {"lr", number(&R::lr)},
+                     {"p", number(&R::p)},
+                     {"status", [](R& record, const C& cell) { record.status = cell.one_of(record_states); }},
+                     {"epochs", [](R& record, const C& cell) { record.epochs = cell.needed_count(); }},
+                     {"best_test", share(&R::best_test)},
+                     {"best_epoch", count(&R::best_epoch)},
+                     {"last_test", share(&R::last_test)},
+                     {"last_ten_test", share(&R::last_ten_test)},
+                     {"epochs_to_stop", count(&R::epochs_to_stop)},
+                     {"best_validation", share(&R::best_validation)},
+                     {"train_loss", number(&R::train_loss)},
+                     {"train_accuracy", share(&R::train_accuracy)},
+                     {"score", share(&R::score)},
+                     {"score_sentences", count(&R::score_sentences)},
+                     {"word_score", share(&R::word_score)},
+                     {"seconds", number(&R::seconds)},
+                     {"device", text(&R::device)},
+                     {"date", text(&R::date)},
+                     {"commit", text(&R::commit)},
+                     {"note", text(&R::note)}};
+  for (std::size_t m = 0; m < map_names.size(); ++m) {
+    const auto named = [&](const char* what) { return fmt::format("{}_{}", map_names[m], what); };
+    columns.push_back({named("above"), [m](R& r, const C& cell) { r.maps[m].above = cell.count(); }});
+    columns.push_back({named("share"), [m](R& r, const C& cell) { r.maps[m].share = cell.share(); }});
+    columns.push_back({named("largest"), [m](R& r, const C& cell) { r.maps[m].largest = cell.number(); }});
+    columns.push_back({named("sparsity"), [m](R& r, const C& cell) { r.maps[m].sparsity = cell.share(); }});
+  }
+  return columns;
+}
+
+CurveColumns curve_columns() {
+  using R = std::pair<std::string, EpochRecord>;
+  using C = RecordCell;
+  CurveColumns columns{
+      {"run", [](R& row, const C& cell) { row.first = cell.word(); }},
+      {"epoch", [](R& row, const C& cell) { row.second.epoch = cell.needed_count(); }},
+      {"train_loss", [](R& row, const C& cell) { row.second.train_loss = cell.number(); }},
+      {"train_accuracy", [](R& row, const C& cell) { row.second.train_accuracy = cell.share(); }},
+      {"test_loss", [](R& row, const C& cell) { row.second.test_loss = cell.number(); }},
+      {"test_accuracy", [](R& row, const C& cell) { row.second.test_accuracy = cell.share(); }},
+      {"validation_accuracy", [](R& row, const C& cell) { row.second.validation_accuracy = cell.share(); }}};
+  for (std::size_t m = 0; m < map_names.size(); ++m)
+    columns.push_back({fmt::format("{}_sparsity", map_names[m]),
+                       [m](R& row, const C& cell) { row.second.sparsity[m] = cell.share(); }});
+  return columns;
+}
+
+// Calls use(line, record) for each row of a file.
+template <class Record, class Use>
+void read_rows(std::string_view text, std::string_view file, const std::vector<RecordColumn<Record>>& columns,
+               const Use& use) {
+  const std::vector<CsvRow> rows = parse_csv(text, file);
+  if (rows.empty()) throw bad_input(fmt::format("{} is empty: expected the names of its columns", file));
+  const std::vector<std::string>& names = rows.front().cells;
+  std::vector<const RecordColumn<Record>*> order;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(columns, name, &RecordColumn<Record>::name);
+    if (found == columns.end())
+      throw bad_input(fmt::format("{} has an unknown column {}", file, one_line(name)));
+    if (std::ranges::count(names, name) > 1)
+      throw bad_input(fmt::format("{} has the column {} twice", file, name));
+    order.push_back(&*found);
+  }
+  for (const RecordColumn<Record>& column : columns)
+    if (std::ranges::find(names, column.name) == names.end())
+      throw bad_input(fmt::format("{} has no column {}", file, column.name));
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    Record record;
+    for (std::size_t c = 0; c < order.size(); ++c)
+      order[c]->read(record, {file, order[c]->name, rows[r].cells[c], rows[r].line});
+    use(rows[r].line, std::move(record));
+  }
+}
+
+// What a run says of its curve is what the curve says.
+void check_curve(const TrainingRecord& record) {
+  if (std::ssize(record.curve) != record.epochs)
+    throw bad_input(fmt::format("curves.csv has {} epochs of {}: expected {}, as in runs.csv",
+                                record.curve.size(), record.run, record.epochs));
+  std::optional<double> best;
+  for (const EpochRecord& epoch : record.curve)
+    if (epoch.test_accuracy) best = std::max(best.value_or(0), *epoch.test_accuracy);
+  // Of 25,000 reviews an accuracy has five digits, and files keep them all; others are rounded there.
+  if (best.has_value() != record.best_test.has_value() ||
+      (best && std::abs(*best - *record.best_test) > 1.01e-5))
+    throw bad_input(fmt::format("runs.csv: best_test of {} is {}: its curve in curves.csv has {}", record.run,
+                                record.best_test ? fmt::format("{}", *record.best_test) : "missing",
+                                best ? fmt::format("{}", *best) : "none"));
+}
+
+}  // namespace
+
+std::string_view to_string(TrainingRole role) {
+  switch (role) {
+    case TrainingRole::main:
+      return "main";
+    case TrainingRole::tuning:
+      return "tuning";
+    case TrainingRole::repeat:
+      return "repeat";
+  }
+  return "?";
+}
+
+std::string_view to_string(RecordStatus status) {
+  switch (status) {
+    case RecordStatus::completed:
+      return "completed";
+    case RecordStatus::reached_accuracy:
+      return "reached accuracy";
+    case RecordStatus::diverged:
+      return "diverged";
+    case RecordStatus::unfinished:
+      return "unfinished";
+    case RecordStatus::failed:
+      return "failed";
+  }
+  return "?";
+}
+
+bool TrainingRecord::is_comparable() const {
+  return (status == RecordStatus::completed || status == RecordStatus::reached_accuracy) && best_test;
+}
+
+std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
+  std::vector<TrainingRecord> records;
+  std::map<std::string, std::size_t, std::less<>> place;
+  std::set<std::tuple<std::string, TrainingRole, std::int64_t, double>> seen;
+  read_rows<TrainingRecord>(
+      texts.runs, "runs.csv", run_columns(), [&](std::size_t line, TrainingRecord record) {
+        if (std::ranges::find(texts.configs, record.config) == texts.configs.end())
+          throw bad_input(fmt::format("runs.csv line {}: config is \"{}\": there is no configs/{}.toml", line,
+                                      one_line(record.config), one_line(record.config)));
+        const bool again = !place.emplace(record.run, records.size()).second;
+        // One that failed early may not know its learning rate.
+        if (again || (record.lr && !seen.emplace(record.config, record.role, record.seed, *record.lr).second))
+          throw bad_input(fmt::format("runs.csv line {}: {} is there already", line, one_line(record.run)));
+        records.push_back(std::move(record));
+      });
+  read_rows<std::pair<std::string, EpochRecord>>(
+      texts.curves, "curves.csv", curve_columns(), [&](std::size_t line, const auto& row) {
+        const auto found = place.find(row.first);
+        if (found == place.end())
+          throw bad_input(fmt::format("curves.csv line {}: run is \"{}\", which runs.csv does not have", line,
+                                      one_line(row.first)));
+        std::vector<EpochRecord>& curve = records[found->second].curve;
+        if (row.second.epoch != std::ssize(curve) + 1)
+          throw bad_input(fmt::format("curves.csv line {}: epoch of {} is {}: expected {}", line, row.first,
+                                      row.second.epoch, curve.size() + 1));
+        curve.push_back(row.second);
+      });
+  for (const TrainingRecord& record : records) check_curve(record);
+  return records;
+}
+
+}  // namespace attmirror

@@ -1,0 +1,77 @@
+// Records of trainings that take a GPU: what a study in docs/results keeps of each, as two files of comma-separated values.
+//
+// runs.csv has a row for each training, whatever became of it; curves.csv one for each of its epochs. The columns are those
+// of docs/results/imdb/README.md, and scripts/study_records.py writes them. An empty cell is a number that does not exist:
+// the score of a training that failed, the learning rate chosen for an optimizer that has none. Internal.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+// What a training is for: to be compared, to choose a learning rate, to see how far two with the same seed differ.
+enum class TrainingRole { main, tuning, repeat };
+std::string_view to_string(TrainingRole role);
+
+// How it ended. Unfinished is one that was stopped, failed one that the trainer gave up with a message.
+enum class RecordStatus { completed, reached_accuracy, diverged, unfinished, failed };
+std::string_view to_string(RecordStatus status);  // "completed", "reached accuracy", ...
+
+// After one epoch; accuracies are shares.
+struct EpochRecord {
+  std::int64_t epoch = 0;
+  std::optional<double> train_loss, train_accuracy, test_loss, test_accuracy, validation_accuracy;
+  std::array<std::optional<double>, 3> sparsity;  // Hoyer's, of K, Q and V
+};
+
+// One of the maps K, Q and V after the last epoch.
+struct MapRecord {
+  std::optional<std::int64_t> above;  // weights with |w| > 0.06: P1's count
+  std::optional<double> share;        // the same as a share of all weights
+  std::optional<double> largest;      // |w|
+  std::optional<double> sparsity;     // Hoyer's: 0 all equal, 1 a single one
+};
+
+// One training.
+struct TrainingRecord {
+  std::string run;     // "md-1.1-s1", unique
+  std::string config;  // "md-1.1": configs/md-1.1.toml
+  TrainingRole role = TrainingRole::main;
+  std::int64_t seed = 0;
+  std::optional<double> lr, p;
+  RecordStatus status = RecordStatus::completed;
+  std::int64_t epochs = 0;
+  std::optional<double> best_test, last_test, last_ten_test;
+  std::optional<std::int64_t> best_epoch;
+  std::optional<std::int64_t>
+      epochs_to_stop;  // to the training accuracy at which it stops; none: not reached
+  std::optional<double> best_validation, train_loss, train_accuracy;
+  std::optional<double> score;                  // P1's token-selection score
+  std::optional<std::int64_t> score_sentences;  // over so many sentences
+  std::optional<double> word_score;             // the corrected one
+  std::array<MapRecord, 3> maps;                // K, Q, V
+  std::optional<double> seconds;
+  std::string device, date, commit, note;
+  std::vector<EpochRecord> curve;
+
+  // It came to its end, so that its last epoch means what that of others means.
+  bool is_comparable() const;
+};
+
+// The files of a study as text.
+struct RecordTexts {
+  std::string_view runs, curves;
+  std::vector<std::string> configs;  // the names of its configurations
+};
+
+// The trainings in the order of runs.csv. Throws Error (bad input), naming file and line, for a column that is missing or
+// unknown, a cell that is not what its column says, a training that is there twice or whose configuration is not there, and
+// for curves that do not fit the runs.
+std::vector<TrainingRecord> read_records(const RecordTexts& texts);
+
+}  // namespace attmirror

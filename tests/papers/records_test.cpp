@@ -1,0 +1,139 @@
+// The reader of recorded trainings: what it makes of good files, and its sentence for each kind of bad one.
+#include "papers/records.hpp"
+
+#include "papers/recorded_studies.hpp"
+#include "support/files.hpp"
+#include "support/paths.hpp"
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace attmirror {
+namespace {
+
+std::string record_file(const std::string& name) {
+  std::ifstream file(test::fixture("records/" + name));
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+const std::vector<std::string> fixture_configs{"adam", "md-1.1", "md-2", "md-3"};
+
+std::vector<TrainingRecord> read(const std::string& runs, const std::string& curves) {
+  return read_records({.runs = runs, .curves = curves, .configs = fixture_configs});
+}
+
+// The text with the first `from` replaced.
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+void expect_refused(const std::string& runs, const std::string& curves, const std::string& message) {
+  try {
+    read(runs, curves);
+    ADD_FAILURE() << "no error; expected: " << message;
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), message);
+    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+  }
+}
+
+TEST(Records, WhatIsThereIsRead) {
+  const std::vector<TrainingRecord> records = read(record_file("runs.csv"), record_file("curves.csv"));
+  ASSERT_EQ(records.size(), 18u);
+  const TrainingRecord& first = records[3];
+  EXPECT_EQ(first.run, "md-1.1-s1");
+  EXPECT_EQ(first.config, "md-1.1");
+  EXPECT_EQ(first.role, TrainingRole::main);
+  EXPECT_EQ(first.seed, 1);
+  EXPECT_EQ(first.lr, 8e-4);
+  EXPECT_EQ(first.p, 1.1);
+  EXPECT_EQ(first.status, RecordStatus::reached_accuracy);
+  EXPECT_TRUE(first.is_comparable());
+  EXPECT_EQ(first.epochs, 6);
+  EXPECT_EQ(first.best_test, 0.8348);
+  EXPECT_EQ(first.best_epoch, 4);
+  EXPECT_EQ(first.epochs_to_stop, 6);
+  EXPECT_EQ(first.score_sentences, 44);
+  EXPECT_EQ(first.maps[0].above, 17694);
+  EXPECT_EQ(first.maps[2].largest, 0.5);
+  ASSERT_EQ(first.curve.size(), 6u);
+  EXPECT_EQ(first.curve[3].test_accuracy, 0.8348);
+  EXPECT_FALSE(first.best_validation);
+  const auto failed = std::ranges::find(records, RecordStatus::failed, &TrainingRecord::status);
+  ASSERT_NE(failed, records.end());
+  EXPECT_EQ(failed->note, "out of memory: 3 GiB, \"cuda:0\"");
+  EXPECT_FALSE(failed->is_comparable());
+  EXPECT_FALSE(failed->lr);
+  const auto tuning = std::ranges::find(records, TrainingRole::tuning, &TrainingRecord::role);
+  EXPECT_EQ(tuning->best_validation, 0.83);
+  EXPECT_FALSE(tuning->best_test);
+}
+
+TEST(Records, BadOnesAreRefusedInASentence) {
+  const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
+  expect_refused("", curves, "runs.csv is empty: expected the names of its columns");
+  expect_refused(replaced(runs, "best_test", "best_tset"), curves,
+                 "runs.csv has an unknown column best_tset");
+  expect_refused("run,config\n", curves, "runs.csv has no column role");
+  expect_refused(replaced(runs, "run,config", "run,run"), curves, "runs.csv has the column run twice");
+  expect_refused(replaced(runs, "0.8496,1,", "0.8496x,1,"), curves,
+                 "runs.csv line 2: best_test is \"0.8496x\": expected a number");
+  expect_refused(replaced(runs, "0.8496,1,", "1.8496,1,"), curves,
+                 "runs.csv line 2: best_test is \"1.8496\": expected a share between 0 and 1");
+  expect_refused(replaced(runs, "0.8496,1,", "nan,1,"), curves,
+                 "runs.csv line 2: best_test is \"nan\": expected a number");
+  expect_refused(replaced(runs, "adam,main,1,", "adam,main,-1,"), curves,
+                 "runs.csv line 2: seed is \"-1\": expected a whole number from 0 on");
+  expect_refused(
+      replaced(runs, "adam-s1,adam,main", "adam-s1,adam,mian"), curves,
+      "runs.csv line 2: role is \"mian\": expected main, tuning or repeat; did you mean \"main\"?");
+  expect_refused(replaced(runs, "adam-s1,adam,", "adam-s1,adan,"), curves,
+                 "runs.csv line 2: config is \"adan\": there is no configs/adan.toml");
+  expect_refused(replaced(runs, "adam-s2,", "adam-s1,"), curves, "runs.csv line 3: adam-s1 is there already");
+  expect_refused(replaced(runs, "adam-s2,adam,main,2,", "adam-s2,adam,main,1,"), curves,
+                 "runs.csv line 3: adam-s2 is there already");
+  expect_refused(replaced(runs, ",0123abc,\n", ",0123abc\n"), curves,
+                 "runs.csv line 2 has 35 cells: expected 36, one for each column");
+  expect_refused(runs, replaced(curves, "\nadam-s1,1,", "\nadam-s7,1,"),
+                 "curves.csv line 2: run is \"adam-s7\", which runs.csv does not have");
+  expect_refused(runs, replaced(curves, "\nadam-s1,2,", "\nadam-s1,3,"),
+                 "curves.csv line 3: epoch of adam-s1 is 3: expected 2");
+  expect_refused(replaced(runs, "reached accuracy,3,", "reached accuracy,4,"), curves,
+                 "curves.csv has 3 epochs of adam-s1: expected 4, as in runs.csv");
+  expect_refused(replaced(runs, "0.8496,1,", "0.9,1,"), curves,
+                 "runs.csv: best_test of adam-s1 is 0.9: its curve in curves.csv has 0.8496");
+  expect_refused(replaced(runs, "\"\"cuda:0\"\"\"", "\"\"cuda:0"), curves,
+                 "runs.csv line 11 has a quote that nothing closes");
+}
+
+// The records of the repository, as they are built in. Reading checks that no row is there twice, and that the configuration
+// of every row is there.
+TEST(Records, ThoseOfTheRepositoryAreSound) {
+  const RecordTexts texts = imdb_records();
+  const std::filesystem::path folder = test::source_folder() / "docs/results/imdb";
+  std::set<std::string> configs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "configs"))
+    configs.insert(entry.path().stem().string());
+  EXPECT_EQ(std::set<std::string>(texts.configs.begin(), texts.configs.end()), configs);
+  if (texts.runs.empty()) GTEST_SKIP() << "nothing has been recorded yet";
+  const std::vector<TrainingRecord> records = read_records(texts);
+  EXPECT_FALSE(records.empty());
+  for (const TrainingRecord& record : records) {
+    if (!record.is_comparable()) continue;
+    EXPECT_TRUE(record.score && record.maps[0].above && record.seconds && record.last_ten_test) << record.run;
+    EXPECT_FALSE(record.device.empty() || record.date.empty() || record.commit.empty()) << record.run;
+  }
+}
+
+}  // namespace
+}  // namespace attmirror
