@@ -232,6 +232,13 @@ void run(const net::TrainData& data, const TrainConfig& config, const BenchOptio
   std::printf("  a step: %.2f ms; the host's threads work %.2f ms for it\n", step_ms,
               1e3 * host / static_cast<double>(count));
 
+  steps.evaluate(*network, *sources.test);
+  const double measuring = now(), measured_work = processor_seconds();
+  steps.evaluate(*network, *sources.test);
+  std::printf("  measuring %lld test samples: %.3f s, for which the host's threads work %.3f s\n",
+              static_cast<long long>(sources.test->rows()), now() - measuring,
+              processor_seconds() - measured_work);
+
 #if defined(ATTMIRROR_BENCH_PROFILE)
   if (options.profile && options.cuda) {
     using namespace torch::autograd::profiler;

@@ -69,6 +69,18 @@ at::Tensor normalised(const at::Tensor& bytes, const at::Tensor& normalizer) {
   return at::addcmul(maps[1], bytes.to(at::kFloat), maps[0]);
 }
 
+// Images [count, channels, height, width] at another size, bilinearly. LibTorch's kernel gives a GPU a thread for each
+// pixel of one image and a loop over all images; the same sums as products by matrices are four times as fast there.
+at::Tensor resized(const at::Tensor& images, std::int64_t size) {
+  if (!images.is_cuda()) return at::upsample_bilinear2d(images, {size, size}, /*align_corners=*/false);
+  // [size, length]: a row says how much of each old pixel a new one has.
+  const auto shares = [&](std::int64_t length) {
+    const at::Tensor unit = at::eye(length, images.options()).view({1, 1, length, length});
+    return at::upsample_bilinear2d(unit, {size, length}, /*align_corners=*/false).view({size, length});
+  };
+  return at::matmul(shares(images.size(2)), at::matmul(images, shares(images.size(3)).t()));
+}
+
 void check_samples(const DeviceImages& images, std::span<const std::int64_t> samples) {
   if (samples.empty()) throw bad_input("a batch of no images");
   if (images.pixels.size(1) != 3)
@@ -156,7 +168,7 @@ Batch batch_of_draws(const DeviceImages& images, const ImageDraws& draws, const 
   Batch batch;
   batch.images = normalised(bytes, normalizer);
   if (size != 0 && (size != batch.images.size(2) || size != batch.images.size(3)))
-    batch.images = at::upsample_bilinear2d(batch.images, {size, size}, /*align_corners=*/false);
+    batch.images = resized(batch.images, size);
   batch.labels = images.labels.index_select(0, chosen);
   batch.offsets = at::arange(0, (count + 1) * tokens, tokens,
                              at::TensorOptions().dtype(at::kInt).device(images.pixels.device()));

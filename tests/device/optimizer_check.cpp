@@ -105,6 +105,18 @@ void check_against_tensors() {
     }
     report(std::string(at::toString(t.type)) + ": sign steps are those of tensor operations",
            worst_distance<am::SteepestDescent>(t.type, Steepest(0.02).norm("sign")) < 2 * t.unit);
+    // Newton-Schulz iterations make some three times as much of a rounding; weights are of size 1, steps of 0.02.
+    double spectral = worst_distance<am::SteepestDescent>(t.type, Steepest(0.02).norm("spectral"));
+    spectral = std::max(spectral, worst_distance<am::SteepestDescent>(t.type, Steepest(0.02)
+                                                                                  .norm("spectral")
+                                                                                  .momentum(0.9)
+                                                                                  .nesterov(true)
+                                                                                  .weight_decay(0.1)
+                                                                                  .gradient_scale(8)
+                                                                                  .maximize(true)));
+    report(c10::str(at::toString(t.type), ": spectral steps of all matrices at once, ", spectral,
+                    " from one at a time"),
+           spectral < 10 * t.unit);
   }
 }
 

@@ -192,11 +192,18 @@ void TrainFolder::begin_trial(std::int64_t trial) {
 }
 
 void TrainFolder::append(const EpochRow& row) {
+  if (saving_.valid() && saving_.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+    saving_.get();
   metrics_->append(to_json(row) + "\n");
   events_->append(scalar_event(wall_time(), row.epoch, curves_of(row)));
 }
 
-void TrainFolder::save(TrainCheckpoint checkpoint) {
+void TrainFolder::wait_for_save() {
+  if (saving_.valid()) saving_.get();
+}
+
+void TrainFolder::save(TrainCheckpoint checkpoint, Save when) {
+  wait_for_save();
   metrics_->sync();
   checkpoint.metrics_bytes = metrics_->bytes();
   checkpoint.events_bytes = 0;
@@ -204,10 +211,16 @@ void TrainFolder::save(TrainCheckpoint checkpoint) {
     events_->sync();
     checkpoint.events_bytes = events_->bytes();
   }
-  save_train_checkpoint(checkpoint_path(), checkpoint);
+  if (when == Save::now)
+    save_train_checkpoint(checkpoint_path(), checkpoint);
+  else
+    saving_ = std::async(std::launch::async, [path = checkpoint_path(), kept = std::move(checkpoint)] {
+      save_train_checkpoint(path, kept);
+    });
 }
 
 void TrainFolder::finish(const std::string& results) {
+  wait_for_save();
   write_file_atomically(path_ / "results.json", results);
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,7 +48,11 @@ class TrainFolder {
 
   void begin_trial(std::int64_t trial);  // its event file, if it is not that of the checkpoint
   void append(const EpochRow& row);
-  void save(TrainCheckpoint checkpoint);  // with the lengths of the files
+  // With the lengths of the files. `behind` returns while a thread is still writing, so that a GPU need not wait for a
+  // disk; if that fails, the next call of append(), save() or finish() throws. A killed process leaves the last
+  // checkpoint that was complete.
+  enum class Save { now, behind };
+  void save(TrainCheckpoint checkpoint, Save when);
   void finish(const std::string& results);
 
   std::filesystem::path checkpoint_path() const { return path_ / "checkpoint.safetensors"; }
@@ -60,11 +65,14 @@ class TrainFolder {
   void remove_run();
   void remove_later_events(std::int64_t first_trial);
   void remove_events(const std::filesystem::path& file);
+  void wait_for_save();
 
   ResultFolder files_;
   std::filesystem::path path_;
   std::optional<AppendedFile> metrics_, events_;
   std::int64_t events_trial_ = -1;
+  std::future<void>
+      saving_;  // a checkpoint behind the training; the last member, so that it ends before the lock does
 };
 
 // The checkpoint of a folder, for a run with this configuration and these data; none where the run was killed before

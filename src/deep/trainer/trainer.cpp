@@ -37,7 +37,7 @@ class Training {
   bool finish_epoch();  // true: the trial has ended
   PauseWishes own_wishes() const;
   Pause pause_asked() const;
-  void save();
+  void save(TrainFolder::Save when = TrainFolder::Save::now);
   void save_epoch_weights();
   void prepare_trial(const TrainCheckpoint* from);
   double trial_seconds() const { return seconds_before_ + seconds_since(resumed_); }
@@ -267,7 +267,7 @@ Pause Training::run_epoch() {
       continue;
     }
     if (pause != Pause::none) return pause;
-    save();
+    save(TrainFolder::Save::behind);
   }
   read_sums();
   diverged_ = diverged_ || !std::isfinite(sums_.loss);
@@ -356,7 +356,7 @@ void Training::save_epoch_weights() {
     save_weights(folder_->epoch_path(epoch_, trial_.trial, config_.train.trials), *network_);
 }
 
-void Training::save() {
+void Training::save(TrainFolder::Save when) {
   if (!writes()) return;
   TrainCheckpoint checkpoint;
   checkpoint.config = to_json(config_);
@@ -379,7 +379,7 @@ void Training::save() {
     checkpoint.weights = weights_of(*network_).tensors;
     checkpoint.optimizer = optimizers_->state();
   }
-  folder_->save(std::move(checkpoint));
+  folder_->save(std::move(checkpoint), when);
   saved_ = Clock::now();
 }
 
