@@ -22,7 +22,7 @@ class CsvReader {
     do row.cells.push_back(cell());
     while (skip(','));
     skip('\r');
-    if (!skip('\n') && !at_end()) fail("a letter after the quote that ends a cell");
+    if (!skip('\n') && !at_end()) fail("a letter after the end of a cell");
     ++line_;
     return row;
   }
