@@ -49,7 +49,7 @@ TEST(Csv, WhatDoesNotFitIsRefused) {
   const auto refused = [](std::string_view text, std::string_view message) {
     test::expect_bad_input({message}, [&] { parse_csv(text, "a.csv"); });
   };
-  refused("a,b\n1\n", "a.csv line 2 has 1 cells: expected 2, one for each column");
+  refused("a,b\n1\n", "a.csv line 2 has 1 cell: expected 2, one for each column");
   refused("a,b\n1,2\n1,2,3\n", "a.csv line 3 has 3 cells: expected 2, one for each column");
   refused("a\n\"b\n\n", "a.csv line 2 has a quote that nothing closes");
   refused("a\n\"b\"c\n", "a.csv line 2 has a letter after the end of a cell");
