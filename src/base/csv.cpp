@@ -22,7 +22,7 @@ class CsvReader {
     do row.cells.push_back(cell());
     while (skip(','));
     skip('\r');
-    if (!skip('\n') && !at_end()) fail("a letter after the quote that ends a cell");
+    if (!skip('\n') && !at_end()) fail("a letter after the end of a cell");
     ++line_;
     return row;
   }
@@ -89,8 +89,9 @@ std::vector<CsvRow> parse_csv(std::string_view text, std::string_view name) {
     rows.push_back(reader.row());
     const CsvRow& last = rows.back();
     if (last.cells.size() != rows.front().cells.size())
-      throw bad_input(fmt::format("{} line {} has {} cells: expected {}, one for each column", name,
-                                  last.line, last.cells.size(), rows.front().cells.size()));
+      throw bad_input(fmt::format("{} line {} has {} cell{}: expected {}, one for each column", name,
+                                  last.line, last.cells.size(), last.cells.size() == 1 ? "" : "s",
+                                  rows.front().cells.size()));
   }
   return rows;
 }

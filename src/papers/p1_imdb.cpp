@@ -161,15 +161,17 @@ std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {
       welch(md.percent(&TrainingRecord::last_ten_test), gd.percent(&TrainingRecord::last_ten_test));
   const int by_best = sign_of(best), by_last = sign_of(last_ten);
   std::string verdict = by_best > 0 ? "holds" : by_best < 0 ? "is contradicted" : "is not decided";
-  verdict += " at this size";
+  verdict += " at this size and with P1's learning rates";
   if (by_best != by_last)
-    verdict += fmt::format(" by the best epoch of a run, which P1 reports, and {} by its last ten epochs",
+    verdict += fmt::format(", by the best epoch of a run, which P1 reports, and {} by its last ten epochs",
                            by_last > 0   ? "holds"
                            : by_last < 0 ? "is contradicted"
                                          : "is not decided");
-  return fmt::format(
-      "{} {}: over {} and {} independent seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
-      claim, verdict, md.runs.size(), gd.runs.size(), higher_text(best), higher_text(last_ten));
+  const std::string seeds = md.runs.size() == gd.runs.size()
+                                ? fmt::format("{} independent seeds each,", md.runs.size())
+                                : fmt::format("{} and {} independent seeds", md.runs.size(), gd.runs.size());
+  return fmt::format("{} {}: over {} its best test accuracy is {}, and its mean over the last ten epochs {}.",
+                     claim, verdict, seeds, higher_text(best), higher_text(last_ten));
 }
 
 std::string adam_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup& md) {

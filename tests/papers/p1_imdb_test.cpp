@@ -78,22 +78,25 @@ TEST(Imdb, TheClaimIsJudgedByWelch) {
   };
   const std::string held = conclusion(made_up_records());
   EXPECT_TRUE(held.starts_with(
-      "P1's claim that ℓ1.1 mirror descent generalizes better than gradient descent holds at this size: over 3 and 3 "
-      "independent seeds its best test accuracy is 1.83 points higher (95 % interval 1."))
+      "P1's claim that ℓ1.1 mirror descent generalizes better than gradient descent holds at this size and with P1's "
+      "learning rates: over 3 independent seeds each, its best test accuracy is 1.83 points higher (95 % interval 1."))
       << held;
   EXPECT_NE(
       held.find(
           "Adam, which P1 does not have on IMDb, generalizes better than ℓ1.1 mirror descent: over 3 seeds"),
       std::string::npos)
       << held;
-  EXPECT_NE(conclusion(shifted("md-2", 0.05, 0.05)).find("is contradicted at this size: "),
+  EXPECT_NE(conclusion(shifted("md-2", 0.05, 0.05))
+                .find("is contradicted at this size and with P1's learning rates: "),
             std::string::npos);
-  EXPECT_NE(conclusion(shifted("md-2", 0.0183, 0.0185)).find("is not decided at this size: "),
+  EXPECT_NE(conclusion(shifted("md-2", 0.0183, 0.0185))
+                .find("is not decided at this size and with P1's learning rates: "),
             std::string::npos);
   EXPECT_NE(
       conclusion(shifted("md-2", 0, 0.05))
-          .find("holds at this size by the best epoch of a run, which P1 reports, and is contradicted by its "
-                "last ten epochs: "),
+          .find(
+              "holds at this size and with P1's learning rates, by the best epoch of a run, which P1 reports, and is contradicted by its "
+              "last ten epochs: "),
       std::string::npos);
   EXPECT_NE(conclusion(shifted("adam", -0.05, -0.05)).find("generalizes worse than"), std::string::npos);
   EXPECT_NE(conclusion(shifted("adam", -0.0147, -0.0139)).find("cannot be told from"), std::string::npos);
