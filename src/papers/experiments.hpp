@@ -27,6 +27,7 @@ ExperimentPointer make_p3_several_tokens();  // E3.5
 ExperimentPointer make_p3_global();          // global and local optimality against d
 ExperimentPointer make_p3_feasibility();     // feasibility against d
 ExperimentPointer make_p3_sparsemax();       // the quadratic head
+ExperimentPointer make_p3_causal();          // an output at every token
 ExperimentPointer make_p4_two_stage();       // P4's Figure 2 and its rates
 ExperimentPointer make_p4_unseen();          // dataset shift
 ExperimentPointer make_p4_joint();           // one stage instead of two
