@@ -36,5 +36,6 @@ ExperimentPointer make_p4_graph();           // beyond P4: cycles and soft label
 ExperimentPointer make_paths();              // regularization paths: W, (K,Q), l_p, joint
 ExperimentPointer make_which_margin();       // which margin each optimizer maximizes
 ExperimentPointer make_landscape();          // all selections of small problems
+ExperimentPointer make_theory_checks();      // assumptions beside outcomes
 
 }  // namespace attmirror
