@@ -1,6 +1,5 @@
 """The assumptions of the theorems: the same answers as the command's."""
 
-import json
 import math
 
 import attmirror as am
