@@ -57,7 +57,7 @@ void add_theory_options(CLI::App& app, TheoryCommand& o) {
   const char* group = "Theory";
   add_flag(
       app, "--theory", o.on,
-      "of a dataset: check which assumptions of the theorems of P2 and P3 hold on it, in versions that can be decided")
+      "of a dataset: check which assumptions of the papers' theorems hold on it, in versions that can be decided")
       ->group(group);
   add_text(app, "--params", o.params, "W|KQ|prompt", training_field("params").help)->group(group);
   add_text(
