@@ -28,6 +28,7 @@ ExperimentPointer make_p3_global();          // global and local optimality agai
 ExperimentPointer make_p3_feasibility();     // feasibility against d
 ExperimentPointer make_p3_sparsemax();       // the quadratic head
 ExperimentPointer make_p3_causal();          // an output at every token
+ExperimentPointer make_p3_global_grid();     // W and (K, Q) over n, T and d
 ExperimentPointer make_p4_two_stage();       // P4's Figure 2 and its rates
 ExperimentPointer make_p4_unseen();          // dataset shift
 ExperimentPointer make_p4_joint();           // one stage instead of two
