@@ -31,7 +31,7 @@ inline const std::array layers{Layer{"all tokens, W", false, false}, Layer{"all 
                                Layer{"causal, W", true, false}, Layer{"causal, (K, Q)", true, true}};
 
 struct LayerRun {
-  std::vector<double> distance;  // by record: 1 - correlation with the solution of all queries
+  std::vector<double> distance{};  // by record: 1 - correlation with the solution of all queries
   double to_last_query = std::nan(""), to_no_mask = std::nan("");
   bool certified = false, saturated = false, global = false, local = false;
 };

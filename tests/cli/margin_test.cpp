@@ -273,7 +273,7 @@ TEST_F(Margin, SolvesTheOtherProblems) {
 
 // What relaxes is the problem of what was trained with v: that of W for a run of W and v.
 TEST_F(Margin, RelaxesTheProblemThatTheRunTrained) {
-  const std::string joint = (folder / "joint.npz").string(), run = (folder / "joint-run").string();
+  const std::string joint = (folder / "joint.npz").string();
   ASSERT_EQ(attmirror_command(
                 {"generate", "--kind", "joint-prompt", "--label-margin", "slack", "-o", joint, "--quiet"})
                 .code,

@@ -145,7 +145,9 @@ TEST(Theory, LabelMarginHoldsForMixtures) {
       }
       const MarginSolution svm =
           max_margin(Dataset(mixed), DecoderSvm{Selection{{0, 0, 0}}}, Norm::frobenius());
-      if (svm.status == MarginStatus::certified) EXPECT_GT(svm.norm, report.decoder.norm) << seed;
+      if (svm.status == MarginStatus::certified) {
+        EXPECT_GT(svm.norm, report.decoder.norm) << seed;
+      }
     }
   }
   EXPECT_GE(held, 3);

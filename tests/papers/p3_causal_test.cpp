@@ -18,7 +18,9 @@ TEST(P3Causal, TrainingAndPathsTurnToTheSvmOfAllQueries) {
     EXPECT_GT(number("the same with the SVM of the last query"), .3) << layer.name;
     EXPECT_LT(number("share that the margin lacks"), .005) << layer.name;
     EXPECT_GT(number("share of runs on locally optimal tokens"), .7) << layer.name;
-    if (layer.causal) EXPECT_GT(number("the same with the SVM without the mask"), .1) << layer.name;
+    if (layer.causal) {
+      EXPECT_GT(number("the same with the SVM without the mask"), .1) << layer.name;
+    }
   }
   EXPECT_EQ(test::named(result, "that are certified").ours, 1);
 }
