@@ -20,7 +20,8 @@ std::vector<double> parse_bounds(const std::string& text, const Dataset& data);
 // a run it is the prompt's, as in P2, unless the file to check has a W.
 bool relaxes_prompt(const MarginPlan& plan);
 
-// The norm of the decoder SVM: that of the run's geometry, which v was trained in, too; without a run the Euclidean one.
+// The norm of the decoder SVM: that of the run's geometry, which v was trained in, too; without a run the Euclidean
+// one.
 Norm decoder_norm(const MarginPlan& plan);
 
 // A file that was solved for other bounds than these is a certificate of another problem. Throws Error (bad input).

@@ -1,5 +1,5 @@
-// P2's condition for joint training of v and attention: the label margin of the attended tokens is largest where attention
-// is entirely on the selected ones. Internal.
+// P2's condition for joint training of v and attention: the label margin of the attended tokens is largest where
+// attention is entirely on the selected ones. Internal.
 //
 // With r_j = sum_t s_jt x_t for probabilities s_j, the label margin of the mixtures is, by duality,
 //
@@ -9,8 +9,9 @@
 //
 //   G(s) <= Gamma - nu max_{j in S} (1 - s_j,alpha)       S: the support vectors, those with lambda*_j > 0
 //
-// Two sides of this can be decided. With the optimal lambda* the function F(s) = |sum_j lambda*_j Y_j r_j| bounds G from
-// above and is convex in s, so F at mixtures is at most the mean of F at selections beta, weighted by prod_j s_j,beta_j:
+// Two sides of this can be decided. With the optimal lambda* the function F(s) = |sum_j lambda*_j Y_j r_j| bounds G
+// from above and is convex in s, so F at mixtures is at most the mean of F at selections beta, weighted by prod_j
+// s_j,beta_j:
 //
 //   holds   if F(beta) < Gamma for every selection beta that differs from alpha in S; nu is the least difference
 //   fails   if Y_j v_mm^T x_t >= Y_j v_mm^T x_alpha for some j in S: mixing t in does not lower G, to first order

@@ -1,5 +1,5 @@
-// Layers with an output at every token, and how far their trainings and paths are from the SVM of all queries. Internal to
-// p3_causal.cpp, which says what this is about.
+// Layers with an output at every token, and how far their trainings and paths are from the SVM of all queries.
+// Internal to p3_causal.cpp, which says what this is about.
 #pragma once
 
 #include "papers/path_curves.hpp"

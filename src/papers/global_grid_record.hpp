@@ -26,8 +26,8 @@ struct GridCell {
 // The text of the record.
 std::string_view global_grid_csv();
 
-// Its cells, ascending in n, T and d. Throws Error (bad input) naming a line that is not of this form, or a cell that has
-// only one of W and KQ.
+// Its cells, ascending in n, T and d. Throws Error (bad input) naming a line that is not of this form, or a cell that
+// has only one of W and KQ.
 std::vector<GridCell> parse_global_grid(std::string_view csv);
 
 }  // namespace attmirror

@@ -13,8 +13,8 @@
 //   last query    constraints of the last token of each sequence alone, as if the layer had one output
 //   no mask       constraints over tokens that the causal mask hides, where they can be satisfied
 //
-// Regularization paths are held against the problem of the optimal tokens. The nuclear norm may have several solutions, and
-// P3 says only that a path tends to the set of them; so a path is measured by what its margin lacks,
+// Regularization paths are held against the problem of the optimal tokens. The nuclear norm may have several
+// solutions, and P3 says only that a path tends to the set of them; so a path is measured by what its margin lacks,
 //
 //   1 - min_k <A_k, W_R> ||W_mm|| / R     which is 0 for solutions alone, and falls like 1/R if W_R - R u stays bounded
 //

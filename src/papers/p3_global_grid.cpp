@@ -3,14 +3,15 @@
 //   n and T in {5, 10, 20}, d in {5, 10, 20, 50, 100}; 1,000 data sets on the unit sphere in each of the 45 cells;
 //   normalized gradient descent with step 0.1, 1,500 steps, on W and on K and Q, both from uniform in +-1/sqrt(d)
 //
-// A run is global if its attention is saturated (a mean largest probability above .99) on the best tokens, local if it is
-// saturated on other locally optimal ones, and neither otherwise. 90,000 trainings and as many certified max-margin problems
-// take half an hour, so the grid is a record: docs/results/p3_global_grid.csv, made by examples/sweeps/p3_global_grid.toml.
+// A run is global if its attention is saturated (a mean largest probability above .99) on the best tokens, local if
+// it is saturated on other locally optimal ones, and neither otherwise. 90,000 trainings and as many certified
+// max-margin problems take half an hour, so the grid is a record: docs/results/p3_global_grid.csv, made by
+// examples/sweeps/p3_global_grid.toml.
 //
-// Computed anew are the two cells in which a first look had found opposite answers, n = 5, T = 20, d = 10 and n = 10, T = 5,
-// d = 20. Their runs of the record must end the same way; besides, W starts from 0 as well, and K and Q from N(0, 0.01^2),
-// to tell what the factors do from what their start does. In the record "local" is by the Frobenius solution for both; here
-// runs of K and Q are also held against the nuclear one, which is theirs.
+// Computed anew are the two cells in which a first look had found opposite answers, n = 5, T = 20, d = 10 and n = 10,
+// T = 5, d = 20. Their runs of the record must end the same way; besides, W starts from 0 as well, and K and Q from
+// N(0, 0.01^2), to tell what the factors do from what their start does. In the record "local" is by the Frobenius
+// solution for both; here runs of K and Q are also held against the nuclear one, which is theirs.
 #include "papers/experiments.hpp"
 #include "papers/global_grid_record.hpp"
 #include "papers/shorthand.hpp"

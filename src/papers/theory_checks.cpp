@@ -1,20 +1,21 @@
-// P2 and P3 prove where descent ends under assumptions on the data. Here each is checked on thousands of random data sets,
-// in the version of margin/theory.hpp, and set beside how descent ends on them. The papers' own wording may differ, so
-// these are statements about our versions and not about their theorems.
+// P2 and P3 prove where descent ends under assumptions on the data. Here each is checked on thousands of random data
+// sets, in the version of margin/theory.hpp, and set beside how descent ends on them. The papers' own wording may
+// differ, so these are statements about our versions and not about their theorems.
 //
 //   scores, separability, support tokens, initial gradient
-//       W trained from 0 by normalized gradient descent (step 0.1, 1,500 steps) on n = T = 5 tokens in dimension d, on the
-//       unit sphere as drawn and with the scores of all tokens but the best made equal. A run is global if it is saturated
-//       on the best tokens, local if it is saturated on other locally optimal ones, and neither otherwise.
+//       W trained from 0 by normalized gradient descent (step 0.1, 1,500 steps) on n = T = 5 tokens in dimension d,
+//       on the unit sphere as drawn and with the scores of all tokens but the best made equal. A run is global if it
+//       is saturated on the best tokens, local if it is saturated on other locally optimal ones, and neither otherwise.
 //   step size
 //       plain gradient descent from W = 0 with step sizes c/L, d = 10, 1,000 steps. Below 1/L the loss never rises: the
 //       descent lemma, which needs nothing but the Lipschitz constant L.
 //   label margin
 //       v and W trained together from N(0, 0.1^2), n = T = 4, d = 8, 4,000 normalized steps: does the condition for the
-//       tokens that a run selects go with its convergence to the decoder SVM and the relaxed attention SVM of these tokens?
+//       tokens that a run selects go with its convergence to the decoder SVM and the relaxed attention SVM of these
+//       tokens?
 //
-// Shares come with Wilson's 95 % intervals. An assumption and an outcome are compared within one dimension, because both
-// depend on it.
+// Shares come with Wilson's 95 % intervals. An assumption and an outcome are compared within one dimension, because
+// both depend on it.
 #include "papers/experiments.hpp"
 #include "papers/share_interval.hpp"
 #include "papers/shorthand.hpp"

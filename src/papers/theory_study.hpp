@@ -1,5 +1,5 @@
-// Trainings on data whose assumptions are checked, and how they end. Internal to theory_checks.cpp, which says what this is
-// about.
+// Trainings on data whose assumptions are checked, and how they end. Internal to theory_checks.cpp, which says what
+// this is about.
 #pragma once
 
 #include "papers/workers.hpp"

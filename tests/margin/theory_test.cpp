@@ -56,14 +56,15 @@ TEST(Theory, KnowsAProblemSolvedByHand) {
 }
 
 TEST(Theory, SeesTheFirstStepGoWrong) {
-  // The mean of the worse tokens is beyond the best one: the first step prefers token 2, which is worse and farther out.
+  // The worst token pushes the first step away from all that lie in its direction.
   const Dataset data(one_sequence(Matrix{{1.0, 0.0}, {0.9, 5.0}, {0.9, 5.1}, {-1.0, 6.0}}));
   const AssumptionCheck check = check_theory(data).at(Assumption::initial_gradient);
   // s = 1/4 each and m = 0.45: sum s (gamma - m) x = (0.55 (1, 0) + 0.45 (0.9, 5) + 0.45 (0.9, 5.1) - 1.45 (-1, 6)) / 4
   // = (2.81, -4.155) / 4, whose margins over the others are 2.81 * 0.1 + 4.155 * 5 and more: it separates them.
   EXPECT_EQ(check.status, holds);
   const Dataset other(one_sequence(Matrix{{1.0, 0.0}, {0.9, 5.0}, {-1.0, 0.0}}));
-  // m = 0.3: (0.7 (1, 0) + 0.6 (0.9, 5) - 1.3 (-1, 0)) / 3 = (2.54, 3) / 3, and (0.1, -5) of token 1 has a negative margin.
+  // m = 0.3: (0.7 (1, 0) + 0.6 (0.9, 5) - 1.3 (-1, 0)) / 3 = (2.54, 3) / 3, and (0.1, -5) of token 1 has a negative
+  // margin.
   const AssumptionCheck wrong = check_theory(other).at(Assumption::initial_gradient);
   EXPECT_EQ(wrong.status, fails);
   EXPECT_LT(wrong.value, 0);

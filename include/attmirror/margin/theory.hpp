@@ -1,15 +1,16 @@
 // Which assumptions of the papers' theorems a dataset satisfies.
 //
-// P2 and P3 prove where gradient descent ends under assumptions on the data. Each has a version here that can be decided
-// on data, written below; the papers may word theirs differently, so a check is one of our version and not a statement
-// about a theorem. For the selected tokens alpha (by default the best ones), scores gamma_t = Y v^T x_t and all queries:
+// P2 and P3 prove where gradient descent ends under assumptions on the data. Each has a version here that can be
+// decided on data, written below; the papers may word theirs differently, so a check is one of our version and not a
+// statement about a theorem. For the selected tokens alpha (by default the best ones), scores gamma_t = Y v^T x_t and
+// all queries:
 //
 //   unique best        gamma_alpha > gamma_t                                  for every other token t
 //   equal scores       gamma_t = gamma_tau                                    for all other tokens t, tau (P2; P3, B.2)
 //   separable          (x_alpha - x_t)^T W z >= 1                             has a solution: certified or refuted
 //   all support        (x_alpha - x_t)^T W_mm z = 1                           for every other token t (P3, B.1)
-//   initial gradient   (x_alpha - x_t)^T (-grad L(W_0)) z > 0                 for every t: the first step separates alpha
-//   label margin       mixing another token into a support vector of the decoder SVM lowers the label margin (P2, joint)
+//   initial gradient   (x_alpha - x_t)^T (-grad L(W_0)) z > 0                 for every t: the first step separates
+//   label margin       mixing a token into a support vector of the decoder SVM lowers the label margin (P2, joint)
 //   step size          lr <= 1/L                                              attention/smoothness.hpp
 //
 //   const TheoryReport report = check_theory(data, {.lr = 0.1});
