@@ -301,6 +301,10 @@ TEST_F(Margin, RelaxesTheProblemThatTheRunTrained) {
   ASSERT_EQ(attmirror_command({"margin", joint, "--select", "run:" + run, "-o", full}).code, 0);
   EXPECT_GT(correlation(svm), 0.9999);
   EXPECT_LT(correlation(full), correlation(svm) - 0.001);
+  // The margin of the third sequence counts in the ratio, although the relaxed problem does not ask for it.
+  const Outcome compared = attmirror_command({"compare", run, svm});
+  EXPECT_NE(compared.out.find("above 1"), std::string::npos) << compared.out;
+  EXPECT_NE(compared.out.find("it is that of a relaxed problem"), std::string::npos) << compared.out;
 
   const std::string fixed = (folder / "fixed-run").string();
   ASSERT_EQ(attmirror_command({"train", data, "--lr", "0.1", "--steps", "10", "-o", fixed, "--quiet"}).code,
