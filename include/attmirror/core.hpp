@@ -8,6 +8,7 @@
 #include <attmirror/attention/head.hpp>
 #include <attmirror/attention/loss.hpp>
 #include <attmirror/attention/parameters.hpp>
+#include <attmirror/attention/smoothness.hpp>
 #include <attmirror/attention/tokens.hpp>
 #include <attmirror/base/aligned.hpp>
 #include <attmirror/base/build_info.hpp>
@@ -45,6 +46,7 @@
 #include <attmirror/margin/problems.hpp>
 #include <attmirror/margin/support.hpp>
 #include <attmirror/margin/svm_file.hpp>
+#include <attmirror/margin/theory.hpp>
 #include <attmirror/mirror/cuda_step.hpp>
 #include <attmirror/mirror/direction.hpp>
 #include <attmirror/mirror/fused_step.hpp>

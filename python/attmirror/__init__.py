@@ -51,6 +51,7 @@ if TYPE_CHECKING or _HAS_CORE:
     from ._settings import Record
     from ._study import Study, study
     from ._sweep import SweepResults, load_sweep, sweep
+    from ._theory import Assumption, Theory, theory
     from ._which_margin import WhichMargin, which_margin, which_margin_experiment
     from .optimizers import (
         AdaGrad,
@@ -109,15 +110,15 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "AdaGrad", "Adam", "AttentionClassifier", "AttmirrorError", "Certificate", "Comparison", "ComparisonTrace",
+    "AdaGrad", "Adam", "Assumption", "AttentionClassifier", "AttmirrorError", "Certificate", "Comparison", "ComparisonTrace",
     "CoordinateDescent", "Dataset", "EnvironmentFailure", "Experiment", "Finding", "Flow", "GradientDescent",
     "InputError", "Lion", "MarginSolution", "MarginSolutions", "MirrorDescent", "Muon", "NextTokenRun", "Objective",
     "ObjectiveRun", "Optimizer", "PaddingWarning", "Path", "Record", "Report", "Reproduction", "Run",
     "RunComparison", "RunSide", "Sentences", "SignDescent",
-    "Signum", "SpectralDescent", "SteepestDescent", "Study", "SweepResults", "Trace", "WhichMargin", "attention", "compare",
+    "Signum", "SpectralDescent", "SteepestDescent", "Study", "SweepResults", "Theory", "Trace", "WhichMargin", "attention", "compare",
     "compare_trace", "correlation", "descend", "descend_many", "directional_bregman", "experiments", "generate",
     "generators", "isa", "load_dataset", "load_run", "load_solution", "load_sweep", "log_times", "max_margin",
     "max_margin_many", "mirror_flow", "next_token", "norm", "optimizer", "optimizers", "path", "report", "reproduce",
-    "score_blind_key_weights", "selection_margin", "set_isa", "study", "sweep", "verify", "version_report", "which_margin",
+    "score_blind_key_weights", "selection_margin", "set_isa", "study", "sweep", "theory", "verify", "version_report", "which_margin",
     "which_margin_experiment",
 ]

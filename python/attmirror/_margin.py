@@ -257,6 +257,8 @@ def max_margin(
     threads: int | None = None,
     max_rank: int | None = None,
     start: MarginSolution | None = None,
+    bounds: Any = None,
+    decoder_norm: Norm = 2.0,
 ) -> MarginSolution:
     """The smallest weights that give the selected tokens a margin of 1 over all others.
 
@@ -271,8 +273,9 @@ def max_margin(
     norm : float or str
         1 to inf for an entrywise norm, or "frobenius", "nuclear", "spectral", "schatten:P".
     problem : str
-        "attention", "prompt", "decoder", "relaxed"; "general-direction" (with `kept`) and "general-finite" (with
-        `kept` and `logits`), where attention keeps several tokens.
+        "attention", "prompt", "decoder"; "relaxed", the problem of what was trained together with v: of W where
+        `tokens` is a run of W or of K and Q, and of a prompt otherwise; "general-direction" (with `kept`) and
+        "general-finite" (with `kept` and `logits`), where attention keeps several tokens.
     key_weights : array (d, d)
         Of a prompt.
     tol : float
@@ -288,14 +291,21 @@ def max_margin(
         For the nuclear norm.
     start : MarginSolution
         The answer for a near norm or selection.
+    bounds : array
+        For "attention" and "prompt": the bounds of the constraints, one for each query; 1 by default.
+    decoder_norm : float or str
+        For "relaxed": the norm of the decoder's problem, whose support vectors keep the bound 1.
     """
+    if problem == "relaxed" and isinstance(tokens, Run) and tokens.params != "prompt":
+        problem = "relaxed-attention"
     options = {"tol": tol, "max_norm": max_norm, "max_iterations": max_iterations, "max_seconds": max_seconds,
                "method": method, "generation": generation, "threads": threads, "max_rank": max_rank}
     kept_list = None if kept is None else [token_indices(row, "kept") for row in kept]
     logits_list = None if logits is None else [floats(row, "logits") for row in logits]
     return MarginSolution(_core.max_margin(data._handle, problem, _selection(tokens), norm, options,
                                            _matrix(key_weights, "key_weights"), kept_list, logits_list,
-                                           None if start is None else start._handle))
+                                           None if start is None else start._handle,
+                                           None if bounds is None else floats(bounds, "bounds"), decoder_norm))
 
 
 def max_margin_many(

@@ -198,6 +198,7 @@ void bind_paths(nb::module_& module);
 void bind_sweep(nb::module_& module);
 void bind_next_token(nb::module_& module);
 void bind_papers(nb::module_& module);
+void bind_theory(nb::module_& module);
 void bind_which_margin(nb::module_& module);
 
 }  // namespace attmirror::python

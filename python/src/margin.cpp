@@ -68,18 +68,18 @@ KeptTokens read_kept(const nb::object& kept) {
   return result;
 }
 
-// P2's relaxed problem has bounds by the support vectors of the decoder's, in the Euclidean norm.
-MarginProblem relaxed_problem_of(const Dataset& data, Selection tokens, Matrix key_weights,
-                                 const StopRequest& stop) {
+// The relaxed problem, of a prompt (P2) or of W, has bounds by the support vectors of the decoder's.
+MarginProblem relaxed_problem_of(const Dataset& data, Selection tokens, bool of_prompt, Matrix key_weights,
+                                 const Norm& decoder_norm, const StopRequest& stop) {
   MarginOptions options;
   options.stop = stop;
-  const MarginSolution decoder =
-      max_margin(data, MarginProblem{DecoderSvm{tokens}}, Norm::frobenius(), options);
+  const MarginSolution decoder = max_margin(data, MarginProblem{DecoderSvm{tokens}}, decoder_norm, options);
   if (decoder.status != MarginStatus::certified)
     throw bad_input(
         fmt::format("the decoder's problem, whose support vectors the relaxed one needs, is {}: {}",
                     to_string(decoder.status), decoder.brief()));
   std::vector<double> bounds = relaxed_bounds(data, decoder.support);
+  if (!of_prompt) return AttentionSvm{std::move(tokens), std::move(bounds)};
   return PromptSvm{std::move(tokens), std::move(key_weights), std::move(bounds)};
 }
 
@@ -90,35 +90,48 @@ struct ProblemWords {
   Matrix key_weights;
   KeptTokens kept;
   std::vector<Vector> logits;
+  std::vector<double> bounds{};
+  Norm decoder_norm = Norm::frobenius();
 
   MarginProblem make(const Dataset& data, const StopRequest& stop) const {
     const auto selection = [&] { return tokens ? *tokens : optimal_tokens(data); };
-    if (problem == "attention") return AttentionSvm{selection()};
-    if (problem == "prompt") return PromptSvm{selection(), key_weights};
+    if (problem == "attention") return AttentionSvm{selection(), bounds};
+    if (problem == "prompt") return PromptSvm{selection(), key_weights, bounds};
     if (problem == "decoder") return DecoderSvm{selection()};
-    if (problem == "relaxed") return relaxed_problem_of(data, selection(), key_weights, stop);
+    if (problem == "relaxed" || problem == "relaxed-attention")
+      return relaxed_problem_of(data, selection(), problem == "relaxed", key_weights, decoder_norm, stop);
     if (problem == "general-direction") return GeneralDirectionSvm{kept};
     if (problem == "general-finite") return GeneralFiniteSvm{kept, logits};
-    throw bad_value("problem", problem,
-                    "attention, prompt, decoder, relaxed, general-direction or general-finite");
+    throw bad_value(
+        "problem", problem,
+        "attention, prompt, decoder, relaxed, relaxed-attention, general-direction or general-finite");
   }
 };
 
 ProblemWords read_problem(const std::string& problem, const nb::object& tokens, const nb::object& key_weights,
-                          const nb::object& kept, const nb::object& logits) {
+                          const nb::object& kept, const nb::object& logits, const nb::object& bounds) {
   ProblemWords words{problem, std::nullopt, optional_matrix(key_weights, "key_weights"), {}, {}};
   if (!tokens.is_none()) words.tokens = to_selection(nb::cast<Integers>(tokens));
   if (!kept.is_none()) words.kept = read_kept(kept);
   if (!logits.is_none())
     for (const nb::handle row : nb::cast<nb::list>(logits))
       words.logits.push_back(vector_of(nb::cast<Doubles>(row), "logits"));
+  if (!bounds.is_none()) {
+    if (problem != "attention" && problem != "prompt")
+      throw bad_input(
+          fmt::format("bounds is given, but problem is {}: expected attention or prompt", problem));
+    const Vector values = vector_of(nb::cast<Doubles>(bounds), "bounds");
+    words.bounds.assign(values.begin(), values.end());
+  }
   return words;
 }
 
 SolutionHandle solve_one(const DataHandle& data, const std::string& problem, const nb::object& tokens,
                          const nb::object& norm, const nb::object& options, const nb::object& key_weights,
-                         const nb::object& kept, const nb::object& logits, const SolutionHandle* start) {
-  const ProblemWords words = read_problem(problem, tokens, key_weights, kept, logits);
+                         const nb::object& kept, const nb::object& logits, const SolutionHandle* start,
+                         const nb::object& bounds, const nb::object& decoder_norm) {
+  ProblemWords words = read_problem(problem, tokens, key_weights, kept, logits, bounds);
+  words.decoder_norm = to_norm(decoder_norm);
   const Norm kind = to_norm(norm);
   MarginOptions solving = read_margin_options(options);
   return unlocked([&](const StopRequest& stop) {
@@ -158,7 +171,7 @@ std::vector<SolutionHandle> solve_many(const nb::list& tasks, const std::string&
         {},
         {},
         {}};
-    if (problem == "relaxed") throw bad_value("problem", problem, "attention, prompt or decoder");
+    if (problem.starts_with("relaxed")) throw bad_value("problem", problem, "attention, prompt or decoder");
     handles.push_back({data.data, words.make(*data.data, {}), {}});
     list.push_back({data.data.get(), handles.back().problem, norm});
   }
@@ -234,7 +247,7 @@ nb::dict verify_solution(const SolutionHandle& self) {
 nb::dict verify_arrays(const DataHandle& data, const std::string& problem, const nb::object& tokens,
                        const nb::object& norm, const Doubles& W, const Doubles& lambda,
                        const nb::object& key_weights, const std::optional<double>& tol) {
-  const ProblemWords words = read_problem(problem, tokens, key_weights, nb::none(), nb::none());
+  const ProblemWords words = read_problem(problem, tokens, key_weights, nb::none(), nb::none(), nb::none());
   const Norm kind = to_norm(norm);
   const SolutionHandle handle{data.data, words.make(*data.data, {}), {}};
   const Matrix weights = W.ndim() == 1 ? Matrix(vector_of(W, "W")) : matrix_of(W, "W");
@@ -409,7 +422,8 @@ void bind_margin(nb::module_& module) {
       });
   module.def("max_margin", &solve_one, nb::arg("data"), nb::arg("problem"), nb::arg("tokens").none(),
              nb::arg("norm"), nb::arg("options").none(), nb::arg("key_weights").none(),
-             nb::arg("kept").none(), nb::arg("logits").none(), nb::arg("start").none());
+             nb::arg("kept").none(), nb::arg("logits").none(), nb::arg("start").none(),
+             nb::arg("bounds").none(), nb::arg("decoder_norm"));
   module.def("max_margin_many", &solve_many, nb::arg("tasks"), nb::arg("problem"), nb::arg("options").none());
   module.def("verify", &verify_arrays, nb::arg("data"), nb::arg("problem"), nb::arg("tokens").none(),
              nb::arg("norm"), nb::arg("W"), nb::arg("lambda_"), nb::arg("key_weights").none(),

@@ -13,5 +13,6 @@ NB_MODULE(_core, module) {
   attmirror::python::bind_sweep(module);
   attmirror::python::bind_next_token(module);
   attmirror::python::bind_papers(module);
+  attmirror::python::bind_theory(module);
   attmirror::python::bind_which_margin(module);
 }

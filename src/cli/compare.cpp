@@ -37,6 +37,7 @@ struct Solution {
   std::optional<Selection> alpha;  // the tokens it separates from the others
   std::optional<Norm> kind;        // the norm that it is the smallest in
   bool certified = false;
+  bool relaxed = false;  // some of its constraints have other bounds than 1, which margins do not know of
   std::optional<MarginProblem>
       problem{};  // of which all solutions are known; none for problems of other kinds
 };
@@ -60,7 +61,11 @@ Solution read_solution(const std::filesystem::path& path, const Dataset& data, b
                                 prompt ? "prompt" : "run that trains W or K, Q"));
   if (weights.isZero(0))
     throw bad_input(fmt::format("{}: {} is zero: it has no direction", path.string(), name));
-  return {weights, saved.alpha, saved.kind, saved.status == MarginStatus::certified,
+  return {weights,
+          saved.alpha,
+          saved.kind,
+          saved.status == MarginStatus::certified,
+          saved.problem == "relaxed",
           known_problem(saved, prompt)};
 }
 
@@ -164,10 +169,13 @@ std::vector<std::string> remarks(const Target& target, const Target::Row& last, 
   }
   const double ratio = last.numbers.margin_ratio;
   if (ratio > 1 + 1e-6) {
-    const std::string reason = svm.kind && *svm.kind != measure.norm
-                                   ? fmt::format("it was solved for the norm {}", to_string(*svm.kind))
-                               : svm.certified ? "its certificate does not hold for these data"
-                                               : "it is not certified";
+    const std::string reason =
+        svm.kind && *svm.kind != measure.norm
+            ? fmt::format("it was solved for the norm {}", to_string(*svm.kind))
+        : svm.relaxed
+            ? "it is that of a relaxed problem, whose bounds are not all 1, and the ratio counts all queries alike"
+        : svm.certified ? "its certificate does not hold for these data"
+                        : "it is not certified";
     result.push_back(
         fmt::format("The margin ratio is above 1: in the norm {} the run's direction has a larger margin "
                     "than {}, because {}.",

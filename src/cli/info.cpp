@@ -4,6 +4,7 @@
 #include "base/words.hpp"
 #include "cli/console.hpp"
 #include "cli/info_results.hpp"
+#include "cli/info_theory.hpp"
 #include "cli/masked_data.hpp"
 #include "cli/options.hpp"
 #include "data/array_outline.hpp"
@@ -33,6 +34,7 @@ namespace fs = std::filesystem;
 struct InfoOptions {
   CommonOptions common;
   fs::path path;
+  TheoryCommand theory;
 };
 
 std::string plural(std::integral auto count, const char* what) {
@@ -321,10 +323,15 @@ Subcommand add_info(CLI::App& parent) {
       "a dataset or other .npz, .npy, .safetensors, the database of a sweep, or the folder of a run, a path, "
       "a training or a reproduction")
       ->required();
+  add_theory_options(app, options->theory);
   add_common_options(app, options->common);
-  app.footer("Example:\n  attmirror info data.npz");
-  return {&app, &options->common, [options] {
-            const InfoAnswer answer = describe(options->path);
+  app.footer("Examples:\n  attmirror info data.npz\n  attmirror info data.npz --theory --lr 0.1");
+  return {&app, &options->common, [options, &app] {
+            check_theory_options(app, options->theory);
+            InfoAnswer answer = describe(options->path);
+            if (options->theory.on)
+              add_theory(app, options->theory, options->path, static_cast<int>(options->common.threads),
+                         answer);
             if (options->common.json)
               print_json(answer.json);
             else

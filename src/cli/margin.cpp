@@ -3,6 +3,7 @@
 #include "base/atomic_file.hpp"
 #include "base/signals.hpp"
 #include "cli/console.hpp"
+#include "cli/margin_bounds.hpp"
 #include "cli/margin_plan.hpp"
 #include "cli/margin_report.hpp"
 #include "cli/options.hpp"
@@ -49,7 +50,7 @@ SolvedMargin solve(const MarginPlan& plan, ProblemWord word, MarginProblem probl
   return {word, std::move(problem), std::move(all), std::move(solution)};
 }
 
-// The support vectors of the decoder SVM, which P2 takes in the Euclidean norm whatever that of the prompt is.
+// The support vectors of the decoder SVM in the norm that v was trained in, whatever that of the problem is.
 SolvedMargin solve_decoder(const MarginPlan& plan) {
   MarginOptions options = plan.options;
   options.tol.reset();
@@ -57,7 +58,7 @@ SolvedMargin solve_decoder(const MarginPlan& plan) {
   options.method = MarginMethod::automatic;
   MarginProblem problem = DecoderSvm{*plan.tokens};
   MarginConstraints all = constraints(plan.data, problem);
-  MarginSolution solution = max_margin(plan.data, problem, Norm::frobenius(), options);
+  MarginSolution solution = max_margin(plan.data, problem, decoder_norm(plan), options);
   return {ProblemWord::decoder, std::move(problem), std::move(all), std::move(solution)};
 }
 
@@ -70,8 +71,10 @@ struct Relaxed {
 Relaxed relaxed_problem(const MarginPlan& plan) {
   SolvedMargin decoder = solve_decoder(plan);
   if (decoder.solution.status != MarginStatus::certified) return {std::nullopt, std::move(decoder)};
-  return {PromptSvm{*plan.tokens, plan.key_weights, relaxed_bounds(plan.data, decoder.solution.support)},
-          std::move(decoder)};
+  std::vector<double> bounds = relaxed_bounds(plan.data, decoder.solution.support);
+  if (plan.of_prompt)
+    return {PromptSvm{*plan.tokens, plan.key_weights, std::move(bounds)}, std::move(decoder)};
+  return {AttentionSvm{*plan.tokens, std::move(bounds)}, std::move(decoder)};
 }
 
 SolvedMargin solve_plan(const MarginPlan& plan) {
@@ -107,6 +110,8 @@ CheckedMargin check(const MarginPlan& plan, const MarginProblem& problem, const 
     throw bad_input(fmt::format("{}: missing array {}: expected the solution of the {} problem",
                                 options.check.string(), finite ? "W_fin" : weights_name(problem),
                                 to_string(plan.problem)));
+  if (plan.problem == ProblemWord::relaxed || !plan.bounds.empty())
+    check_saved_bounds(file, options.check, checked.constraints);
   const std::string name = finite ? "lambda_fin" : "lambda";
   checked.lambda = matched_multipliers(
       finite ? file.lambda_fin : file.lambda, finite ? file.constraints_fin : file.constraints,

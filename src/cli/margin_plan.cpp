@@ -1,6 +1,7 @@
 #include "cli/margin_plan.hpp"
 
 #include "base/words.hpp"
+#include "cli/margin_bounds.hpp"
 #include "cli/masked_data.hpp"
 #include "data/npy.hpp"
 #include "descent/model_fields.hpp"
@@ -140,6 +141,9 @@ void choose_problem(const MarginCommand& options, MarginPlan& plan) {
   if (plan.to_check)
     if (const auto word = problem_of(*plan.to_check, options.check)) {
       plan.problem = *word;
+      // A file with bounds of the user's own calls its problem relaxed, too.
+      if (*word == ProblemWord::relaxed && !options.bounds.empty())
+        plan.problem = relaxes_prompt(plan) ? ProblemWord::prompt : ProblemWord::attention;
       return;
     }
   if (plan.run && plan.run->config.params == "prompt") plan.problem = ProblemWord::prompt;
@@ -154,13 +158,20 @@ void choose_norm(const MarginCommand& options, MarginPlan& plan) {
     plan.norm = norm_of(plan.run->config);
 }
 
+void choose_bounds(const MarginCommand& options, MarginPlan& plan) {
+  if (options.bounds.empty()) return;
+  if (plan.problem != ProblemWord::attention && plan.problem != ProblemWord::prompt)
+    throw bad_input(fmt::format("bounds is given, but problem is {}: expected attention or prompt",
+                                to_string(plan.problem)));
+  plan.bounds = parse_bounds(options.bounds, plan.data);
+}
+
 void choose_key_weights(const MarginCommand& options, MarginPlan& plan) {
-  const bool prompt = plan.problem == ProblemWord::prompt || plan.problem == ProblemWord::relaxed;
-  if (!prompt) {
+  if (!plan.of_prompt) {
     if (!options.key_weights.empty())
-      throw bad_input(
-          fmt::format("key-weights is given, but problem is {}: only prompt and relaxed have them",
-                      to_string(plan.problem)));
+      throw bad_input(fmt::format("key-weights is given, but problem is {}{}: only a prompt has them",
+                                  to_string(plan.problem),
+                                  plan.problem == ProblemWord::relaxed ? " of a run without a prompt" : ""));
     return;
   }
   if (!options.key_weights.empty())
@@ -282,16 +293,20 @@ void add_margin_options(CLI::App& app, MarginCommand& o) {
       ->group(group);
   add_text(
       app, "--problem", o.problem, "attention|prompt|decoder|relaxed|general",
-      "the max-margin problem; by default attention, or prompt with --select run:RUN where the run trained a prompt")
+      "the max-margin problem; by default attention, or prompt with --select run:RUN where the run trained a prompt; relaxed is of what the run trained with v, and without a run of a prompt")
       ->group(group);
   add_text(
       app, "--select", o.select, "global|run:RUN|file:PATH|TOKENS",
       "the tokens alpha to select: global for those with the best scores under the data's v, those of a run, an .npy file or the alpha of an .npz file, or a list such as 0,3,2; by default global")
       ->group(group);
   add_text(app, "--mask", o.mask, "none|causal", training_field("mask").help)->group(group);
+  add_text(
+      app, "--bounds", o.bounds, "BOUNDS|file:PATH",
+      "for attention and prompt: the bounds c of the constraints, one per query, such as 1,0,1, or an .npy file of them; by default 1")
+      ->group(group);
   add_path(
       app, "--key-weights", o.key_weights, "FILE",
-      "for prompt and relaxed: A of the keys A x, a .npy file of shape (d, d); by default the run's, or the identity")
+      "for a prompt: A of the keys A x, a .npy file of shape (d, d); by default the run's, or the identity")
       ->group(group);
   add_number(app, "--keep-threshold", o.keep_threshold,
              "for general: the softmax probability from which a token counts as kept")
@@ -349,15 +364,18 @@ MarginPlan make_margin_plan(const CLI::App& app, const MarginCommand& options) {
   plan.options = solver_options(app, options, plan.norm);
   if (options.repeat < 1) throw bad_input(fmt::format("repeat is {}: expected 1 or more", options.repeat));
   plan.repeat = options.repeat;
+  plan.of_prompt =
+      plan.problem == ProblemWord::relaxed ? relaxes_prompt(plan) : plan.problem == ProblemWord::prompt;
+  choose_bounds(options, plan);
   choose_key_weights(options, plan);
   choose_tokens(options, plan);
   return plan;
 }
 
 MarginProblem plain_problem(const MarginPlan& plan) {
-  if (plan.problem == ProblemWord::prompt) return PromptSvm{*plan.tokens, plan.key_weights};
+  if (plan.problem == ProblemWord::prompt) return PromptSvm{*plan.tokens, plan.key_weights, plan.bounds};
   if (plan.problem == ProblemWord::decoder) return DecoderSvm{*plan.tokens};
-  return AttentionSvm{*plan.tokens};
+  return AttentionSvm{*plan.tokens, plan.bounds};
 }
 
 }  // namespace attmirror::cli

@@ -25,7 +25,7 @@ namespace attmirror::cli {
 struct MarginCommand {
   CommonOptions common;
   std::filesystem::path data, output, key_weights, check, start;
-  std::string norm, problem, select, mask = "none";
+  std::string norm, problem, select, bounds, mask = "none";
   std::string method = "auto", generation = "auto";
   double tol = 0, max_norm = MarginOptions{}.max_norm, max_seconds = MarginOptions{}.max_seconds;
   double keep_threshold = kept_threshold;
@@ -51,6 +51,8 @@ struct MarginPlan {
   std::optional<Selection> tokens;          // for all but a Gen-SVM
   std::optional<GeneralFiniteSvm> general;  // for a Gen-SVM: the kept tokens and the logits of the run
   Matrix key_weights;                       // of a prompt; empty: the identity
+  bool of_prompt = false;                   // the problem, relaxed or not, is one of a prompt
+  std::vector<double> bounds;               // one per query, of --bounds; empty: 1
   std::vector<Vector>
       scores;  // of all tokens, by the run's head or the data's v; empty where there is neither
   Vector v;    // the decoder of the run or of the data, or empty

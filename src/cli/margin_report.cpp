@@ -1,6 +1,7 @@
 #include "cli/margin_report.hpp"
 
 #include "cli/console.hpp"
+#include "cli/margin_bounds.hpp"
 #include "descent/selection_json.hpp"
 #include <attmirror/margin/support.hpp>
 
@@ -120,8 +121,10 @@ std::string norm_words(const Norm& norm) {
 }
 
 std::string title(const MarginPlan& plan) {
-  return fmt::format("{}\n{} SVM, {}\n\n", to_string(plan.data), to_string(plan.problem),
-                     norm_words(plan.norm));
+  std::string name(to_string(plan.problem));
+  if (plan.problem == ProblemWord::relaxed) name += plan.of_prompt ? " prompt" : " attention";
+  return fmt::format("{}\n{} SVM, {}{}\n\n", to_string(plan.data), name, norm_words(plan.norm),
+                     plan.bounds.empty() ? "" : ", with the bounds given");
 }
 
 // What is proved where there is no solution: the bound is infinite if sum lambda_k A_k is exactly 0.
@@ -207,6 +210,28 @@ std::string solution_text(const MarginPlan& plan, ProblemWord word, const Margin
   return text + indented(demands(plan, word, constraints, solution.support));
 }
 
+// The bounds of a problem that has its own, one per query; none where all of them are 1 by definition.
+struct BoundsOf {
+  const std::vector<double>* operator()(const AttentionSvm& svm) const { return &svm.bounds; }
+  const std::vector<double>* operator()(const PromptSvm& svm) const { return &svm.bounds; }
+  const std::vector<double>* operator()(const auto&) const { return nullptr; }
+};
+
+void tell_bounds(const MarginPlan& plan, const MarginProblem& problem, MarginAnswer& answer) {
+  const std::vector<double>* bounds = std::visit(BoundsOf{}, problem);
+  if (!bounds || bounds->empty()) return;
+  answer.json["bounds"] = *bounds;
+  std::string text = fmt::format("1 for {} of {} queries", std::ranges::count(*bounds, 1.0), bounds->size());
+  if (plan.problem == ProblemWord::relaxed) {
+    answer.json["decoder_norm"] = to_string(decoder_norm(plan));
+    text += fmt::format(", the support vectors of the decoder SVM in {}; 0 for the rest",
+                        norm_words(decoder_norm(plan)));
+  } else {
+    text += fmt::format(", {:g} to {:g} over all", std::ranges::min(*bounds), std::ranges::max(*bounds));
+  }
+  answer.text += line("bounds", text);
+}
+
 // One sentence for stderr where the answer is no.
 std::string negative_text(const MarginPlan& plan, ProblemWord word, const MarginConstraints& constraints,
                           const MarginSolution& solution) {
@@ -244,6 +269,7 @@ MarginAnswer describe(const MarginPlan& plan, const SolvedMargin& solved) {
     answer.text +=
         fmt::format("the {} SVM comes first, and it has no certified solution:\n", to_string(solved.word));
   answer.text += line("selected tokens", short_list(plan.tokens->tokens));
+  tell_bounds(plan, solved.problem, answer);
   answer.text += solution_text(plan, solved.word, solved.constraints, solution);
   if (tokens.local) answer.text += line("locally optimal", local_text(plan, *tokens.local));
   if (tokens.label_margin) answer.text += line("label margin", fmt::format("{:.6g}", *tokens.label_margin));

@@ -296,8 +296,12 @@ SavedSolution load_solution(const std::filesystem::path& path, const Dataset& da
   solution.lambda = reader.vector("lambda");
   solution.lambda_fin = reader.vector("lambda_fin");
   solution.constraints = reader.origins("constraints");
+  solution.bounds = reader.vector("bounds");
   solution.constraints_fin = reader.origins("constraints_fin");
   check_multipliers(reader, solution.lambda, solution.constraints, "");
+  if (solution.bounds.size() > 0 && solution.bounds.size() != solution.lambda.size())
+    throw bad_input(fmt::format("{} has {} entries: expected {}, one per entry of lambda",
+                                reader.called("bounds"), solution.bounds.size(), solution.lambda.size()));
   check_multipliers(reader, solution.lambda_fin, solution.constraints_fin, "_fin");
   solution.support = reader.origins("support");
   solution.alpha = selection_of(reader, data);

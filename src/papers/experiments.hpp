@@ -28,6 +28,8 @@ ExperimentPointer make_p3_several_tokens();  // E3.5
 ExperimentPointer make_p3_global();          // global and local optimality against d
 ExperimentPointer make_p3_feasibility();     // feasibility against d
 ExperimentPointer make_p3_sparsemax();       // the quadratic head
+ExperimentPointer make_p3_causal();          // an output at every token
+ExperimentPointer make_p3_global_grid();     // W and (K, Q) over n, T and d
 ExperimentPointer make_p4_two_stage();       // P4's Figure 2 and its rates
 ExperimentPointer make_p4_unseen();          // dataset shift
 ExperimentPointer make_p4_joint();           // one stage instead of two
@@ -36,5 +38,6 @@ ExperimentPointer make_p4_graph();           // beyond P4: cycles and soft label
 ExperimentPointer make_paths();              // regularization paths: W, (K,Q), l_p, joint
 ExperimentPointer make_which_margin();       // which margin each optimizer maximizes
 ExperimentPointer make_landscape();          // all selections of small problems
+ExperimentPointer make_theory_checks();      // assumptions beside outcomes
 
 }  // namespace attmirror

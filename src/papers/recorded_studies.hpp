@@ -4,9 +4,14 @@
 
 #include "papers/records.hpp"
 
+#include <string_view>
+
 namespace attmirror {
 
 // P1's sentiment transformer on IMDb: docs/results/imdb. No runs where nothing has been recorded yet.
 RecordTexts imdb_records();
+
+// P3's global convergence over a grid of sizes: docs/results/p3_global_grid.csv.
+std::string_view global_grid_csv();
 
 }  // namespace attmirror

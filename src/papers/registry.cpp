@@ -33,6 +33,8 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p3_global());
     list.push_back(make_p3_feasibility());
     list.push_back(make_p3_sparsemax());
+    list.push_back(make_p3_causal());
+    list.push_back(make_p3_global_grid());
     list.push_back(make_p4_two_stage());
     list.push_back(make_p4_unseen());
     list.push_back(make_p4_joint());
@@ -41,6 +43,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_paths());
     list.push_back(make_which_margin());
     list.push_back(make_landscape());
+    list.push_back(make_theory_checks());
     return list;
   }();
   return all;

@@ -148,6 +148,38 @@ TEST(Info, KnowsEachKindOfFile) {
   EXPECT_EQ(shape("a.safetensors"), Json({3}));
 }
 
+TEST(Info, ChecksTheAssumptionsOfTheTheorems) {
+  const TemporaryFolder folder;
+  const std::string data = small_data(folder), joint = (folder / "joint.npz").string();
+  const Json theory =
+      json_of(attmirror_command({"info", data, "--theory", "--lr", "0.1", "--json"}))["theory"];
+  ASSERT_EQ(theory["assumptions"].size(), 7u);
+  const auto status = [&](std::size_t k) { return theory["assumptions"][k]["status"].get<std::string>(); };
+  EXPECT_EQ(theory["tokens"], Json({3, 2, 6, 2, 6, 2}));
+  EXPECT_EQ(status(0), "holds");  // unique best
+  EXPECT_EQ(status(1), "fails");  // equal scores
+  EXPECT_EQ(status(2), "holds");  // separable, with the margin of P1's published norm
+  EXPECT_NEAR(theory["assumptions"][2]["value"].get<double>(), 1 / 2.66015691, 1e-7);
+  EXPECT_EQ(status(6), "fails");  // 0.1 is above 1/L
+  EXPECT_NEAR(theory["assumptions"][6]["value"].get<double>() * theory["lipschitz"].get<double>(), 1, 1e-12);
+  const std::string text = attmirror_command({"info", data, "--theory", "--params", "KQ"}).out;
+  EXPECT_NE(text.find("initial gradient  does not apply"), std::string::npos) << text;
+
+  ASSERT_EQ(attmirror_command({"generate", "--kind", "joint-prompt", "-o", joint, "--quiet"}).code, 0);
+  expect_refusal({"info", joint, "--theory"}, 2, {"no decoder v", "--select"});
+  EXPECT_EQ(attmirror_command({"info", joint, "--theory", "--select", "1,1,1"}).code, 0);
+  expect_refusal({"info", data, "--lr", "0.1"}, 2, {"lr is given without --theory"});
+  expect_refusal({"info", data, "--theory", "--params", "V"}, 2, {"params is \"V\"", "W, KQ or prompt"});
+  expect_refusal({"info", data, "--theory", "--key-weights", data}, 2,
+                 {"key-weights is given, but params is W"});
+  expect_refusal({"info", data, "--theory", "--lr", "-1"}, 2,
+                 {"lr is -1: expected a finite number greater than 0"});
+  expect_refusal({"info", data, "--theory", "--mask", "causal"}, 2, {"causal"});
+  const std::string svm = (folder / "svm.npz").string();
+  ASSERT_EQ(attmirror_command({"margin", data, "-o", svm, "--quiet"}).code, 0);
+  expect_refusal({"info", svm, "--theory"}, 2, {"theory is asked for, but", "is not a dataset"});
+}
+
 TEST(Info, RefusesTheRest) {
   const TemporaryFolder folder;
   std::ofstream(folder / "a.txt") << "words";

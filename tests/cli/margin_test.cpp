@@ -271,6 +271,89 @@ TEST_F(Margin, SolvesTheOtherProblems) {
   }
 }
 
+// What relaxes is the problem of what was trained with v: that of W for a run of W and v.
+TEST_F(Margin, RelaxesTheProblemThatTheRunTrained) {
+  const std::string joint = (folder / "joint.npz").string();
+  ASSERT_EQ(attmirror_command(
+                {"generate", "--kind", "joint-prompt", "--label-margin", "slack", "-o", joint, "--quiet"})
+                .code,
+            0);
+  const Outcome trained =
+      attmirror_command({"train", joint, "--train", "W,v", "--optimizer", "gd", "--normalized", "--lr", "0.1",
+                         "--steps", "20000", "--init", "normal:1", "--init-seed", "3", "-o", run, "--quiet"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Outcome outcome = attmirror_command(
+      {"margin", joint, "--problem", "relaxed", "--select", "run:" + run, "--json", "-o", svm});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["decoder_norm"], "2");
+  EXPECT_EQ(json["alpha"], Json({1, 1, 1}));
+  // By hand: of the tokens (1, 1), -(1, -1), (0.5, 1.5) on the side of their label, the third has a margin of 1.5
+  // under v = (0, 1).
+  EXPECT_EQ(json["bounds"], Json({1.0, 1.0, 0.0}));
+  EXPECT_EQ(load_npz(svm).at("W").shape(), (Shape{2, 2}));
+  EXPECT_EQ(attmirror_command({"margin", joint, "--check", svm}).code, 0);
+  // Training goes to the relaxed solution, and stays away from that with all bounds 1.
+  const auto correlation = [&](const std::string& file) {
+    return Json::parse(attmirror_command({"compare", run, file, "--json"}).out)["correlation"].get<double>();
+  };
+  const std::string full = (folder / "full.npz").string();
+  ASSERT_EQ(attmirror_command({"margin", joint, "--select", "run:" + run, "-o", full}).code, 0);
+  EXPECT_GT(correlation(svm), 0.9999);
+  EXPECT_LT(correlation(full), correlation(svm) - 0.001);
+  // The margin of the third sequence counts in the ratio, although the relaxed problem does not ask for it.
+  const Outcome compared = attmirror_command({"compare", run, svm});
+  EXPECT_NE(compared.out.find("above 1"), std::string::npos) << compared.out;
+  EXPECT_NE(compared.out.find("it is that of a relaxed problem"), std::string::npos) << compared.out;
+
+  const std::string fixed = (folder / "fixed-run").string();
+  ASSERT_EQ(attmirror_command({"train", data, "--lr", "0.1", "--steps", "10", "-o", fixed, "--quiet"}).code,
+            0);
+  expect_refusal({"margin", data, "--problem", "relaxed", "--select", "run:" + fixed}, 2,
+                 {"the run has a fixed v, and constraints relax only where v is trained"});
+  expect_refusal({"margin", joint, "--problem", "relaxed", "--select", "run:" + run, "--key-weights", joint},
+                 2, {"key-weights is given, but problem is relaxed of a run without a prompt"});
+}
+
+TEST_F(Margin, TakesTheBoundsOfConstraints) {
+  const std::string joint = (folder / "joint.npz").string();
+  ASSERT_EQ(attmirror_command(
+                {"generate", "--kind", "joint-prompt", "--label-margin", "slack", "-o", joint, "--quiet"})
+                .code,
+            0);
+  const auto norm = [&](const char* bounds) {
+    const Outcome outcome = attmirror_command({"margin", joint, "--problem", "prompt", "--select", "1,1,1",
+                                               "--bounds", bounds, "--json", "-o", svm});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out)["norm"].get<double>();
+  };
+  // By hand, as above: p = (1, 0) with the third bound relaxed, 3 times that for 3 times the bounds, 0 for none.
+  EXPECT_NEAR(norm("0,0,0"), 0, 1e-12);
+  EXPECT_NEAR(norm("1,1,1"), std::hypot(1.25, 0.25), 1e-9);
+  EXPECT_NEAR(norm("3,3,0"), 3, 1e-9);
+  const auto check = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"margin", joint, "--check", svm});
+    return attmirror_command(more);
+  };
+  EXPECT_EQ(check({"--bounds", "3,3,0"}).code, 0);
+  // It calls itself relaxed, but is not what the decoder SVM relaxes.
+  const Outcome other = check({});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(
+      other.err.find("the bound of sequence 0, query 0, token 0 is 3: expected 1; give the file's with"),
+      std::string::npos)
+      << other.err;
+
+  expect_refusal({"margin", joint, "--select", "1,1,1", "--bounds", "1,0"}, 2,
+                 {"bounds has 2 numbers: expected 3, one per query"});
+  expect_refusal({"margin", joint, "--select", "1,1,1", "--bounds", "1,0,-1"}, 2,
+                 {"bounds[2] is -1: expected a finite number of at least 0"});
+  expect_refusal({"margin", joint, "--select", "1,1,1", "--bounds", "1,,1"}, 2,
+                 {"bounds is \"1,,1\": expected file:BOUNDS.npy or numbers such as 1,0,1"});
+  expect_refusal({"margin", joint, "--select", "1,1,1", "--bounds", "1,0,1", "--problem", "relaxed"}, 2,
+                 {"bounds is given, but problem is relaxed: expected attention or prompt"});
+}
+
 TEST_F(Margin, SolvesTheGeneralProblemOfARun) {
   const std::string relu = (folder / "orthonormal.npz").string();
   ASSERT_EQ(attmirror_command({"generate", "--kind", "orthonormal", "--quiet", "-o", relu}).code, 0);

@@ -72,6 +72,16 @@ def test_problems(data):
         assert svm.W.ndim == 1 and svm.problem == problem
     relaxed = am.max_margin(am.generate("joint-prompt", label_margin="slack"), [1, 1, 1], problem="relaxed")
     assert relaxed.status == "certified" and relaxed.problem == "relaxed"
+    assert relaxed.W.shape == (2,) and abs(relaxed.norm - 1) < 1e-9
+    joint = am.generate("joint-prompt", label_margin="slack")
+    run = am.descend(joint, am.GradientDescent(lr=0.1, normalized=True), steps=2000, train="W,v", init="normal:1",
+                     init_seed=3)
+    of_run = am.max_margin(joint, run, problem="relaxed")
+    by_bounds = am.max_margin(joint, run, bounds=[1, 1, 0])
+    assert of_run.W.shape == (2, 2) and of_run.problem == "relaxed"
+    assert (of_run.W == by_bounds.W).all()
+    with pytest.raises(ValueError, match="bounds is given, but problem is decoder"):
+        am.max_margin(joint, [1, 1, 1], problem="decoder", bounds=[1, 1, 0])
     kept = [[int(t), (int(t) + 1) % 8] for t in data.optimal_tokens]
     kept = [sorted(row) for row in kept]
     direction = am.max_margin(data, problem="general-direction", kept=kept)

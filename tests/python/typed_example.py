@@ -33,6 +33,9 @@ def data_and_runs() -> None:
         assert am.descend(data, other, steps=2).steps == 2
 
     svm: am.MarginSolution = am.max_margin(data, run.selected_tokens, norm=1.5)
+    checks: am.Theory = am.theory(data, lr=0.1)
+    separable: am.Assumption = checks["separable"]
+    assert separable.holds
     many: am.MarginSolutions = am.max_margin_many(data, norm=[1.5, 2.0, "nuclear"])
     certificate: am.Certificate = am.verify(svm)
     near: am.Comparison = am.compare(run, svm)

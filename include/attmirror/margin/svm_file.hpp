@@ -33,6 +33,7 @@ struct SavedSolution {
   Vector p, v;                                // d
   Vector lambda;                              // one per constraint
   std::vector<ConstraintOrigin> constraints;  // one per entry of lambda, or none
+  Vector bounds;                              // one per entry of lambda, or none
   std::vector<ConstraintOrigin> support;
   std::optional<Selection> alpha;
   Matrix key_weights;  // (d, d): of a prompt
