@@ -129,8 +129,28 @@ TEST(Imdb, EveryTrainingIsShown) {
   EXPECT_EQ(repeats.rows[0][5], "within the noise of seeds");
   for (const NamedTable& one : result.tables) EXPECT_NO_THROW(one.table.validate()) << one.id;
   EXPECT_TRUE(std::ranges::any_of(result.remarks, [](const std::string& remark) {
-    return remark.find("md-2-s4 (failed), md-3-s3 (diverged)") != std::string::npos;
+    return remark.find("md-2-s4 (failed after") != std::string::npos &&
+           remark.find("), md-3-s3 (diverged after") != std::string::npos;
   }));
+}
+
+TEST(Imdb, SaysWhichTrainingsStoodAtChance) {
+  std::vector<TrainingRecord> records = made_up_records();
+  for (TrainingRecord& record : records)
+    if (record.run == "md-2-s1" || record.run == "md-2-s2") {
+      record.status = RecordStatus::unfinished;
+      record.epochs = 7;
+      record.last_test = record.run == "md-2-s1" ? 0.5004 : 0.8125;
+    }
+  const std::string remark = imdb_result(records).remarks.back();
+  EXPECT_NE(
+      remark.find(
+          "md-2-s1 (unfinished after 7 epochs, with 50.0 % of the test reviews right, which is chance)"),
+      std::string::npos)
+      << remark;
+  EXPECT_NE(remark.find("md-2-s2 (unfinished after 7 epochs, with 81.2 % of the test reviews right)"),
+            std::string::npos)
+      << remark;
 }
 
 TEST(Imdb, FiguresShowBandsAndPoints) {
