@@ -40,6 +40,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_paths());
     list.push_back(make_which_margin());
     list.push_back(make_landscape());
+    list.push_back(make_attractors());
     return list;
   }();
   return all;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sweep/attractor_choices.hpp"
+#include <attmirror/descent/optimizer.hpp>
 #include <attmirror/sweep/attractors.hpp>
 
 #include <optional>
@@ -28,5 +29,11 @@ JudgedChoice judge_choice(const AttractorChoices& choices, const AttractorChoice
 
 // The whole one first, then by margin.
 void sort_attractors(std::vector<Attractor>& list);
+
+// Normalized descent in the geometry of p, with steps by the data's scale.
+Optimizer attractor_optimizer(const Attention& model, double p);
+
+// How far tokens of other scores are behind the token on top, in the query where they are closest; in logits.
+double least_decided_lead(const AttractorChoices& choices, const Selection& on_top, const Matrix& W);
 
 }  // namespace attmirror

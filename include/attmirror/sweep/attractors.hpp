@@ -150,19 +150,18 @@ struct StartOptions {
   void validate() const;
 };
 
-// Where one start ended.
-enum class EndKind {
-  attractor,  // on a certified one
-  elsewhere,  // its attention is decided, on tokens that are none of the attractors
-  undecided,  // a better or worse token is less than 30 logits behind
-};
+// Where a start ended if not on an attractor of the list. Elsewhere: its attention is decided, on tokens that are none of
+// the attractors. Undecided: a better or worse token is less than 30 logits behind.
+constexpr std::int64_t ended_elsewhere = -1, ended_undecided = -2;
 
 // Where many starts ended.
 struct StartShares {
+  std::vector<std::int64_t>
+      ends;  // of each start: the place of its attractor in the list, or one of the above
   std::vector<std::int64_t> counts;  // by attractor, in the order of the list
   std::int64_t elsewhere = 0, undecided = 0;
   std::int64_t starts = 0;
-  bool interrupted = false;  // the counts are then empty
+  bool interrupted = false;  // there are then no ends and no counts
 
   std::int64_t total(const Attractors& found, AttractorKind kind) const;
 };
@@ -172,8 +171,8 @@ StartShares train_starts(const Attention& model, Attractors& found, const StartO
 
 // One descent that began close to an attractor: at R W plus noise, with R so large that its deficits can be told from 1.
 struct Confirmation {
-  // False where there is nothing to judge: mirror_flow() is not for p above 4, and where weights that are 0 make it too
-  // stiff it runs out of evaluations.
+  // False where there is nothing to judge. Plain descent and the flow are not tried from R above 400, where gradients
+  // are of order e^-R; the flow is not for p above 4, and weights that are 0 may make it too stiff for p above 2.
   bool finished = false;
   bool stayed = false;     // on the attractor's tokens
   double correlation = 0;  // of the last weights with its direction
@@ -185,11 +184,12 @@ struct AttractorCheck {
   double R = 0;                  // of the start
   double start_correlation = 0;  // of the start with the attractor's direction
   Confirmation plain;            // 20,000 steps, of which the first adds at most 0.1 to R
-  Confirmation normalized;       // 20,000 steps
+  Confirmation normalized;       // 20,000 steps, of at least a thousandth of the start each
   Confirmation flow;             // mirror_flow() to time 1e300
 
-  // All that finished stayed on the tokens; the plain one with a correlation above 0.99, because it gets no further than
-  // the logarithm of its steps, and the others closer to the direction than the start was. At least one finished.
+  // All that finished stayed on the tokens: the plain one with a correlation above 0.95, because it gets no further than
+  // the logarithm of its steps, and the others closer to the direction than the start was (or, for normalized steps,
+  // within 1e-6). At least one finished.
   bool holds() const;
 };
 
