@@ -199,5 +199,6 @@ void bind_sweep(nb::module_& module);
 void bind_next_token(nb::module_& module);
 void bind_papers(nb::module_& module);
 void bind_which_margin(nb::module_& module);
+void bind_attractors(nb::module_& module);
 
 }  // namespace attmirror::python

@@ -14,4 +14,5 @@ NB_MODULE(_core, module) {
   attmirror::python::bind_next_token(module);
   attmirror::python::bind_papers(module);
   attmirror::python::bind_which_margin(module);
+  attmirror::python::bind_attractors(module);
 }

@@ -34,8 +34,9 @@ std::string list_note(const AttractorStudy& study) {
   const Attractors& found = study.found;
   std::string text;
   if (found.complete)
-    text = fmt::format("All {} choices of tokens were examined: there are no other attractors.",
-                       static_cast<std::int64_t>(found.candidates));
+    text = fmt::format("All {} choices of tokens were examined: there are no other attractors{}.",
+                       static_cast<std::int64_t>(found.candidates),
+                       found.norm == Norm::nuclear() ? " of least nuclear norm" : "");
   else if (static_cast<double>(found.examined) >= found.candidates)
     text = fmt::format("All {} choices of tokens were examined.", found.examined);
   else

@@ -118,7 +118,8 @@ struct Attractors {
   double p = 2;
   double candidates = 0;      // how many choices there are
   std::int64_t examined = 0;  // how many of them were solved
-  bool complete = false;      // all of them, and none is undecided: there are no other attractors
+  bool complete =
+      false;  // all of them, and none is undecided: there are no other attractors (K, Q: of least nuclear norm)
   // Choices whose problem has no solution; and those without a certificate either way, because a deficit is 1 to rounding
   // or a problem was not solved to its tolerance.
   std::int64_t infeasible = 0, undecided = 0;
