@@ -1,4 +1,5 @@
-// attmirror attractors: on which tokens training can end, each with its certificate and its share of random starts.
+// attmirror attractors: on which tokens training can end, each with its certificate and its share of random
+// starts.
 #include "base/progress.hpp"
 #include "base/signals.hpp"
 #include "cli/console.hpp"

@@ -1,5 +1,5 @@
-// The points of the study of attractors: data with equal scores of all tokens but the best, what is trained on them, and
-// what comes out. Internal.
+// The points of the study of attractors: data with equal scores of all tokens but the best, what is trained
+// on them, and what comes out. Internal.
 #pragma once
 
 #include <attmirror/papers/experiment.hpp>
@@ -37,8 +37,8 @@ struct AttractorOutcome {
   std::int64_t flows = 0, same_flows = 0;    // of starts that were repeated by the flow
 };
 
-// `sets` data sets, the first whose best tokens can be selected, with `starts` starts each; on the first `confirmed` of them
-// each attractor is confirmed by descent, and two starts are repeated by the flow.
+// `sets` data sets, the first whose best tokens can be selected, with `starts` starts each; on the first
+// `confirmed` of them each attractor is confirmed by descent, and two starts are repeated by the flow.
 std::vector<AttractorOutcome> run_attractor_point(const ExperimentContext& context,
                                                   const AttractorPoint& point, std::uint64_t sets,
                                                   std::uint64_t starts, std::size_t confirmed);

@@ -1,10 +1,10 @@
 // Partial attractors: why training can end on wrong tokens although all but the best have equal scores.
 //
-// P2 has a statement on global convergence under equal scores of all tokens but the best, whose exact assumptions we do not
-// have; in runs of ours with several inputs, some starts end on wrong tokens. sweep/attractors.hpp explains them: the
-// max-margin solution of some sequences may leave the best token of another one behind by more than the margin, and then the
-// pull of that sequence decays faster than theirs. Here the list of attractors, each certified, is held against where
-// training ends. What is found is ours.
+// P2 has a statement on global convergence under equal scores of all tokens but the best, whose exact
+// assumptions we do not have; in runs of ours with several inputs, some starts end on wrong tokens.
+// sweep/attractors.hpp explains them: the max-margin solution of some sequences may leave the best token of
+// another one behind by more than the margin, and then the pull of that sequence decays faster than theirs.
+// Here the list of attractors, each certified, is held against where training ends. What is found is ours.
 //
 //   data       n sequences of T tokens on the unit sphere in d dimensions; token 0 has score 1, all others 1/2, in one more
 //              coordinate that a prompt's keys do not see; the first 32 seeds for which some prompt selects all best tokens

@@ -1,8 +1,9 @@
-// The certificate of an attractor, from tokens, queries, labels and decoder alone. Levels of scores, constraints and
-// logits are formed here again, in long double, and not taken from the search.
+// The certificate of an attractor, from tokens, queries, labels and decoder alone. Levels of scores,
+// constraints and logits are formed here again, in long double, and not taken from the search.
 //
-// The search knows W only up to its gap. How much may the deficits of the exact solution W* differ? W is feasible, so
-// is the mean of W and W*, and no feasible matrix is smaller than W*, whose norm is at least `dual`. Then
+// The search knows W only up to its gap. How much may the deficits of the exact solution W* differ? W is
+// feasible, so is the mean of W and W*, and no feasible matrix is smaller than W*, whose norm is at least
+// `dual`. Then
 //
 //   p = 2        ||W - W*||^2 <= ||W||^2 - dual^2                      (the angle at W* is not acute)
 //   1 < p < 2    (p - 1) ||W - W*||^2 <= 2 (||W||^2 - dual^2)          (Ball, Carlen and Lieb 1994)

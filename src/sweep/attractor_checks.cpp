@@ -1,8 +1,8 @@
 // Whether descent that starts close to an attractor stays there: at R W plus noise.
 //
-// A deficit of 1 + e is told from 1 only where R e is large, so R is 20 / e. Plain descent and the flow add the logarithm
-// of their time to R and are tried up to R = 400; normalized steps are made longer for a longer start, so that they go
-// twenty times as far as it in any case.
+// A deficit of 1 + e is told from 1 only where R e is large, so R is 20 / e. Plain descent and the flow add
+// the logarithm of their time to R and are tried up to R = 400; normalized steps are made longer for a longer
+// start, so that they go twenty times as far as it in any case.
 #include "base/random.hpp"
 #include "descent/data_scale.hpp"
 #include "sweep/attractor_search.hpp"
@@ -61,7 +61,7 @@ NearStart near_start(const AttractorChoices& choices, const Attractor& attractor
   NearStart start;
   start.R = std::clamp(20 / excess, nearest_start, farthest_start);
   Matrix noise(W.rows(), W.cols());
-  const CounterRandom random(index, RandomStream::init_own);
+  const CounterRandom random(index, RandomStream::attractor_noise);
   for (std::ptrdiff_t k = 0; k < noise.size(); ++k)
     noise.data()[k] = random.normal(static_cast<std::uint64_t>(k));
   double reach = 0;
@@ -74,8 +74,9 @@ NearStart near_start(const AttractorChoices& choices, const Attractor& attractor
   return start;
 }
 
-// Normalized steps of a thousandth of the start, or the usual ones if they are longer; and plain ones whose first is no longer
-// than the usual normalized one and adds at most 0.1 to R. Mirror descent measures both by the mirror image grad psi(w).
+// Normalized steps of a thousandth of the start, or the usual ones if they are longer; and plain ones whose
+// first is no longer than the usual normalized one and adds at most 0.1 to R. Mirror descent measures both by
+// the mirror image grad psi(w).
 struct NearOptimizers {
   Optimizer plain, normalized;
 };

@@ -1,8 +1,9 @@
 // What a query can end on, as the search for attractors counts it. Internal.
 //
-// The tokens of a query fall into levels of equal score. A token above the lowest level is a choice of its own, because
-// its margin over worse tokens shapes the solution. Tokens of the lowest level have no worse ones and demand nothing:
-// together they are one choice, and which of them is on top follows from the other queries.
+// The tokens of a query fall into levels of equal score. A token above the lowest level is a choice of its
+// own, because its margin over worse tokens shapes the solution. Tokens of the lowest level have no worse
+// ones and demand nothing: together they are one choice, and which of them is on top follows from the other
+// queries.
 #pragma once
 
 #include <attmirror/attention/attention.hpp>
@@ -67,8 +68,8 @@ class AttractorChoices {
   std::vector<std::vector<std::int64_t>> options_;  // [query]: its choices
 };
 
-// The norm whose max-margin solutions descent turns to: l_p, and the nuclear norm for K, Q. Throws Error (bad input) for
-// another p than 2 with K, Q, and for p that is not between 1 and infinity.
+// The norm whose max-margin solutions descent turns to: l_p, and the nuclear norm for K, Q. Throws Error (bad
+// input) for another p than 2 with K, Q, and for p that is not between 1 and infinity.
 Norm attractor_norm(const Attention& model, double p);
 
 }  // namespace attmirror

@@ -1,9 +1,10 @@
 // Where random starts end.
 //
-// A direction is decided slowly: a query whose deficit is 1.05 loses its influence like e^{-0.05 R}. Normalized steps reach
-// large R at the price of ever longer steps: four lengths, each ten times the one before, are short against the weights
-// they move. The first must be short, a twentieth of a logit: of 500 starts (4 sequences of 4 tokens), 500 then ended where
-// mirror_flow() to time 1e300 did, and 397 where steps were six times as long and four times as few.
+// A direction is decided slowly: a query whose deficit is 1.05 loses its influence like e^{-0.05 R}.
+// Normalized steps reach large R at the price of ever longer steps: four lengths, each ten times the one
+// before, are short against the weights they move. The first must be short, a twentieth of a logit: of 500
+// starts (4 sequences of 4 tokens), 500 then ended where mirror_flow() to time 1e300 did, and 397 where steps
+// were six times as long and four times as few.
 #include "descent/data_scale.hpp"
 #include "sweep/attractor_search.hpp"
 #include <attmirror/attention/tokens.hpp>

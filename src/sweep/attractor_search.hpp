@@ -1,4 +1,5 @@
-// Solves and judges one choice of tokens; what the list of attractors and the ends of training are made from. Internal.
+// Solves and judges one choice of tokens; what the list of attractors and the ends of training are made from.
+// Internal.
 #pragma once
 
 #include "sweep/attractor_choices.hpp"

@@ -1,5 +1,5 @@
-// What `attmirror attractors` and am.attractors() do: find attractors, train from random starts, confirm each by descent
-// and look at the condition under which there is only one; and what they say about it. Internal.
+// What `attmirror attractors` and am.attractors() do: find attractors, train from random starts, confirm each
+// by descent and look at the condition under which there is only one; and what they say about it. Internal.
 #pragma once
 
 #include "base/fields.hpp"

@@ -1,9 +1,11 @@
 // The list of attractors: by enumeration where there are few choices, otherwise by a search.
 //
-// The search imitates what descent does with the tokens of a start. The tokens on top of a random W are a choice; its
-// solution W_alpha is where descent would turn if they stayed. If a better token is not behind by more than 1, its pull
-// wins, and the query moves on to it. Scores only rise (or stay, where an equal token is ahead), so this ends after few
-// solutions, on an attractor or on tokens that no weights select.
+// The search imitates what descent does with the tokens of a start. The tokens on top of a random W are a
+// choice; its solution W_alpha is where descent would turn if they stayed. If a better token is not behind by
+// more than 1, its pull wins, and the query moves on to it; where there are several such queries, the one
+// whose pull is strongest moves first. Scores only rise (or stay, where an equal token is ahead), so this
+// ends after few solutions, on an attractor or on tokens that no weights select. Random weights rarely have
+// many best tokens on top, so in three starts of four some queries, chosen at random, begin on theirs.
 #include "base/random.hpp"
 #include "sweep/attractor_search.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -55,20 +57,25 @@ Standing standing(const AttractorChoices& choices, std::ptrdiff_t j, std::int64_
   return result;
 }
 
-// The tokens on top of random weights with entries N(0, 1).
+// The tokens on top of random weights with entries N(0, 1), or the best ones for a share of the queries.
 AttractorChoice random_choice(const AttractorChoices& choices, std::uint64_t seed, std::int64_t start) {
   const Dataset& data = choices.model().data();
   const bool prompt = std::holds_alternative<Prompt>(choices.model().parameterization());
   Matrix W(data.dim(), prompt ? 1 : data.dim());
-  const CounterRandom random(seed, RandomStream::init_W);
+  const CounterRandom random(seed, RandomStream::attractor_directions);
+  const double share = static_cast<double>(start % 4) / 4;
+  const std::int64_t drawn = W.size() + data.total_queries();  // numbers for one start
   for (std::ptrdiff_t k = 0; k < W.size(); ++k)
-    W.data()[k] = random.normal(static_cast<std::uint64_t>(start * W.size() + k));
+    W.data()[k] = random.normal(static_cast<std::uint64_t>(start * drawn + k));
   Selection on_top;
   for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j) {
     const Vector logits = choices.logits(j, W);
+    const bool begins_on_best =
+        random.uniform(static_cast<std::uint64_t>(start * drawn + W.size() + j)) < share;
+    const int least_level = begins_on_best ? choices.top_level(j) : 0;
     std::int64_t top = -1;
     for (std::ptrdiff_t t = 0; t < logits.size(); ++t)
-      if (choices.is_allowed(j, t) && (top < 0 || logits[t] > logits[top])) top = t;
+      if (choices.level(j, t) >= least_level && (top < 0 || logits[t] > logits[top])) top = t;
     on_top.tokens.push_back(top);
   }
   return choices.of(on_top);
@@ -142,7 +149,15 @@ JudgedChoice judge_choice(const AttractorChoices& choices, const AttractorChoice
     W = attractor.solution.W;
   }
   bool attracts = true, surely_not = false;
+  // Of the queries that move on, the one whose token pulls most.
   AttractorChoice next = choice;
+  double strongest = std::numeric_limits<double>::infinity();
+  const auto move = [&](std::size_t query, std::int64_t token, double behind) {
+    if (behind >= strongest) return;
+    strongest = behind;
+    next = choice;
+    next[query] = choices.first_same(static_cast<std::ptrdiff_t>(query), token);
+  };
   attractor.locally_optimal = true;
   for (std::ptrdiff_t j = 0; j < data.total_queries(); ++j) {
     const auto query = static_cast<std::size_t>(j);
@@ -160,11 +175,11 @@ JudgedChoice judge_choice(const AttractorChoices& choices, const AttractorChoice
     if (at.deficit <= 1 + support_tolerance) {
       attracts = false;
       surely_not = surely_not || at.deficit < 1 - support_tolerance;
-      next[query] = choices.first_same(j, at.nearest_better);
+      move(query, at.nearest_better, at.deficit);
     } else if (choice[query] != lowest_level && overtaken) {
       attracts = false;
       surely_not = surely_not || !active || at.lead < -support_tolerance;
-      if (at.lead < 0) next[query] = choices.first_same(j, at.first_equal);
+      if (at.lead < 0) move(query, at.first_equal, at.lead);
     }
   }
   if (attracts && choices.has_constraints(choice)) {

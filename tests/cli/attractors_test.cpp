@@ -95,7 +95,7 @@ TEST_F(AttractorsCommandTest, WhatCannotBeIsSaid) {
   refused({"--start-std", "-2"}, "--start-std is -2");
   refused({"--max-candidates", "-1"}, "--max-candidates is -1");
   refused({"--rank", "1"}, "only KQ has a rank");
-  refused({"--params", "Q"}, "--params is Q");
+  refused({"--params", "Q"}, "--params is \"Q\"");
   refused({"--key-weights", "no.npy"}, "only a prompt has them");
   save(3, false);
   refused({}, "decoder");

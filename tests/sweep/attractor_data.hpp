@@ -8,8 +8,9 @@
 
 namespace attmirror::test {
 
-// The example of docs/attractors.md: with p = (1, 0) the first sequence has its best token by a margin of 1, and the second
-// one has its best token 2 behind both others. All queries are (1, 0), so the first column of W is a prompt.
+// The example of docs/attractors.md: with p = (1, 0) the first sequence has its best token by a margin of 1,
+// and the second one has its best token 2 behind both others. All queries are (1, 0), so the first column of
+// W is a prompt.
 inline Dataset integer_example() {
   DatasetArrays arrays;
   arrays.tokens.resize(6, 2);
@@ -23,7 +24,8 @@ inline Dataset integer_example() {
   return Dataset(arrays);
 }
 
-// Token 0 of each sequence has score 1 and all others 1/2: the last of `dim` coordinates, which W sees like any other.
+// Token 0 of each sequence has score 1 and all others 1/2: the last of `dim` coordinates, which W sees like
+// any other.
 inline Dataset equal_scores(std::int64_t samples, std::int64_t tokens, std::int64_t dim, unsigned seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<double> normal;

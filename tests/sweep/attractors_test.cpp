@@ -1,5 +1,5 @@
-// attractors(): the example that can be verified by hand, agreement with local optimality where scores differ, certificates
-// that fail for anything else, and descent that ends nowhere but on the list.
+// attractors(): the example that can be verified by hand, agreement with local optimality where scores
+// differ, certificates that fail for anything else, and descent that ends nowhere but on the list.
 #include "attractor_data.hpp"
 #include "support/same_bits.hpp"
 #include <attmirror/attention/tokens.hpp>
@@ -60,8 +60,8 @@ TEST(Attractors, TheIntegerExampleHasOneOfEachKind) {
   }
 }
 
-// The papers' local optimality demands a margin over tokens 1 and 2 of the second sequence, too, whichever is selected: a
-// support token then has an equal score.
+// The papers' local optimality demands a margin over tokens 1 and 2 of the second sequence, too, whichever is
+// selected: a support token then has an equal score.
 TEST(Attractors, ThePartialOneIsNoLocallyOptimalSelection) {
   const Dataset data = test::integer_example();
   const Vector v = data.decoder().eigen().transpose();
@@ -75,7 +75,8 @@ TEST(Attractors, ThePartialOneIsNoLocallyOptimalSelection) {
   }
 }
 
-// Where no two scores are equal, attractors are the locally optimal selections of P1, P2 and P3, all T^n of them tried.
+// Where no two scores are equal, attractors are the locally optimal selections of P1, P2 and P3, all T^n of
+// them tried.
 TEST(Attractors, AreTheLocallyOptimalSelectionsWhereScoresDiffer) {
   std::size_t several = 0;
   for (const double p : {1.5, 2.0, 3.0})
