@@ -253,6 +253,11 @@ Attractors attractors(const Attention& model, const AttractorOptions& options) {
   return found;
 }
 
+Attractors attractors(const Dataset& data, const AttractorOptions& options,
+                      const Parameterization& parameterization) {
+  return attractors(Attention(data, parameterization), options);
+}
+
 std::optional<Attractor> attractor_of(const Attention& model, const Selection& tokens, double p) {
   const AttractorChoices choices(model);
   JudgedChoice judged = judge_choice(choices, choices.of(tokens), attractor_norm(model, p), {});

@@ -33,6 +33,7 @@ TEST(Attractors, TheIntegerExampleHasOneOfEachKind) {
     const Attention model(data, params);
     const Attractors found = attractors(model);
     ASSERT_EQ(found.list.size(), 2u) << to_string(params);
+    EXPECT_EQ(attractors(data, {}, params).list.size(), 2u);
     EXPECT_EQ(found.candidates, 4);
     EXPECT_EQ(found.examined, 4);
     EXPECT_TRUE(found.complete);

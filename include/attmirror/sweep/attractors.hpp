@@ -139,6 +139,9 @@ struct Attractors {
 // Throws Error (bad input) for a model with another head than v^T u, with a trained v, or with a penalty,
 // which keeps weights finite; and if all tokens of each query have equal scores.
 Attractors attractors(const Attention& model, const AttractorOptions& options = {});
+// The same for W, a prompt or K, Q on a dataset, with the logistic loss; no other loss has other attractors.
+Attractors attractors(const Dataset& data, const AttractorOptions& options = {},
+                      const Parameterization& parameterization = W{});
 
 // The attractor that weights with these tokens on top belong to, if there is one.
 std::optional<Attractor> attractor_of(const Attention& model, const Selection& tokens, double p = 2);
