@@ -6,7 +6,8 @@
 #include "cli/field_options.hpp"
 #include "cli/masked_data.hpp"
 #include "cli/options.hpp"
-#include "sweep/attractor_study.hpp"
+#include "cli/page_output.hpp"
+#include "pages/attractors_page.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <cmath>
@@ -22,6 +23,7 @@ struct AttractorsCommand {
   CommonOptions common;
   std::filesystem::path data;
   Given given;
+  PageOutput output;
 };
 
 Json rows_json(const Matrix& W) {
@@ -97,7 +99,23 @@ Json to_json(const AttractorStudy& study, const std::string& data, const ModelPl
             {"least_cosine", condition.least_cosine}}}};
 }
 
+std::vector<std::pair<std::string, std::string>> attractor_facts(const AttractorsCommand& options,
+                                                                 const Dataset& data, const ModelPlan& plan,
+                                                                 const AttractorStudy& study) {
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"data", fmt::format("{}: {}", options.data.string(), to_string(data))},
+      {"trained", std::string(to_string(plan.parameterization))},
+      {"norm of the max-margin problems", to_string(study.found.norm)},
+      {"choices of tokens",
+       fmt::format("{:.6g}, of which {} examined", study.found.candidates, study.found.examined)}};
+  if (study.shares.starts > 0)
+    facts.emplace_back("random starts",
+                       fmt::format("{}, entries N(0, {:.3g}²)", study.shares.starts, study.start_std));
+  return facts;
+}
+
 int run_attractors(const AttractorsCommand& options) {
+  if (!options.output.path.empty()) check_page_output(options.output);
   AttractorSettings settings;
   attmirror::apply(attractor_fields(), options.given, settings);
   const ModelPlan plan = load_files(plan_model(options.given));
@@ -115,16 +133,26 @@ int run_attractors(const AttractorsCommand& options) {
                         .stop = SignalGuard::stop()});
   progress.finish();
   if (study.interrupted) {
-    note("interrupted");
+    note("interrupted; nothing was written");
     return signalled + SignalGuard::interrupted();
   }
+  std::vector<std::filesystem::path> files;
+  if (!options.output.path.empty()) {
+    Page page = attractors_page(study, attractor_facts(options, data, plan, study));
+    page.subtitle = options.data.string();
+    files = write_output_page(std::move(page), options.output);
+  }
   if (options.common.json) {
-    print_json(to_json(study, options.data.string(), plan));
+    Json json = to_json(study, options.data.string(), plan);
+    if (!files.empty()) json.update(written_json(files));
+    print_json(json);
   } else {
     std::string text;
     if (!study.found.list.empty()) text = to_text(attractor_table(study)) + "\n";
     for (const std::string& sentence : attractor_notes(study)) text += sentence + "\n";
-    print(text + "\n" + attractor_conclusion(study) + "\n");
+    text += "\n" + attractor_conclusion(study) + "\n";
+    if (!files.empty() && !options.common.quiet) text += fmt::format("report   {}\n", written_text(files));
+    print(text);
   }
   return study.found.list.empty() ? negative : done;
 }
@@ -137,6 +165,7 @@ Subcommand add_attractors(CLI::App& parent) {
   CLI::App& app = *parent.add_subcommand("attractors",
                                          "find the tokens on which training can end, and how often it does");
   add_path(app, "data", options->data, "FILE", "the dataset: .npz with X, Y, Z and v")->required();
+  add_page_options(app, options->output, "a page (.html), with the figure and the tables beside it");
   add_field_options(app, attractor_fields(), options->given, "Attractors");
   add_field_options(app, model_fields(), options->given, "Model",
                     {"params", "rank", "key_weights", "loss", "mask"});
@@ -144,7 +173,7 @@ Subcommand add_attractors(CLI::App& parent) {
   app.footer(
       "Examples:\n"
       "  attmirror attractors data.npz\n"
-      "  attmirror attractors data.npz --params prompt --starts 10000\n"
+      "  attmirror attractors data.npz --params prompt --starts 10000 -o attractors.html\n"
       "  attmirror attractors data.npz --p 1.5 --no-confirm --json");
   return {&app, &options->common, [options] { return run_attractors(*options); }};
 }

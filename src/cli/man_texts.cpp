@@ -98,7 +98,8 @@ std::vector<ManText> all_texts() {
        "Finds the directions that training can converge to, with the tokens on which it then ends: the whole attractor, on "
        "which every query has its best token, and partial ones, which leave the best tokens of some queries behind. Each "
        "has a certificate. Random starts tell how often training ends on each.",
-       {},
+       {{"NAME.html", "with -o: the page"},
+        {"NAME-figures/, NAME-tables/", "its figure (SVG) and tables (CSV, LaTeX)"}},
        {},
        {"attmirror-train", "attmirror-margin", "attmirror-which-margin"}},
       {"attmirror study",

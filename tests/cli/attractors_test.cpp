@@ -81,7 +81,22 @@ TEST_F(AttractorsCommandTest, OptionsLeavePartsOut) {
   EXPECT_EQ(searched["attractors"].size(), 2u);
 }
 
-// Nothing to end on: sequence 1 cannot select its best token at all, nor can sequence 0 leave it behind.
+TEST_F(AttractorsCommandTest, WritesAPageThatOpensWithTheConclusion) {
+  const std::string page = (folder / "page.html").string();
+  const Json json = answer({"--starts", "50", "--no-confirm", "-o", page});
+  const std::string html = file_text(page), conclusion = json["conclusion"];
+  EXPECT_NE(html.find("Where can training end?"), std::string::npos);
+  EXPECT_LT(html.find("Training can end on wrong tokens"), html.find("<svg"));
+  EXPECT_NE(html.find("better token"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(folder / "page-figures" / "starts.svg"));
+  const Outcome again = attmirror_command({"attractors", data, "-o", page});
+  EXPECT_EQ(again.code, 2) << again.out;
+  EXPECT_EQ(
+      attmirror_command({"attractors", data, "--starts", "0", "--no-confirm", "-o", page, "--overwrite"})
+          .code,
+      0);
+}
+
 TEST_F(AttractorsCommandTest, WhatCannotBeIsSaid) {
   const auto refused = [&](const Words& options, const std::string& message) {
     const Outcome outcome = attmirror_command(Words{"attractors", data} + options);
