@@ -25,10 +25,11 @@ constexpr std::int64_t confirming_steps = 20'000;
 constexpr double nearest_start = 10, farthest_start = 1e6;  // R
 constexpr double farthest_plain_start = 400;                // gradients are of order e^-R
 constexpr double flow_end = 1e300;
-constexpr double stiffest_flow = 4;            // p above which mirror_flow() is too slow
-constexpr double most_noise = 0.1;             // relative to the weights
-constexpr double cone_correlation = 0.95;      // that plain descent must keep
-constexpr double step_correlation = 1 - 1e-6;  // normalized steps come no closer in any case
+constexpr std::int64_t flow_evaluations = 50'000;  // ten times what well-conditioned data take
+constexpr double stiffest_flow = 4;                // p above which mirror_flow() is too slow
+constexpr double most_noise = 0.1;                 // relative to the weights
+constexpr double cone_correlation = 0.95;          // that plain descent must keep
+constexpr double close_correlation = 0.999;        // that counts as close, wherever the start was
 
 // K and Q of equal size whose product is W.
 Parameters start_weights(const Attention& model, const Matrix& W) {
@@ -123,8 +124,8 @@ bool AttractorCheck::holds() const {
     return !one.finished || (one.stayed && one.correlation > needed);
   };
   return (plain.finished || normalized.finished || flow.finished) && holds_for(plain, cone_correlation) &&
-         holds_for(normalized, std::min(start_correlation, step_correlation)) &&
-         holds_for(flow, start_correlation);
+         holds_for(normalized, std::min(start_correlation, close_correlation)) &&
+         holds_for(flow, std::min(start_correlation, close_correlation));
 }
 
 std::vector<AttractorCheck> confirm_attractors(const Attention& model, const Attractors& found,
@@ -163,9 +164,12 @@ std::vector<AttractorCheck> confirm_attractors(const Attention& model, const Att
   pool.run(std::ssize(checks), [&](std::ptrdiff_t index) {
     const auto k = static_cast<std::size_t>(index);
     if (found.p > stiffest_flow || checks[k].R > farthest_plain_start) return;
-    const FlowRun run = mirror_flow(
-        model,
-        {.p = found.p, .times = {flow_end}, .init = starts[k], .keep = Keep::metrics, .stop = work.stop});
+    const FlowRun run = mirror_flow(model, {.p = found.p,
+                                            .times = {flow_end},
+                                            .init = starts[k],
+                                            .keep = Keep::metrics,
+                                            .max_evaluations = flow_evaluations,
+                                            .stop = work.stop});
     if (run.status == FlowStatus::completed)
       checks[k].flow = judge_end(choices, found.list[k], run.last(), run.selected);
   });

@@ -184,8 +184,8 @@ StartShares train_starts(const Attention& model, Attractors& found, const StartO
 // told from 1.
 struct Confirmation {
   // False where there is nothing to judge. Plain descent and the flow are not tried from R above 400, where
-  // gradients are of order e^-R; the flow is not for p above 4, and weights that are 0 may make it too stiff
-  // for p above 2.
+  // gradients are of order e^-R; the flow is not for p above 4, and where it is stiff (margins of very
+  // different sizes, weights that are 0 with p above 2) it may not end within 50,000 gradients.
   bool finished = false;
   bool stayed = false;     // on the attractor's tokens
   double correlation = 0;  // of the last weights with its direction
@@ -201,8 +201,8 @@ struct AttractorCheck {
   Confirmation flow;             // mirror_flow() to time 1e300
 
   // All that finished stayed on the tokens: the plain one with a correlation above 0.95, because it gets no
-  // further than the logarithm of its steps, and the others closer to the direction than the start was (or,
-  // for normalized steps, within 1e-6). At least one finished.
+  // further than the logarithm of its steps, and the others closer to the direction than the start was, or
+  // above 0.999. At least one finished.
   bool holds() const;
 };
 
