@@ -185,7 +185,7 @@ StartShares train_starts(const Attention& model, Attractors& found, const StartO
 struct Confirmation {
   // False where there is nothing to judge. Plain descent and the flow are not tried from R above 400, where
   // gradients are of order e^-R; the flow is not for p above 4, and where it is stiff (margins of very
-  // different sizes, weights that are 0 with p above 2) it may not end within 50,000 gradients.
+  // different sizes, weights that are 0 with p above 2) it may not end within 250,000 gradients.
   bool finished = false;
   bool stayed = false;     // on the attractor's tokens
   double correlation = 0;  // of the last weights with its direction
