@@ -11,6 +11,7 @@
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>
 #include <attmirror/report/token_maps.hpp>
+#include <attmirror/sweep/attractors.hpp>
 #include <attmirror/sweep/database.hpp>
 #include <attmirror/sweep/export.hpp>
 #include <attmirror/sweep/many.hpp>

@@ -19,6 +19,7 @@ _HAS_CORE = importlib.util.find_spec(f"{__name__}._core") is not None
 
 if TYPE_CHECKING or _HAS_CORE:
     from . import _core, optimizers
+    from ._attractors import Attractor, Attractors, attractors
     from ._compare import (
         Comparison,
         ComparisonTrace,
@@ -110,12 +111,12 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "AdaGrad", "Adam", "Assumption", "AttentionClassifier", "AttmirrorError", "Certificate", "Comparison", "ComparisonTrace",
+    "AdaGrad", "Adam", "Assumption", "AttentionClassifier", "AttmirrorError", "Attractor", "Attractors", "Certificate", "Comparison", "ComparisonTrace",
     "CoordinateDescent", "Dataset", "EnvironmentFailure", "Experiment", "Finding", "Flow", "GradientDescent",
     "InputError", "Lion", "MarginSolution", "MarginSolutions", "MirrorDescent", "Muon", "NextTokenRun", "Objective",
     "ObjectiveRun", "Optimizer", "PaddingWarning", "Path", "Record", "Report", "Reproduction", "Run",
     "RunComparison", "RunSide", "Sentences", "SignDescent",
-    "Signum", "SpectralDescent", "SteepestDescent", "Study", "SweepResults", "Theory", "Trace", "WhichMargin", "attention", "compare",
+    "Signum", "SpectralDescent", "SteepestDescent", "Study", "SweepResults", "Theory", "Trace", "WhichMargin", "attention", "attractors", "compare",
     "compare_trace", "correlation", "descend", "descend_many", "directional_bregman", "experiments", "generate",
     "generators", "isa", "load_dataset", "load_run", "load_solution", "load_sweep", "log_times", "max_margin",
     "max_margin_many", "mirror_flow", "next_token", "norm", "optimizer", "optimizers", "path", "report", "reproduce",

@@ -200,5 +200,6 @@ void bind_next_token(nb::module_& module);
 void bind_papers(nb::module_& module);
 void bind_theory(nb::module_& module);
 void bind_which_margin(nb::module_& module);
+void bind_attractors(nb::module_& module);
 
 }  // namespace attmirror::python

@@ -15,4 +15,5 @@ NB_MODULE(_core, module) {
   attmirror::python::bind_papers(module);
   attmirror::python::bind_theory(module);
   attmirror::python::bind_which_margin(module);
+  attmirror::python::bind_attractors(module);
 }

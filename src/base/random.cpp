@@ -61,6 +61,10 @@ std::string_view to_string(RandomStream stream) {
       return "deep_augment";
     case RandomStream::init_own:
       return "init_own";
+    case RandomStream::attractor_directions:
+      return "attractor_directions";
+    case RandomStream::attractor_noise:
+      return "attractor_noise";
   }
   return "unnamed";
 }

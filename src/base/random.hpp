@@ -34,6 +34,8 @@ enum class RandomStream : std::uint32_t {
   deep_dropout = 15,
   deep_augment = 16,
   init_own = 17,
+  attractor_directions = 18,
+  attractor_noise = 19,
 };
 
 std::string_view to_string(RandomStream stream);

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     commands.push_back(add_deep(app));
     commands.push_back(add_sweep(app));
     commands.push_back(add_which_margin(app));
+    commands.push_back(add_attractors(app));
     commands.push_back(add_study(app));
     commands.push_back(add_reproduce(app));
     commands.push_back(add_report(app));

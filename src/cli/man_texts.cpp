@@ -94,6 +94,14 @@ std::vector<ManText> all_texts() {
         {"figures/, tables/", "its figure (SVG) and tables (CSV, LaTeX)"}},
        {},
        {"attmirror-train", "attmirror-margin", "attmirror-study"}},
+      {"attmirror attractors",
+       "Finds the directions that training can converge to, with the tokens on which it then ends: the whole attractor, on "
+       "which every query has its best token, and partial ones, which leave the best tokens of some queries behind. Each "
+       "has a certificate. Random starts tell how often training ends on each.",
+       {{"NAME.html", "with -o: the page"},
+        {"NAME-figures/, NAME-tables/", "its figure (SVG) and tables (CSV, LaTeX)"}},
+       {},
+       {"attmirror-train", "attmirror-margin", "attmirror-which-margin"}},
       {"attmirror study",
        "Trains several optimizers on a dataset from several random starts, solves the max-margin problem of each run, "
        "compares the two and writes a page. It is a sweep whose file is written for you; a study that was interrupted "

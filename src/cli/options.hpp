@@ -79,6 +79,7 @@ Subcommand add_path_command(CLI::App& parent);
 Subcommand add_next_token(CLI::App& parent);
 Subcommand add_sweep(CLI::App& parent);
 Subcommand add_which_margin(CLI::App& parent);
+Subcommand add_attractors(CLI::App& parent);
 Subcommand add_study(CLI::App& parent);
 Subcommand add_reproduce(CLI::App& parent);
 Subcommand add_report(CLI::App& parent);

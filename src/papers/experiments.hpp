@@ -37,6 +37,7 @@ ExperimentPointer make_p4_mirror();          // other optimizers in both stages
 ExperimentPointer make_p4_graph();           // beyond P4: cycles and soft labels
 ExperimentPointer make_paths();              // regularization paths: W, (K,Q), l_p, joint
 ExperimentPointer make_which_margin();       // which margin each optimizer maximizes
+ExperimentPointer make_attractors();         // on which wrong tokens training can end
 ExperimentPointer make_landscape();          // all selections of small problems
 ExperimentPointer make_theory_checks();      // assumptions beside outcomes
 

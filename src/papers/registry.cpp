@@ -44,6 +44,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_which_margin());
     list.push_back(make_landscape());
     list.push_back(make_theory_checks());
+    list.push_back(make_attractors());
     return list;
   }();
   return all;

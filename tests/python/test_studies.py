@@ -165,6 +165,32 @@ def test_which_margin_by_words_is_the_command(data, tmp_path):
         am.which_margin(data, ["gd"], params="KQ")
 
 
+def test_attractors_are_those_of_the_command(tmp_path):
+    data = am.Dataset(X=[[[1.0, 0], [0, 1], [0, -1]], [[0, 3], [2, 0], [2, -1]]], Z=[[1.0, 0], [1, 0]], Y=[1.0, -1], v=[1.0, 0])
+    found = am.attractors(data, params="prompt", starts=200)
+    assert [one.kind for one in found] == ["whole", "partial"] and found.complete and len(found.ends) == 200
+    partial = found.partial[0]
+    assert found.whole is found[0] and np.allclose(found.whole.W, [4, 3]) and np.allclose(partial.W, [1, 0])
+    assert partial.certified and partial.confirmed and not partial.locally_optimal and list(partial.held) == [0]
+    query, token, size = partial.deficits[0]
+    assert (query, token) == (1, 0) and abs(size - 2) < 1e-9 and partial.flow.stayed and partial.flow.lead > 600
+    assert (found.ends == 1).sum() == partial.starts and not found.condition.holds and found.condition.equal_scores
+    assert "partial" in repr(found) and "wrong tokens" in found.conclusion and "<table" in found._repr_html_()
+    data.save(tmp_path / "data.npz")
+    done = command("attractors", tmp_path / "data.npz", "--params", "prompt", "--starts", 200, "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["conclusion"] == found.conclusion
+    assert bits(np.array([one["norm"] for one in shown["attractors"]]), np.array([one.norm for one in found]))
+    assert am.attractors(data, starts=0, confirm=False)[0].starts is None
+    blind = am.attractors(data, params="prompt", key_weights=np.diag([1.0, 0]), starts=0, confirm=False)
+    assert blind.whole is None
+    with pytest.raises(ValueError, match="only a prompt"):
+        am.attractors(data, key_weights=np.eye(2))
+    with pytest.raises(ValueError, match="p is 3"):
+        am.attractors(data, params="KQ", p=3)
+
+
 def test_study_is_the_command(data, tmp_path):
     data.save(tmp_path / "data.npz")
     done = am.study(tmp_path / "data.npz", tmp_path / "study", optimizers=["md", "gd"], p=[1.5, 3], seeds=2, steps=500)

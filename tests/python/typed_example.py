@@ -67,6 +67,9 @@ def files_and_studies(folder: pathlib.Path) -> None:
     sentences = am.Sentences.generate(vocab=6, sentences=20)
     words: am.NextTokenRun = am.next_token(sentences, steps=20, ov_steps=20)
     table: am.WhichMargin = am.which_margin(trained=[run], norms=[2.0, 1.0])
+    found: am.Attractors = am.attractors(data, starts=8, confirm=False)
+    one: am.Attractor = found[0]
+    assert found.whole is one and one.certified and len(found.ends) == 8
     study: am.Study = am.study(data, folder / "study", optimizers=["gd"], seeds=1, steps=2000)
     assert study.conclusion and len(study.results) == 1
     experiments: list[am.Experiment] = am.experiments()
