@@ -35,7 +35,7 @@ class Assumption:
 @dataclass(frozen=True)
 class Theory(Mapping[str, Assumption]):
     """The assumptions by name: "unique best", "equal scores", "separable", "all support", "initial gradient",
-    "label margin" and "step size".
+    "label margin" and "small step".
 
     `tokens` are those that are to be selected, `norm` is that of their max-margin problem, and `lipschitz` the constant
     L of the gradient, or None.
@@ -80,7 +80,7 @@ def theory(
     """Checks the assumptions of the papers' theorems on data, in versions that can be decided.
 
     >>> checks = am.theory(data, lr=0.1)
-    >>> checks["separable"].holds, checks["step size"].value
+    >>> checks["separable"].holds, checks["small step"].value
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ using enum AssumptionStatus;
 
 constexpr std::array<std::string_view, all_assumptions.size()> assumption_names{
     "unique best",      "equal scores", "separable", "all support",
-    "initial gradient", "label margin", "step size"};
+    "initial gradient", "label margin", "small step"};
 constexpr std::array<std::string_view, all_assumptions.size()> assumption_meanings{
     "every selected token has a better score than all other tokens of its query",
     "all tokens of a query but the selected one have the same score",

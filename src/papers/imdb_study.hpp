@@ -50,6 +50,8 @@ Table imdb_optimizer_table(const std::vector<ImdbGroup>& groups);
 Table imdb_comparison_table(const std::vector<ImdbGroup>& groups);
 Table imdb_tuning_table(std::span<const TrainingRecord> records);
 Table imdb_runs_table(std::span<const TrainingRecord> records);
+Table imdb_weights_table(
+    std::span<const TrainingRecord> records);  // without those that choose learning rates
 Table imdb_repeat_table(std::span<const TrainingRecord> records, const std::vector<ImdbGroup>& groups);
 
 Figure imdb_curves(const std::vector<ImdbGroup>& groups);

@@ -210,7 +210,6 @@ Table imdb_runs_table(std::span<const TrainingRecord> records) {
   Table table;
   table.title = "All trainings";
   table.columns = {{"run", Align::left},
-                   {"role", Align::left},
                    {"status", Align::left},
                    {"learning rate"},
                    {"epochs"},
@@ -220,34 +219,33 @@ Table imdb_runs_table(std::span<const TrainingRecord> records) {
                    {"last ten, %"},
                    {"epochs to 99.5 %"},
                    {"validation, %"},
-                   {"train loss"},
-                   {"score"}};
+                   {"score"},
+                   {"seconds"}};
+  for (const TrainingRecord& record : records)
+    table.rows.push_back({record.run, std::string(to_string(record.status)), cell_of(record.lr, "{:g}"),
+                          std::to_string(record.epochs), percent_cell(record.best_test),
+                          cell_of(record.best_epoch, "{}"), percent_cell(record.last_test),
+                          percent_cell(record.last_ten_test), cell_of(record.epochs_to_stop, "{}"),
+                          percent_cell(record.best_validation), cell_of(record.score, "{:.3f}"),
+                          cell_of(record.seconds, "{:.0f}")});
+  return table;
+}
+
+Table imdb_weights_table(std::span<const TrainingRecord> records) {
+  Table table;
+  table.title = "Weights of K, Q and V after the last epoch";
+  table.columns = {{"run", Align::left}};
   for (const char* map : {"K", "Q", "V"})
     for (const char* what : {"above 0.06", "largest", "sparsity"})
       table.columns.push_back({fmt::format("{}: {}", map, what)});
-  table.columns.push_back({"seconds"});
-  table.columns.push_back({"note", Align::left});
   for (const TrainingRecord& record : records) {
-    std::vector<std::string> row{record.run,
-                                 std::string(to_string(record.role)),
-                                 std::string(to_string(record.status)),
-                                 cell_of(record.lr, "{:g}"),
-                                 std::to_string(record.epochs),
-                                 percent_cell(record.best_test),
-                                 cell_of(record.best_epoch, "{}"),
-                                 percent_cell(record.last_test),
-                                 percent_cell(record.last_ten_test),
-                                 cell_of(record.epochs_to_stop, "{}"),
-                                 percent_cell(record.best_validation),
-                                 cell_of(record.train_loss, "{:.4f}"),
-                                 cell_of(record.score, "{:.3f}")};
+    if (record.role == TrainingRole::tuning) continue;
+    std::vector<std::string> row{record.run};
     for (const MapRecord& map : record.maps) {
       row.push_back(cell_of(map.above, "{}"));
       row.push_back(cell_of(map.largest, "{:.3f}"));
       row.push_back(cell_of(map.sparsity, "{:.3f}"));
     }
-    row.push_back(cell_of(record.seconds, "{:.0f}"));
-    row.push_back(record.note);
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -308,7 +308,8 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
   result.tables = {{"optimizers", imdb_optimizer_table(groups)},
                    {"comparisons", imdb_comparison_table(groups)},
-                   {"trainings", imdb_runs_table(records)}};
+                   {"trainings", imdb_runs_table(records)},
+                   {"weights", imdb_weights_table(records)}};
   if (const Table tuning = imdb_tuning_table(records); !tuning.rows.empty())
     result.tables.push_back({"learning-rates", tuning});
   if (const Table repeats = imdb_repeat_table(records, groups); !repeats.rows.empty())

@@ -173,7 +173,8 @@ class Repository(unittest.TestCase):
         tuned = {run.config: [(one.seed, one.set) for one in plan.tuning_of(run.config)] for run in plan.runs if run.role == "tuning"}
         self.assertEqual(len(tuned), 4)
         for runs in tuned.values():
-            self.assertEqual(runs, tuned["adam"])
+            self.assertGreaterEqual(len(runs), 4)  # more, where the best of four was the last on its side
+            self.assertEqual(set(runs), set(tuned["adam"]))
 
     def test_configs_differ_in_the_optimizer_alone(self):
         rest = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in (self.folder / "configs").glob("*.toml")}

@@ -115,6 +115,10 @@ TEST(Imdb, TheClaimIsJudgedByWelch) {
 TEST(Imdb, EveryTrainingIsShown) {
   const ExperimentResult result = imdb_result(made_up_records());
   EXPECT_EQ(table_named(result, "trainings").rows.size(), made_up_records().size());
+  const auto is_tuning = [](const TrainingRecord& record) { return record.role == TrainingRole::tuning; };
+  EXPECT_EQ(table_named(result, "weights").rows.size() +
+                static_cast<std::size_t>(std::ranges::count_if(made_up_records(), is_tuning)),
+            made_up_records().size());
   EXPECT_EQ(table_named(result, "optimizers").rows.size(), 4u);
   EXPECT_EQ(table_named(result, "optimizers").rows[1][1], "3 of 4");
   EXPECT_EQ(table_named(result, "optimizers").rows[2][6], "0 of 2 got there");

@@ -12,9 +12,9 @@ def test_theory_by_hand():
     data = am.Dataset(X=[[[1, 0], [0, 1], [-1, 0]]], Z=[[1, 0]], Y=[1], v=[1, 0])
     checks = am.theory(data, lr=0.1)
     assert list(checks) == ["unique best", "equal scores", "separable", "all support", "initial gradient", "label margin",
-                            "step size"]
+                            "small step"]
     assert {name for name in checks if checks[name].holds} == {
-        "unique best", "separable", "all support", "initial gradient", "step size"}
+        "unique best", "separable", "all support", "initial gradient", "small step"}
     assert checks["separable"].value == pytest.approx(math.sqrt(2))
     assert checks.lipschitz == pytest.approx(1 + 6 * math.sqrt(2))
     assert checks.tokens.tolist() == [0] and "holds" in repr(checks) and "<table" in checks._repr_html_()
