@@ -19,8 +19,8 @@ struct CsvRow {
 };
 
 // All rows of a text, the names of the columns first. Rows end in LF or CRLF, the last one perhaps in nothing; a text
-// without a letter has no rows. Throws Error (bad input), naming `name` and the line, for a row with more or fewer cells
-// than the first one and for quotes that do not fit.
+// without a letter has no rows. Throws Error (bad input), naming `name` and the line, for a row with more or fewer
+// cells than the first one and for quotes that do not fit.
 std::vector<CsvRow> parse_csv(std::string_view text, std::string_view name);
 
 }  // namespace attmirror

@@ -1,8 +1,8 @@
 // Spectral steps (Muon) for all matrices of a GPU at once. Internal.
 //
-// tensor_step() takes one matrix at a time, in double: about 70 kernels a matrix, each too small for a GPU. Here matrices
-// of one shape, or of its transpose, are stacked, and every operation of Newton and Schulz is one batched product,
-// in float32. Results agree with tensor_step() up to the rounding of float32.
+// tensor_step() takes one matrix at a time, in double: about 70 kernels a matrix, each too small for a GPU. Here
+// matrices of one shape, or of its transpose, are stacked, and every operation of Newton and Schulz is one batched
+// product, in float32. Results agree with tensor_step() up to the rounding of float32.
 #pragma once
 
 #include "deep/parameter_list.hpp"

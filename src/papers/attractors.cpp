@@ -6,7 +6,8 @@
 // another one behind by more than the margin, and then the pull of that sequence decays faster than theirs.
 // Here the list of attractors, each certified, is held against where training ends. What is found is ours.
 //
-//   data       n sequences of T tokens on the unit sphere in d dimensions; token 0 has score 1, all others 1/2, in one more
+//   data       n sequences of T tokens on the unit sphere in d dimensions; token 0 has score 1, all others 1/2, in
+//              one more
 //              coordinate that a prompt's keys do not see; the first 32 seeds for which some prompt selects all best tokens
 //   starts     32 for each data set, entries N(0, s^2) with s such that a typical logit is 1
 //   training   normalized descent, 4,000 steps of four lengths (train_starts())

@@ -23,8 +23,8 @@ struct GridCell {
   Ends W, KQ;
 };
 
-// The cells of the record (recorded_studies.hpp), ascending in n, T and d. Throws Error (bad input) naming a line that is not of this form, or a cell that
-// has only one of W and KQ.
+// The cells of the record (recorded_studies.hpp), ascending in n, T and d. Throws Error (bad input) naming a line
+// that is not of this form, or a cell that has only one of W and KQ.
 std::vector<GridCell> parse_global_grid(std::string_view csv);
 
 }  // namespace attmirror

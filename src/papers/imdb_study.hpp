@@ -1,5 +1,5 @@
-// What p1-imdb makes of the records of docs/results/imdb: p1_imdb.cpp judges, imdb_tables.cpp and imdb_figures.cpp show.
-// Internal.
+// What p1-imdb makes of the records of docs/results/imdb: p1_imdb.cpp judges, imdb_tables.cpp and imdb_figures.cpp
+// show. Internal.
 #pragma once
 
 #include "papers/records.hpp"

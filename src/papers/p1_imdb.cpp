@@ -1,9 +1,9 @@
 // P1's sentiment transformer on IMDb, size 3/3: does l1.1 mirror descent generalize better than gradient descent?
 //
-// P1 trains the network (3 blocks, 3 heads, width 384, dropout 0.2; reviews cut to 512 WordPieces; batches of 100, losses
-// summed) until 99.5 % of the training reviews are answered right, ten times for each p, and reports the best test
-// accuracy of a run: a maximum over epochs, on the test set itself. Its ten trials share one initialization, and it
-// has no other optimizer on IMDb.
+// P1 trains the network (3 blocks, 3 heads, width 384, dropout 0.2; reviews cut to 512 WordPieces; batches of 100,
+// losses summed) until 99.5 % of the training reviews are answered right, ten times for each p, and reports the
+// best test accuracy of a run: a maximum over epochs, on the test set itself. Its ten trials share one
+// initialization, and it has no other optimizer on IMDb.
 //
 // An epoch takes a GPU, so this experiment trains nothing: it reads the records of docs/results/imdb. There every
 // training has its own initialization, order and dropout, stops at 99.5 % or after 130 epochs, and the learning rates

@@ -1,5 +1,5 @@
-// The records of docs/results, which are built into the library: the installed command and the Python package have them, too.
-// Internal.
+// The records of docs/results, which are built into the library: the installed command and the Python package have
+// them, too. Internal.
 #pragma once
 
 #include "papers/records.hpp"

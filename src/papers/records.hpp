@@ -1,8 +1,10 @@
-// Records of trainings that take a GPU: what a study in docs/results keeps of each, as two files of comma-separated values.
+// Records of trainings that take a GPU: what a study in docs/results keeps of each, as two files of comma-separated
+// values.
 //
-// runs.csv has a row for each training, whatever became of it; curves.csv one for each of its epochs. The columns are those
-// of docs/results/imdb/README.md, and scripts/study_records.py writes them. An empty cell is a number that does not exist:
-// the score of a training that failed, the learning rate chosen for an optimizer that has none. Internal.
+// runs.csv has a row for each training, whatever became of it; curves.csv one for each of its epochs. The columns
+// are those of docs/results/imdb/README.md, and scripts/study_records.py writes them. An empty cell is a number
+// that does not exist: the score of a training that failed, the learning rate chosen for an optimizer that has
+// none. Internal.
 #pragma once
 
 #include <array>
@@ -69,9 +71,9 @@ struct RecordTexts {
   std::vector<std::string> configs;  // the names of its configurations
 };
 
-// The trainings in the order of runs.csv. Throws Error (bad input), naming file and line, for a column that is missing or
-// unknown, a cell that is not what its column says, a training that is there twice or whose configuration is not there, and
-// for curves that do not fit the runs.
+// The trainings in the order of runs.csv. Throws Error (bad input), naming file and line, for a column that is
+// missing or unknown, a cell that is not what its column says, a training that is there twice or whose
+// configuration is not there, and for curves that do not fit the runs.
 std::vector<TrainingRecord> read_records(const RecordTexts& texts);
 
 }  // namespace attmirror

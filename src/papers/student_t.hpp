@@ -10,7 +10,8 @@
 
 namespace attmirror {
 
-// P(|T| > t), 1 for t = 0. Throws Error (bad input) unless t >= 0 and nu > 0; nu may be infinite (a normal distribution).
+// P(|T| > t), 1 for t = 0. Throws Error (bad input) unless t >= 0 and nu > 0; nu may be infinite (a normal
+// distribution).
 double student_two_sided(double t, double nu);
 
 // The t with P(|T| <= t) = level: 2.776 for level = 0.95 and nu = 4. Throws Error (bad input) unless 0 < level < 1.

@@ -4,7 +4,8 @@
 //
 //   v1 = s1^2 / n1,   v2 = s2^2 / n2,   t = (m1 - m2) / sqrt(v1 + v2),
 //
-// is about Student's t with (v1 + v2)^2 / (v1^2 / (n1 - 1) + v2^2 / (n2 - 1)) degrees of freedom (Welch and Satterthwaite).
+// is about Student's t with (v1 + v2)^2 / (v1^2 / (n1 - 1) + v2^2 / (n2 - 1)) degrees of freedom (Welch and
+// Satterthwaite).
 #pragma once
 
 #include <cstddef>

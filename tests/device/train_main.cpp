@@ -6,9 +6,11 @@ int main(int argc, char** argv) {
   using namespace attmirror::cli;
   CommandLine line;
   line.name = "attmirror_deep_train";
-  line.description = "Trains transformers by mirror descent and measures them: four subcommands of `attmirror deep`.";
+  line.description =
+      "Trains transformers by mirror descent and measures them: four subcommands of `attmirror deep`.";
   line.subcommands = [](CLI::App& app) {
-    return std::vector<Subcommand>{add_deep_train(app), add_histogram(app), add_score(app), add_tokenize(app)};
+    return std::vector<Subcommand>{add_deep_train(app), add_histogram(app), add_score(app),
+                                   add_tokenize(app)};
   };
   return run_command_line(line, argc, argv);
 }

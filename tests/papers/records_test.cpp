@@ -116,8 +116,8 @@ TEST(Records, BadOnesAreRefusedInASentence) {
                  "runs.csv line 11 has a quote that nothing closes");
 }
 
-// The records of the repository, as they are built in. Reading checks that no row is there twice, and that the configuration
-// of every row is there.
+// The records of the repository, as they are built in. Reading checks that no row is there twice, and that the
+// configuration of every row is there.
 TEST(Records, ThoseOfTheRepositoryAreSound) {
   const RecordTexts texts = imdb_records();
   const std::filesystem::path folder = test::source_folder() / "docs/results/imdb";

@@ -59,8 +59,8 @@ struct GroupRule {
   at::Tensor device_rate = {};
   // If set: w <- (1 - rate weight_decay) w - rate direction(d), by tensor operations.
   std::function<at::Tensor(const at::Tensor&)> direction;
-  // If greater than 0: `direction` is the polar factor after so many Newton-Schulz iterations. On a GPU, matrices of one
-  // shape are then multiplied together, in float32.
+  // If greater than 0: `direction` is the polar factor after so many Newton-Schulz iterations. On a GPU, matrices
+  // of one shape are then multiplied together, in float32.
   std::int64_t newton_schulz = 0;
 };
 

@@ -162,7 +162,8 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 // The same for norms with a bias, which have two more sums over rows: of d_result, and of d_branch. A row has a team of
-// warps, four columns a thread: with a warp a row, the sums would take so many registers that too few loads were under way.
+// warps, four columns a thread: with a warp a row, the sums would take so many registers that too few loads were
+// under way.
 template <class Number, class Brief, int team>
 __global__ void __launch_bounds__(team_threads<team>, 4)
     biased_norm_backward_kernel(const Brief* __restrict__ d_result, const Brief* __restrict__ d_second,

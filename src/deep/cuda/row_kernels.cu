@@ -18,10 +18,10 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-// gelu(x) = x Phi(x), and its derivative Phi(x) + x phi(x), where phi is the density of the standard normal distribution
-// and Phi its integral. Phi(-|x|) = e^(-x^2/2) q(t), t = 1 / (1 + 0.3275911 |x| / sqrt 2), with a polynomial q
-// (Abramowitz and Stegun 7.1.26): within 7.5e-8 of Phi, as 1 + erff is, in a third of the instructions. With those of
-// erff the kernels would wait for arithmetic, not for memory.
+// gelu(x) = x Phi(x), and its derivative Phi(x) + x phi(x), where phi is the density of the standard normal
+// distribution and Phi its integral. Phi(-|x|) = e^(-x^2/2) q(t), t = 1 / (1 + 0.3275911 |x| / sqrt 2), with a
+// polynomial q (Abramowitz and Stegun 7.1.26): within 7.5e-8 of Phi, as 1 + erff is, in a third of the
+// instructions. With those of erff the kernels would wait for arithmetic, not for memory.
 struct NormalShare {
   float share, density;  // Phi(x), phi(x) sqrt(2 pi)
 };
