@@ -7,8 +7,8 @@
 // Here the list of attractors, each certified, is held against where training ends. What is found is ours.
 //
 //   data       n sequences of T tokens on the unit sphere in d dimensions; token 0 has score 1, all others 1/2, in
-//              one more
-//              coordinate that a prompt's keys do not see; the first 32 seeds for which some prompt selects all best tokens
+//              one more coordinate that a prompt's keys do not see; the first 32 seeds for which some prompt selects
+//              all best tokens
 //   starts     32 for each data set, entries N(0, s^2) with s such that a typical logit is 1
 //   training   normalized descent, 4,000 steps of four lengths (train_starts())
 #include "papers/attractor_points.hpp"
