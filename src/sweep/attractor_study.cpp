@@ -182,7 +182,7 @@ std::string attractor_conclusion(const AttractorStudy& study) {
                         100.0 * static_cast<double>(study.shares.total(study.found, AttractorKind::partial)) /
                             static_cast<double>(study.shares.starts));
   if (partial == 0 && whole)
-    return study.found.complete ? "Training can only end on the best tokens: the one attractor is whole."
+    return study.found.complete ? "The only attractor is whole: nothing on the list leads training to wrong tokens."
                                 : "No partial attractor was found.";
   if (partial == 0) return "No attractor was found.";
   return fmt::format("Training can end on wrong tokens: there {} {}{}.", partial == 1 ? "is" : "are",
