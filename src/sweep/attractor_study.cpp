@@ -182,8 +182,9 @@ std::string attractor_conclusion(const AttractorStudy& study) {
                         100.0 * static_cast<double>(study.shares.total(study.found, AttractorKind::partial)) /
                             static_cast<double>(study.shares.starts));
   if (partial == 0 && whole)
-    return study.found.complete ? "The only attractor is whole: nothing on the list leads training to wrong tokens."
-                                : "No partial attractor was found.";
+    return study.found.complete
+               ? "The only attractor is whole: nothing on the list leads training to wrong tokens."
+               : "No partial attractor was found.";
   if (partial == 0) return "No attractor was found.";
   return fmt::format("Training can end on wrong tokens: there {} {}{}.", partial == 1 ? "is" : "are",
                      plural(partial, "partial attractor", "partial attractors"), where);
