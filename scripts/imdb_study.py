@@ -19,6 +19,7 @@ import datetime
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def find_data(folder):
 
 def command_of(trainer):
     """The words before train, score and histogram."""
-    path = pathlib.Path(trainer)
+    path = pathlib.Path(trainer if pathlib.Path(trainer).is_file() else shutil.which(trainer) or trainer)
     if not path.is_file():
         raise StudyError(f"there is no program {trainer}: give attmirror, attmirror-deep or attmirror_deep_train by path")
     return [str(path.resolve())] + (["deep"] if path.name == "attmirror" else [])
@@ -94,6 +95,11 @@ class Study:
         # Scores are computed on the CPU, beside other trainings.
         self.environment = os.environ | {"OMP_NUM_THREADS": str(self.threads)}
         self.commit = options.commit or answer_of(self.trainer[:1] + ["--version"], self.environment)["commit"]
+        self.named = set(options.only or ())
+        known = {word for run in plan.runs for word in (run.role, run.config, run.id)}
+        for word in options.only or ():
+            if word not in known:
+                raise StudyError(f"--only has {word}: expected roles, configs or ids of trainings in plan.toml")
         self.pending = [run for run in plan.runs if self.is_wanted(run, options.only)]
         self.changed = threading.Condition()
         self.running = {}  # id -> process
@@ -106,8 +112,8 @@ class Study:
         return chosen and not study_plan.is_finished(study_plan.read_record(study_plan.record_path(self.runs_folder, run)))
 
     def is_ready(self, run):
-        """A main run waits for the learning rate of its config."""
-        if run.role == "tuning" or not self.plan.tuning_of(run.config):
+        """A main run waits for the learning rate of its config, unless it is named: then that of configs/ will do."""
+        if run.role == "tuning" or run.id in self.named or not self.plan.tuning_of(run.config):
             return True
         chosen = study_plan.choose_rate(self.plan, self.runs_folder, run.config)
         if chosen and study_plan.write_rate(self.plan, run.config, chosen[1]):
@@ -243,7 +249,7 @@ class Study:
             print(f"waiting for the tuning runs of their optimizers: {', '.join(run.id for run in self.pending)}")
         left = sum(self.is_wanted(run, None) for run in self.plan.runs)
         print(f"{len(self.plan.runs) - left} of {len(self.plan.runs)} trainings have finished", flush=True)
-        return 1 if self.failed else 0
+        return 1 if self.failed or (self.pending and not self.stopping) else 0
 
 
 def choose(plan, runs_folder):
@@ -295,7 +301,7 @@ def main():
             return Study(plan, options).run()
         if options.command == "choose":
             return choose(plan, options.runs)
-        return study_records.collect(plan, options.runs, options.output or options.study)
+        return study_records.collect(plan, options.runs, options.output or options.study, replaces=bool(options.output))
     except StudyError as error:
         print(f"imdb_study.py: {error}", file=sys.stderr)
         return 2

@@ -90,8 +90,9 @@ def csv_text(columns, rows):
     return text.getvalue()
 
 
-def collect(plan, runs_folder, output):
-    """Writes both files, in an order that depends on nothing else: by role, config, seed and learning rate."""
+def collect(plan, runs_folder, output, replaces):
+    """Writes both files, in an order that depends on nothing else: by role, config, seed and learning rate. Unless it
+    `replaces` them, files of more trainings than there are now stay as they are."""
     records = [study_plan.read_record(path) for path in sorted(pathlib.Path(runs_folder).glob("*.json"))]
     if not records:
         raise study_plan.StudyError(f"{runs_folder} has no record of a training")
@@ -101,6 +102,11 @@ def collect(plan, runs_folder, output):
     records.sort(key=lambda record: (study_plan.ROLES.index(record["role"]), record["config_id"], record["seed"],
                                      record["lr"], record["id"]))
     output = pathlib.Path(output)
+    if not replaces and (output / "runs.csv").is_file():
+        there = list(csv.DictReader((output / "runs.csv").read_text(encoding="utf-8").splitlines()))
+        if len(there) > len(records):
+            raise study_plan.StudyError(f"{output / 'runs.csv'} has {len(there)} trainings, and {runs_folder} {len(records)}: "
+                                        "give -o FOLDER to write them elsewhere")
     output.mkdir(parents=True, exist_ok=True)
     study_plan.write_atomically(output / "runs.csv", csv_text(RUN_COLUMNS, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",

@@ -20,7 +20,7 @@ std::vector<double> bounds_of_list(const std::string& text) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
-    if (word.empty())
+    if (word.empty() || word.ends_with(".npy"))
       throw bad_input(
           fmt::format("bounds is \"{}\": expected file:BOUNDS.npy or numbers such as 1,0,1", text));
     values.push_back(parse_number("bounds", word));

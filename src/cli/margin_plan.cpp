@@ -270,6 +270,9 @@ void check_combination(const CLI::App& app, const MarginCommand& options) {
 }  // namespace
 
 Selection parse_selection(const std::string& select, const Dataset& data, const std::filesystem::path& path) {
+  if (select.starts_with("run:"))  // margin itself reads a run's tokens, and does not ask here
+    throw bad_input(
+        fmt::format("select is \"{}\": expected global, file:ALPHA.npy or tokens such as 0,3,2", select));
   Selection tokens = select.starts_with("file:") ? load_selection(select.substr(5), data)
                      : select == "global"        ? global_tokens(data, path)
                                                  : parse_list(select);

@@ -190,8 +190,22 @@ std::string adam_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup&
           ? "cannot be told from ℓ1.1 mirror descent"
           : "and ℓ1.1 mirror descent compare differently by their best and by their last epochs";
   return fmt::format(
-      "Adam, which P1 does not have on IMDb, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
+      "Adam, which P1 does not have on IMDb, with a learning rate chosen on held-out reviews, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
       verdict, adam->runs.size(), higher_text(best), higher_text(last_ten));
+}
+
+// The optimizer with the highest mean of best test accuracies, where it has no sentence already.
+std::string best_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup& md) {
+  const auto mean = [](const ImdbGroup& group) {
+    return group.runs.size() < 2 ? 0.0 : group.percent(&TrainingRecord::best_test).mean;
+  };
+  const ImdbGroup& best = *std::ranges::max_element(groups, {}, mean);
+  if (best.runs.size() < 2 || md.runs.size() < 2 || best.config == md.config || best.config == "adam")
+    return "";
+  return fmt::format(
+      " {} has the highest best test accuracy: over {} seeds it is {} than that of ℓ1.1 mirror descent.",
+      best.name, best.runs.size(),
+      higher_text(welch(best.percent(&TrainingRecord::best_test), md.percent(&TrainingRecord::best_test))));
 }
 
 // "NVIDIA H200", "2026-11-17 and 2026-11-18"
@@ -290,7 +304,7 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
   const ImdbGroup& md = group_of(groups, "md-1.1");
   const ImdbGroup& gd = group_of(groups, "md-2");
   ExperimentResult result;
-  result.conclusion = claim_sentence(md, gd) + " " + adam_sentence(groups, md);
+  result.conclusion = claim_sentence(md, gd) + " " + adam_sentence(groups, md) + best_sentence(groups, md);
   result.findings = published_findings(groups);
   if (md.runs.size() >= 2 && gd.runs.size() >= 2) {
     const auto& [md_config, md_best, md_last, md_epochs] = published_rows[0];

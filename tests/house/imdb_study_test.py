@@ -145,6 +145,17 @@ class Plans(Folder):
                       self.call("run", "--trainer", sys.executable, "--data", self.top, "-o", "x", code=2))
         self.assertIn("has no record of a training", self.call("collect", self.top, code=2))
 
+    def test_records_are_not_replaced_by_fewer(self):
+        for run in study_plan.read_plan(self.study).runs[2:4]:
+            self.record(run, status="failed", results=None)
+        self.call("collect", self.top / "runs")
+        before = (self.study / "runs.csv").read_bytes()
+        next((self.top / "runs").glob("*.json")).unlink()
+        self.assertIn("has 2 trainings", self.call("collect", self.top / "runs", code=2))
+        self.assertEqual((self.study / "runs.csv").read_bytes(), before)
+        self.call("collect", self.top / "runs", "-o", self.top / "out")
+        self.assertEqual(len(rows_of(self.top / "out/runs.csv")), 1)
+
     def test_failures_are_rows_too(self):
         run = study_plan.read_plan(self.study).runs[2]
         self.record(run, status="failed", message="a \"quoted\" message, with a comma", results=None)
@@ -222,7 +233,12 @@ class Trainings(Folder):
         self.assertIn("unfinished", said)
 
     def test_a_study_from_tuning_to_records(self):
-        self.assertIn("waiting for the tuning runs of their optimizers: adam-s1\n0 of 6", self.call(*self.words, "--only", "adam-s1"))
+        # The kind of run waits for a learning rate, a run by its name takes that of the config.
+        self.assertIn("waiting for the tuning runs of their optimizers: adam-s1\n2 of 6",
+                      self.call(*self.words, "--only", "main", code=1))
+        named = self.call("run", *self.words[1:-3], self.top / "named", *self.words[-2:], "--only", "adam-s1")
+        self.assertIn("adam-s1", named)
+        self.assertIn("1 of 6", named)
         said = self.call(*self.words, "--jobs", "2")
         self.assertIn("6 of 6 trainings have finished", said)
         self.assertNotIn("waiting", said)
