@@ -192,7 +192,9 @@ class Study:
             record["status"] = "unfinished" if trial == "running" else trial
         elif stopped:
             record["status"] = "unfinished"
-        else:
+        if record["status"] == "unfinished":
+            record["message"] = "stopped before its end"
+        elif record["status"] == "failed":
             # The files of this machine mean nothing elsewhere.
             said = message.replace(f"{self.plan.folder}/", "").replace(f"{self.runs_folder}/", "")
             record["message"] = said.splitlines()[-1] if said else f"exit code {returncode}"
@@ -212,8 +214,18 @@ class Study:
         if record["status"] == "failed":
             self.failed += 1
 
+    def next_or_stop(self):
+        """The next run; none, and an end of all, where the plan or its configs are wrong."""
+        try:
+            return self.next_run()
+        except StudyError as error:
+            print(f"imdb_study.py: {error}", file=sys.stderr)
+            self.failed += 1
+            self.stop()
+            return None
+
     def work(self):
-        while run := self.next_run():
+        while run := self.next_or_stop():
             try:
                 self.train(run)
             except Exception as error:  # of this run alone: the others go on

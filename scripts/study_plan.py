@@ -74,7 +74,7 @@ def read_plan(folder):
             raise StudyError(f"{where}: config is {entry['config']!r}: there is no configs/{entry['config']}.toml")
         for seed in entry["seeds"]:
             for lr in entry.get("lr", [None]):
-                settings = plan["tuning"]["set"] if tuning else []
+                settings = plan.get("tuning", {}).get("set", []) if tuning else []
                 runs.append(Run(entry["config"], entry["role"], seed, entry["priority"], lr, tuple(settings)))
     # Stable: among equals, plan.toml decides.
     runs.sort(key=lambda run: (run.priority, run.seed))

@@ -296,7 +296,7 @@ void add_margin_options(CLI::App& app, MarginCommand& o) {
       ->group(group);
   add_text(
       app, "--problem", o.problem, "attention|prompt|decoder|relaxed|general",
-      "the max-margin problem; by default attention, or prompt with --select run:RUN where the run trained a prompt; relaxed is of what the run trained with v, and without a run of a prompt")
+      "the max-margin problem; by default attention, or prompt with --select run:RUN where the run trained a prompt; relaxed is the problem of what the run trained together with v, or of a prompt if no run is given")
       ->group(group);
   add_text(
       app, "--select", o.select, "global|run:RUN|file:PATH|TOKENS",

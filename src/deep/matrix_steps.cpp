@@ -72,7 +72,7 @@ void step_together(const std::vector<MatrixStep>& steps, std::int64_t iterations
     const MatrixStep& step = steps[i];
     const at::Tensor move = moves[static_cast<std::int64_t>(i)];
     const double decay = step.batch->rule.step.weight_decay;
-    if (decay != 0) step.target.mul_(1 - decay * rates[i]);
+    if (decay != 0) step.target.mul_(1 - decay * rates[i].reshape({}));
     targets.push_back(step.target);
     differences.push_back((step.is_tall ? move.t() : move).reshape(step.target.sizes()));
   }
@@ -89,8 +89,8 @@ bool takes_matrix_steps(const StepBatch& batch) {
 }
 
 void matrix_steps(const std::vector<const StepBatch*>& batches) {
-  // Iterations, rows and columns.
-  std::map<std::array<std::int64_t, 3>, std::vector<MatrixStep>> by_shape;
+  // Iterations, rows, columns and the GPU.
+  std::map<std::array<std::int64_t, 4>, std::vector<MatrixStep>> by_shape;
   for (const StepBatch* batch : batches)
     for (const StepParameter& entry : batch->parameters) {
       MatrixStep step;
@@ -102,8 +102,9 @@ void matrix_steps(const std::vector<const StepBatch*>& batches) {
                          columns = entry.weights.numel() / rows;
       step.d = step_vector(entry, batch->rule.step).reshape({rows, columns});
       step.is_tall = rows > columns;
-      by_shape[{batch->rule.newton_schulz, std::min(rows, columns), std::max(rows, columns)}].push_back(
-          std::move(step));
+      by_shape[{batch->rule.newton_schulz, std::min(rows, columns), std::max(rows, columns),
+                batch->device.index()}]
+          .push_back(std::move(step));
     }
   for (const auto& [key, steps] : by_shape) step_together(steps, key[0]);
 }

@@ -159,11 +159,12 @@ AssumptionCheck check_first_step(const Dataset& data, const TheoryOptions& optio
     return does_not_apply(what, "K and Q do not move from 0: a start is needed");
   }
   const Matrix step = first_step(model, start);
+  if (std::isinf(selection_margin(model, report.tokens, step)))
+    return {what, holds, 1, "no query has another token"};
   const double length = step.norm();
   if (!(length > 0)) return {what, fails, 0, "the gradient is 0 at the start"};
   // In the Frobenius norm, whose largest margin is that of the report for W and prompts.
   const double margin = selection_margin(model, report.tokens, step) / length;
-  if (std::isinf(margin)) return {what, holds, 1, "no query has another token"};
   AssumptionCheck check{what, margin > 0 ? holds : fails, margin};
   const bool known = report.norm == Norm::frobenius() && report.svm.status == MarginStatus::certified;
   if (known) check.value = margin * report.svm.norm;

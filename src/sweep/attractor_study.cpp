@@ -34,8 +34,8 @@ std::string list_note(const AttractorStudy& study) {
   const Attractors& found = study.found;
   std::string text;
   if (found.complete)
-    text = fmt::format("All {} choices of tokens were examined: there are no other attractors{}.",
-                       static_cast<std::int64_t>(found.candidates),
+    text = fmt::format("All {} choices of tokens were examined: there are no {}attractors{}.",
+                       static_cast<std::int64_t>(found.candidates), found.list.empty() ? "" : "other ",
                        found.norm == Norm::nuclear() ? " of least nuclear norm" : "");
   else if (static_cast<double>(found.examined) >= found.candidates)
     text = fmt::format("All {} choices of tokens were examined.", found.examined);
@@ -53,9 +53,10 @@ std::string list_note(const AttractorStudy& study) {
 std::string starts_note(const AttractorStudy& study) {
   const StartShares& shares = study.shares;
   std::string text = fmt::format(
-      "Of {} with entries N(0, {:.3g}^2), normalized descent ends {} times on the whole attractor and {} times on partial ones",
+      "Of {} with entries N(0, {:.3g}^2), normalized descent ends {} on the whole attractor and {} on partial ones",
       plural(shares.starts, "random start", "random starts"), study.start_std,
-      shares.total(study.found, AttractorKind::whole), shares.total(study.found, AttractorKind::partial));
+      plural(shares.total(study.found, AttractorKind::whole), "time", "times"),
+      plural(shares.total(study.found, AttractorKind::partial), "time", "times"));
   if (shares.elsewhere > 0)
     text += fmt::format("; {} still on tokens of no attractor",
                         shares.elsewhere == 1 ? "one is" : fmt::format("{} are", shares.elsewhere));
@@ -182,11 +183,11 @@ std::string attractor_conclusion(const AttractorStudy& study) {
                         100.0 * static_cast<double>(study.shares.total(study.found, AttractorKind::partial)) /
                             static_cast<double>(study.shares.starts));
   if (partial == 0 && whole)
-    return study.found.complete
-               ? "The only attractor is whole: nothing on the list leads training to wrong tokens."
-               : "No partial attractor was found.";
+    return study.found.complete ? "The only attractor is whole: none leads training to wrong tokens."
+                                : "No partial attractor was found.";
   if (partial == 0) return "No attractor was found.";
-  return fmt::format("Training can end on wrong tokens: there {} {}{}.", partial == 1 ? "is" : "are",
+  return fmt::format("Training can end on wrong tokens: there {} {}{}{}.", partial == 1 ? "is" : "are",
+                     study.found.complete ? "" : "at least ",
                      plural(partial, "partial attractor", "partial attractors"), where);
 }
 
