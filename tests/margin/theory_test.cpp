@@ -70,6 +70,12 @@ TEST(Theory, SeesTheFirstStepGoWrong) {
   EXPECT_LT(wrong.value, 0);
 }
 
+// There is nothing to prefer to: the gradient is 0, and no step could go wrong.
+TEST(Theory, OneTokenIsSelectedFromTheFirstStep) {
+  const Dataset data(one_sequence(Matrix{{1.0, 0.0}}));
+  EXPECT_TRUE(check_theory(data).holds(Assumption::initial_gradient));
+}
+
 TEST(Theory, KnowsEqualScores) {
   const auto check = [](SingleInputData::Scores scores) {
     return check_theory(generate(SingleInputData{.scores = scores}),
