@@ -1,47 +1,45 @@
 #include "papers/global_grid_record.hpp"
 
+#include "base/csv.hpp"
 #include <attmirror/base/error.hpp>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
+#include <span>
+#include <string>
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attmirror {
 
 namespace {
 
-constexpr std::string_view grid_header =
-    "params,samples,tokens,dim,runs,saturated,global,local,certified,infeasible";
+const std::vector<std::string> grid_columns{"params",    "samples", "tokens", "dim",       "runs",
+                                            "saturated", "global",  "local",  "certified", "infeasible"};
 
-// params and the nine numbers of a line.
+// params and the nine numbers of a row.
 struct GridLine {
   bool factored = false;
   std::array<std::int64_t, 9> numbers{};
 };
 
-GridLine parse_grid_line(std::string_view line, std::size_t number) {
+GridLine parse_grid_row(const CsvRow& row) {
   const auto wrong = [&] {
-    return bad_input(fmt::format("line {} is \"{}\": expected W or KQ and nine whole numbers", number, line));
+    return bad_input(fmt::format("line {} is \"{}\": expected W or KQ and nine whole numbers", row.line,
+                                 fmt::join(row.cells, ",")));
   };
   GridLine result;
-  const std::size_t comma = line.find(',');
-  if (comma == std::string_view::npos) throw wrong();
-  const std::string_view params = line.substr(0, comma);
-  if (params != "W" && params != "KQ") throw wrong();
-  result.factored = params == "KQ";
-  const char* at = line.data() + comma;
-  const char* const end = line.data() + line.size();
-  for (std::int64_t& value : result.numbers) {
-    if (at == end || *at != ',') throw wrong();
-    const auto [next, error] = std::from_chars(at + 1, end, value);
-    if (error != std::errc() || value < 0) throw wrong();
-    at = next;
+  if (row.cells[0] != "W" && row.cells[0] != "KQ") throw wrong();
+  result.factored = row.cells[0] == "KQ";
+  for (std::size_t k = 0; k < result.numbers.size(); ++k) {
+    const std::string& cell = row.cells[k + 1];
+    const char* const end = cell.data() + cell.size();
+    const auto [next, error] = std::from_chars(cell.data(), end, result.numbers[k]);
+    if (error != std::errc() || next != end || result.numbers[k] < 0) throw wrong();
   }
-  if (at != end) throw wrong();
   return result;
 }
 
@@ -49,21 +47,17 @@ GridLine parse_grid_line(std::string_view line, std::size_t number) {
 
 std::vector<GridCell> parse_global_grid(std::string_view csv) {
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, GridCell> cells;
-  std::size_t number = 0;
-  while (!csv.empty()) {
-    const std::size_t end = std::min(csv.find('\n'), csv.size());
-    const std::string_view line = csv.substr(0, end);
-    csv.remove_prefix(std::min(end + 1, csv.size()));
-    if (++number == 1) {
-      if (line != grid_header)
-        throw bad_input(fmt::format("line 1 is \"{}\": expected \"{}\"", line, grid_header));
-      continue;
-    }
-    const GridLine read = parse_grid_line(line, number);
+  const std::vector<CsvRow> rows = parse_csv(csv, "the grid's record");
+  if (rows.empty() || rows.front().cells != grid_columns)
+    throw bad_input(fmt::format("line 1 is \"{}\": expected \"{}\"",
+                                rows.empty() ? "" : fmt::format("{}", fmt::join(rows.front().cells, ",")),
+                                fmt::join(grid_columns, ",")));
+  for (const CsvRow& row : std::span(rows).subspan(1)) {
+    const GridLine read = parse_grid_row(row);
     const auto [n, T, d, runs, saturated, global, local, certified, infeasible] = read.numbers;
     if (global + local > saturated || saturated > runs || certified + infeasible > runs)
-      throw bad_input(
-          fmt::format("line {} is \"{}\": expected parts that are no larger than the whole", number, line));
+      throw bad_input(fmt::format("line {} is \"{}\": expected parts that are no larger than the whole",
+                                  row.line, fmt::join(row.cells, ",")));
     GridCell& cell = cells[{n, T, d}];
     cell.n = n;
     cell.T = T;
