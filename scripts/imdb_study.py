@@ -2,17 +2,17 @@
 """imdb_study.py: runs the trainings of a study and keeps their records, by default those of docs/results/imdb.
 
   imdb_study.py run --trainer PROGRAM --data FOLDER -o RUNS [--jobs N] [--seconds S] [--only WORD,...]
-      runs the planned trainings that have not finished, several at once; call it again to go on. Learning rates are
-      chosen, and written into configs/, as soon as the tuning runs of an optimizer have finished.
+      runs the planned trainings that have not finished, several at once; call it again to go on. Learning rates, and
+      what else a search decides, are written into configs/ as soon as the tuning runs of an optimizer have finished.
   imdb_study.py choose RUNS
-      shows what the tuning runs reached, and writes the learning rates that won into configs/.
+      shows what the tuning runs reached, and writes the settings that won into configs/.
   imdb_study.py collect RUNS [-o FOLDER]
       writes runs.csv, one row a training, and curves.csv, one row an epoch.
 
 PROGRAM is attmirror, attmirror-deep, or the attmirror_deep_train of tests/device. The folder of the data has
 imdb-train.safetensors and imdb-test.safetensors (or train.tsv.xz and test.tsv.xz), bert-base-uncased-vocab.txt and
-p1_sentences.tsv. WORD is a role (main, tuning, repeat), a config or the id of a training: md-1.1-s1. Python's standard
-library is all that it needs.
+p1_sentences.tsv; a study that reads SST-2 as well has its files there with sst2 for imdb. WORD is a role (main, tuning,
+repeat), a config or the id of a training: md-1.1-s1. Python's standard library is all that it needs.
 """
 import argparse
 import datetime
@@ -28,6 +28,7 @@ import time
 
 import study_plan
 import study_records
+import study_search
 from study_plan import StudyError
 
 DATA_FILES = {
@@ -38,10 +39,12 @@ DATA_FILES = {
 }
 
 
-def find_data(folder):
-    """The files of the data by what they are."""
+def find_data(folder, other=""):
+    """The files of the data by what they are; `other` is in the place of imdb in their names."""
     found = {}
     for what, names in DATA_FILES.items():
+        if other and what in ("train", "test"):
+            names = (f"{other}-{what}.safetensors",)
         paths = [pathlib.Path(folder, name) for name in names if pathlib.Path(folder, name).is_file()]
         if not paths:
             raise StudyError(f"{folder} has no file for {what}: expected {' or '.join(names)}")
@@ -77,6 +80,18 @@ def device_name(device):
         return device
 
 
+def state_bytes(checkpoint):
+    """What the state of the optimizer takes in a checkpoint; None where there is none. A safetensors file begins with the
+    length of its header, which says where everything else is."""
+    try:
+        with open(checkpoint, "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    except OSError:
+        return None
+    places = [entry["data_offsets"] for name, entry in header.items() if name.startswith("optimizer.")]
+    return sum(end - begin for begin, end in places)
+
+
 def percent(share):
     return "-" if share is None else f"{100 * share:.2f} %"
 
@@ -97,12 +112,18 @@ class Study:
         self.commit = options.commit or answer_of(self.trainer[:1] + ["--version"], self.environment)["commit"]
         self.named = set(options.only or ())
         known = {word for run in plan.runs for word in (run.role, run.config, run.id)}
+        known |= {word for search in plan.searches for word in ("tuning", search.config)}
         for word in options.only or ():
             if word not in known:
                 raise StudyError(f"--only has {word}: expected roles, configs or ids of trainings in plan.toml")
         self.pending = [run for run in plan.runs if self.is_wanted(run, options.only)]
+        self.searches = [search for search in plan.searches if not options.only
+                         or {"tuning", search.config} & set(options.only)]
+        others = sorted({run.data for run in self.pending if run.data})
+        self.other_data = {other: find_data(options.data, other) for other in others}
         self.changed = threading.Condition()
         self.running = {}  # id -> process
+        self.searching = set()  # ids of the trainings of searches that were begun
         self.active = 0
         self.stopping = False
         self.failed = 0
@@ -112,18 +133,42 @@ class Study:
         return chosen and not study_plan.is_finished(study_plan.read_record(study_plan.record_path(self.runs_folder, run)))
 
     def is_ready(self, run):
-        """A main run waits for the learning rate of its config, unless it is named: then that of configs/ will do."""
-        if run.role == "tuning" or run.id in self.named or not self.plan.tuning_of(run.config):
+        """A main run waits for the settings of its config, unless it is named: then those of configs/ will do."""
+        if run.role == "tuning" or run.id in self.named:
+            return True
+        if any(search.config == run.config for search in self.searches):
+            return False
+        if not self.plan.tuning_of(run.config):
             return True
         chosen = study_plan.choose_rate(self.plan, self.runs_folder, run.config)
-        if chosen and study_plan.write_rate(self.plan, run.config, chosen[1]):
+        if chosen and study_plan.write_settings(self.plan, run.config, {"optimizer.lr": chosen[1]}):
             print(f"{run.config}: learning rate {chosen[1]}", flush=True)
         return chosen is not None
+
+    def next_of_searches(self):
+        """The next training of the search that has had the fewest, of those that have none running; None: they all wait
+        or have ended."""
+        candidates = []
+        for search in list(self.searches):
+            run, tried = study_search.progress(search, lambda run: study_plan.last_validation(self.runs_folder, run))
+            if run is None:
+                self.searches.remove(search)
+                settings, accuracy = study_search.winner(search, tried)
+                if study_plan.write_settings(self.plan, search.config, settings):
+                    shown = ", ".join(f"{key} {value}" for key, value in settings.items())
+                    print(f"{search.config}: {percent(accuracy)} with {shown}, of {len(tried)}", flush=True)
+            elif run.id not in self.searching:
+                candidates.append((search.priority, len(tried), run))
+        return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
 
     def next_run(self):
         """The first run that can start; waits for one where running trainings may make it ready. None: no more."""
         with self.changed:
             while not self.stopping:
+                if run := self.next_of_searches():
+                    self.searching.add(run.id)
+                    self.active += 1
+                    return run
                 for run in self.pending:
                     if self.is_ready(run):
                         self.pending.remove(run)
@@ -136,11 +181,12 @@ class Study:
 
     def train_command(self, run):
         folder = self.runs_folder / run.id
-        settings = [f"data.train={self.data['train']}", f"data.test={self.data['test']}", f"train.seed={run.seed}",
+        data = self.other_data[run.data] if run.data else self.data
+        settings = [f"data.train={data['train']}", f"data.test={data['test']}", f"train.seed={run.seed}",
                     f"train.threads={self.threads}", *run.set]
         # Token files know their vocabulary, and refuse a second one.
-        if self.data["train"].suffix != ".safetensors":
-            settings.append(f"data.vocabulary={self.data['vocabulary']}")
+        if data["train"].suffix != ".safetensors":
+            settings.append(f"data.vocabulary={data['vocabulary']}")
         if run.lr is not None:
             settings.append(f"optimizer.lr={run.lr}")
         command = self.trainer + ["train", str(self.plan.config_path(run.config)), "-o", str(folder), "--quiet"]
@@ -171,12 +217,15 @@ class Study:
                                                         "--vocabulary", str(self.data["vocabulary"])], self.environment)
             record["weights"] = answer_of(self.trainer + ["histogram", weights], self.environment)
         study_plan.write_atomically(study_plan.record_path(self.runs_folder, run), json.dumps(record) + "\n")
+        # A search leaves hundreds of trainings whose weights nobody reads.
+        if run.label and study_plan.is_finished(record):
+            shutil.rmtree(self.runs_folder / run.id)
         self.report(run, record)
 
     def record_of(self, run, returncode, message):
         folder = self.runs_folder / run.id
         record = {"id": run.id, "config_id": run.config, "role": run.role, "seed": run.seed,
-                  "lr": run.lr or 0, "commit": self.commit,
+                  "lr": run.lr or 0, "data": run.data, "commit": self.commit,
                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "status": "failed",
                   "message": "", "device": "", "config": None, "results": None, "epochs": [], "score": None, "weights": None}
         record["config"] = study_plan.read_record(folder / "config.json")
@@ -186,6 +235,7 @@ class Study:
             record["epochs"] = [json.loads(line) for line in lines]
         if record["results"]:
             record["device"] = device_name(record["results"]["device"])
+        record["state_bytes"] = state_bytes(folder / "checkpoint.safetensors")
         stopped = returncode in (128 + signal.SIGTERM, 128 + signal.SIGINT) or (self.stopping and returncode < 0)
         if returncode in (0, 1) and record["results"]:
             trial = record["results"]["trials"][0]["status"]
@@ -202,9 +252,10 @@ class Study:
 
     def report(self, run, record):
         trial = record["results"]["trials"][0] if record["results"] and record["results"]["trials"] else {}
-        words = [f"{run.id:<24} {record['status']:<16}", f"{trial.get('epochs', 0):>4} epochs"]
+        words = [f"{run.id:<40} {record['status']:<16}", f"{trial.get('epochs', 0):>4} epochs"]
         if run.role == "tuning":
-            words.append(f"validation {percent(trial.get('best_validation_accuracy'))}")
+            reached = "validation_accuracy" if run.label else "best_validation_accuracy"
+            words.append(f"validation {percent(trial.get(reached))}")
         else:
             words.append(f"best {percent(trial.get('best_test_accuracy'))}  last {percent(trial.get('test_accuracy'))}")
         if record["score"]:
@@ -272,10 +323,19 @@ def choose(plan, runs_folder):
             print(f"{config}: not all tuning runs have finished")
             continue
         rates, best = chosen
-        study_plan.write_rate(plan, config, best)
+        study_plan.write_settings(plan, config, {"optimizer.lr": best})
         shown = ", ".join(f"{lr}: {'diverged' if accuracy is None else percent(accuracy)}" for lr, accuracy in rates)
         edge = " (at the end of the grid)" if best in (rates[0][0], rates[-1][0]) else ""
         print(f"{config}: learning rate {best}{edge}; validation accuracies {shown}")
+    for search in plan.searches:
+        left, tried = study_search.progress(search, lambda run: study_plan.last_validation(runs_folder, run))
+        if left is not None:
+            print(f"{search.config}: {len(tried)} of at most {search.trials} tuning runs have finished")
+            continue
+        settings, accuracy = study_search.winner(search, tried)
+        study_plan.write_settings(plan, search.config, settings)
+        shown = ", ".join(f"{key} {value}" for key, value in settings.items())
+        print(f"{search.config}: {percent(accuracy)} with {shown}, the best of {len(tried)}")
     return 0
 
 

@@ -11,7 +11,8 @@ import pathlib
 import re
 import tomllib
 
-ROLES = ("main", "tuning", "repeat")
+# What a training is for; the ending of its id.
+ROLES = {"main": "", "tuning": None, "repeat": "-repeat", "ablation": "", "longer": "-longer", "transfer": "-transfer"}
 FINISHED = ("completed", "reached accuracy", "diverged")
 
 
@@ -28,11 +29,13 @@ class Run:
     priority: int
     lr: float | None  # that of a tuning run; None: the config's
     set: tuple        # KEY=VALUE, as for `attmirror deep train --set`
+    label: str = ""   # what a tuning run tries, where it is more than a learning rate
+    data: str = ""    # "sst2": other data than the study's
 
     @property
     def id(self):
         """md-1.1-s1, md-1.1-s1-repeat, adam-s100-lr0.0003: the name of the folder and of the record."""
-        ending = {"main": "", "repeat": "-repeat", "tuning": f"-lr{self.lr}"}[self.role]
+        ending = f"-{self.label or f'lr{self.lr}'}" if self.role == "tuning" else ROLES[self.role]
         return f"{self.config}-s{self.seed}{ending}"
 
 
@@ -41,6 +44,7 @@ class Plan:
     """All trainings of a study, in the order in which they are to run."""
     folder: pathlib.Path
     runs: tuple
+    searches: tuple = ()  # study_search.Search: trainings that follow from the records of others
 
     def config_path(self, config):
         return self.folder / "configs" / f"{config}.toml"
@@ -60,7 +64,7 @@ def read_plan(folder):
     runs = []
     for number, entry in enumerate(plan.get("runs", []), 1):
         where = f"{path}: runs entry {number}"
-        if unknown := set(entry) - {"config", "role", "seeds", "priority", "lr"}:
+        if unknown := set(entry) - {"config", "role", "seeds", "priority", "lr", "set", "data"}:
             raise StudyError(f"{where}: unknown key {min(unknown)}")
         for key, kind in (("config", str), ("role", str), ("seeds", list), ("priority", int)):
             if not isinstance(entry.get(key), kind):
@@ -74,14 +78,16 @@ def read_plan(folder):
             raise StudyError(f"{where}: config is {entry['config']!r}: there is no configs/{entry['config']}.toml")
         for seed in entry["seeds"]:
             for lr in entry.get("lr", [None]):
-                settings = plan.get("tuning", {}).get("set", []) if tuning else []
-                runs.append(Run(entry["config"], entry["role"], seed, entry["priority"], lr, tuple(settings)))
+                settings = (plan.get("tuning", {}).get("set", []) if tuning else []) + entry.get("set", [])
+                runs.append(Run(entry["config"], entry["role"], seed, entry["priority"], lr, tuple(settings),
+                                data=entry.get("data", "")))
     # Stable: among equals, plan.toml decides.
     runs.sort(key=lambda run: (run.priority, run.seed))
     ids = [run.id for run in runs]
     if twice := [name for name in ids if ids.count(name) > 1]:
         raise StudyError(f"{path}: {twice[0]} is planned twice")
-    return Plan(folder, tuple(runs))
+    import study_search  # it needs Run, and so comes second
+    return Plan(folder, tuple(runs), study_search.read_searches(plan, folder, path))
 
 
 def record_path(runs_folder, run):
@@ -113,8 +119,9 @@ def is_finished(record):
 
 
 def is_measured(record):
-    """Whether attention and weights of a training are looked at: not of one that diverged or chose a learning rate."""
-    return record["role"] != "tuning" and record["status"] in ("completed", "reached accuracy")
+    """Whether attention and weights of a training are looked at: not of one that diverged, chose settings or read other
+    texts."""
+    return record["role"] not in ("tuning", "transfer") and record["status"] in ("completed", "reached accuracy")
 
 
 def choose_rate(plan, runs_folder, config):
@@ -136,13 +143,23 @@ def choose_rate(plan, runs_folder, config):
     return rates, -max(usable)[1]
 
 
-def write_rate(plan, config, lr):
-    """Writes the learning rate into the config; returns whether it was another one."""
+def write_settings(plan, config, settings):
+    """Writes settings, KEY -> value, into the config; returns whether any was another one."""
     path = plan.config_path(config)
-    text = path.read_text(encoding="utf-8")
-    changed, count = re.subn(r"(?m)^lr = .*$", f"lr = {lr}", text)
-    if count != 1:
-        raise StudyError(f"{path}: {count} lines begin with \"lr = \": expected one")
+    text = changed = path.read_text(encoding="utf-8")
+    for key, value in settings.items():
+        name = key.split(".")[-1]
+        changed, count = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", changed)
+        if count != 1:
+            raise StudyError(f"{path}: {count} lines begin with \"{name} = \": expected one")
     if changed != text:
         write_atomically(path, changed)
     return changed != text
+
+
+def last_validation(runs_folder, run):
+    """The accuracy on held-out rows after the last epoch of a run; None: it diverged. KeyError: it has not finished."""
+    record = read_record(record_path(runs_folder, run))
+    if not is_finished(record):
+        raise KeyError(run.id)
+    return None if record["status"] == "diverged" else record["results"]["trials"][0]["validation_accuracy"]

@@ -8,7 +8,7 @@ import pathlib
 import study_plan
 
 MAPS = ("K", "Q", "V")
-RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "status", "epochs", "best_test", "best_epoch", "last_test",
+RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "data", "settings", "state_bytes", "status", "epochs", "best_test", "best_epoch", "last_test",
                "last_ten_test", "epochs_to_stop", "best_validation", "train_loss", "train_accuracy", "score",
                "score_sentences", "word_score",
                *(f"{name}_{what}" for name in MAPS for what in ("above", "share", "largest", "sparsity")),
@@ -33,6 +33,21 @@ def exponent(optimizer):
     return 2 if optimizer["name"] == "gd" and not optimizer.get("momentum") else None
 
 
+def chosen_settings(config):
+    """KEY=VALUE of what a search may decide, where it is not as by default."""
+    optimizer, model = config["optimizer"], config["model"]
+    values = {"optimizer.lr": optimizer["lr"], "model.embedding_deviation": model.get("embedding_deviation", 1),
+              "optimizer.weight_decay": optimizer.get("weight_decay", 0)}
+    for key in ("attention_p", "attention_lr", "momentum"):
+        if optimizer.get(key):
+            values[f"optimizer.{key}"] = optimizer[key]
+    if optimizer["name"] == "muon-adamw":
+        values["optimizer.other_lr"] = optimizer["other_lr"]
+    if optimizer["name"] in ("adam", "adamw", "muon-adamw"):
+        values["optimizer.betas"] = ",".join(map(str, optimizer["betas"]))
+    return " ".join(f"{key}={value}" for key, value in values.items())
+
+
 def run_row(record):
     """One training as a row: what does not exist is left empty."""
     row = dict.fromkeys(RUN_COLUMNS, "")
@@ -41,6 +56,8 @@ def run_row(record):
     if record["config"]:
         optimizer = record["config"]["optimizer"]
         row |= {"lr": number(optimizer["lr"], 6), "p": number(exponent(optimizer), 6)}
+        row |= {"data": record.get("data") or "imdb", "settings": chosen_settings(record["config"]),
+                "state_bytes": record.get("state_bytes") or ""}
     epochs = record["epochs"]
     row["epochs"] = len(epochs)
     if epochs:
@@ -99,7 +116,7 @@ def collect(plan, runs_folder, output, replaces):
     for record in records:
         if not plan.config_path(record["config_id"]).is_file():
             raise study_plan.StudyError(f"{record['id']}: there is no {plan.config_path(record['config_id'])}")
-    records.sort(key=lambda record: (study_plan.ROLES.index(record["role"]), record["config_id"], record["seed"],
+    records.sort(key=lambda record: (list(study_plan.ROLES).index(record["role"]), record["config_id"], record["seed"],
                                      record["lr"], record["id"]))
     output = pathlib.Path(output)
     if not replaces and (output / "runs.csv").is_file():
