@@ -4,7 +4,8 @@ every optimizer of a study.
 All trainings of a search have one seed, and the accuracy on held-out reviews after the last epoch decides. From the learning
 rate at which a search begins:
 
-  1. the learning rate goes up by `factor` as long as that is better, otherwise down as long as that is better;
+  1. the learning rate goes up by `factor` as long as that is better, otherwise down as long as that is better or as
+     nothing has been learned;
   2. the embeddings begin with the other deviation; where that is better, the learning rate moves on from there;
   3. the weights decay, a little and more;
   4. what the optimizer has besides, one thing at a time ("also");
@@ -19,6 +20,7 @@ from study_plan import Run, StudyError
 
 FIRST_STEPS = 5  # learning rates at most of step 1: the other steps are to have their turn, too
 NEXT_STEPS = 3   # of step 2
+CHANCE = 0.55    # of two classes; whoever has no more has learned nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +100,8 @@ def points(search):
             while left > 0:
                 left -= 1
                 neighbour = dataclasses.replace(best, step=best.step + direction)
-                if not (yield from better(neighbour, best)):
+                is_better = yield from better(neighbour, best)
+                if not is_better and (direction > 0 or known[best] > CHANCE):
                     break
                 best = neighbour
             if best != start:
