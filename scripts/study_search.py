@@ -162,7 +162,7 @@ def read_searches(plan, folder, where):
     searches = []
     for number, entry in enumerate(plan.get("searches", []), 1):
         at = f"{where}: searches entry {number}"
-        if unknown := set(entry) - {"config", "lr", "priority", "weight_decays", "tied", "also"}:
+        if unknown := set(entry) - {"config", "lr", "priority", "weight_decays", "tied", "also", "set"}:
             raise StudyError(f"{at}: unknown key {min(unknown)}")
         for key, kind in (("config", str), ("lr", float)):
             if not isinstance(entry.get(key), kind):
@@ -175,5 +175,5 @@ def read_searches(plan, folder, where):
             trials=common["trials"], factor=common["factor"], deviations=tuple(common["embedding_deviations"]),
             decays=tuple(entry["weight_decays"] if own else common["shrinkages"]), shrink=not own, steps=common["steps"],
             tied=tuple(entry.get("tied", {}).items()), also=tuple(map(tuple, entry.get("also", []))),
-            set=tuple(common.get("set", []))))
+            set=tuple(common.get("set", []) + entry.get("set", []))))
     return tuple(searches)

@@ -32,9 +32,10 @@ struct DataConfig {
   std::int64_t limit = 0;            // rows of training, evenly spaced over the file; 0: all
   std::int64_t test_limit = 0;       // the same of the test set
   double validation = 0;             // share of the rows of training that is held out, evenly spaced; 0: none
-  std::filesystem::path cache;       // folder in which token files are kept; empty: none
-  std::int64_t padding = 4;          // images: zeros added around them before a random cut
-  double mirror = 0.5;               // images: probability of being mirrored
+  std::int64_t validation_block = 1;  // rows of the file that are held out, or not, together
+  std::filesystem::path cache;        // folder in which token files are kept; empty: none
+  std::int64_t padding = 4;           // images: zeros added around them before a random cut
+  double mirror = 0.5;                // images: probability of being mirrored
 };
 
 // Table [model] of a training's configuration: which network, of which size.

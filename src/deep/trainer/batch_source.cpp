@@ -114,12 +114,13 @@ PlannedBatch BatchSource::plan(std::span<const std::int64_t> rows, std::optional
 }
 
 // Row i goes where i share passes another whole number.
-ChosenRows ChosenRows::held_out(double share) {
+ChosenRows ChosenRows::held_out(double share, std::int64_t block) {
   ChosenRows out(0, 0);
   std::vector<std::int64_t> kept;
+  const auto size = static_cast<std::size_t>(block);
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const auto passed = [&](std::size_t n) { return std::floor(static_cast<double>(n) * share); };
-    (passed(i + 1) > passed(i) ? out.rows_ : kept).push_back(rows_[i]);
+    (passed(i / size + 1) > passed(i / size) ? out.rows_ : kept).push_back(rows_[i]);
   }
   rows_ = std::move(kept);
   return out;
@@ -133,7 +134,7 @@ BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at:
   if (!are_texts && (!data.train_images || !data.test_images))
     throw bad_input("data.kind is \"images\", and the data hold no images");
   ChosenRows train(are_texts ? data.train_texts->rows() : data.train_images->count(), config.data.limit);
-  const ChosenRows validation = train.held_out(config.data.validation);
+  const ChosenRows validation = train.held_out(config.data.validation, config.data.validation_block);
   const ChosenRows test(are_texts ? data.test_texts->rows() : data.test_images->count(),
                         config.data.test_limit);
   if (are_texts) {
@@ -156,8 +157,10 @@ BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at:
   if (sources.train->rows() == 0) throw bad_input("data.train holds no rows");
   if (sources.test->rows() == 0) throw bad_input("data.test holds no rows");
   if (config.data.validation > 0 && !sources.validation)
-    throw bad_input(fmt::format("data.validation is {}: of {} rows it holds out none", config.data.validation,
-                                train.count()));
+    throw bad_input(fmt::format(
+        "data.validation is {}: of {} rows{} it holds out none", config.data.validation, train.count(),
+        config.data.validation_block > 1 ? fmt::format(", in blocks of {},", config.data.validation_block)
+                                         : ""));
   return sources;
 }
 

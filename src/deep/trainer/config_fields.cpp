@@ -105,6 +105,11 @@ Fields<TrainConfig> data_keys() {
                                 "share of the training rows that is held out, evenly spaced: metrics.jsonl "
                                 "has their loss and accuracy; 0: none",
                                 key_share),
+      key<data, &D::validation_block>(
+          "data.validation_block",
+          "neighbouring rows that are held out together; in IMDb's files reviews of a film are neighbours, and 500 "
+          "keeps nearly all of them on one side",
+          Range::between(1, 1 << 30)),
       place(key<data, &D::cache>("data.cache", "texts: folder in which token files are kept", text_only)),
       key<data, &D::padding>("data.padding",
                              "images: width of the border of zeros that is added before a random crop",

@@ -23,9 +23,9 @@ constexpr std::int64_t config_version = 1;
 constexpr std::array<std::string_view, 4> table_names{"data", "model", "optimizer", "train"};
 // What version 0.1.0 did not have: config.json names it where it is not as by default, so that each version reads what
 // the other wrote.
-constexpr std::array<std::string_view, 6> later_keys{"data.validation",        "optimizer.attention_p",
-                                                     "optimizer.attention_lr", "train.save_epochs",
-                                                     "train.attention_every",  "train.graphs"};
+constexpr std::array<std::string_view, 7> later_keys{
+    "data.validation",   "data.validation_block", "optimizer.attention_p", "optimizer.attention_lr",
+    "train.save_epochs", "train.attention_every", "train.graphs"};
 
 // A key as somebody gave it.
 struct GivenKey {

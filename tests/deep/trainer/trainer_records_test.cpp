@@ -2,6 +2,7 @@
 // out, attention.
 #include "base/atomic_file.hpp"
 #include "deep/trainer/attention_measures.hpp"
+#include "deep/trainer/batch_source.hpp"
 #include "deep/trainer/toy_texts.hpp"
 #include "support/files.hpp"
 #include <attmirror/deep/trainer.hpp>
@@ -84,6 +85,25 @@ TEST(Trainer, HoldsOutRowsForValidation) {
   EXPECT_NE(*trial.validation_loss, *trial.test_loss);
   config.data.validation = 0.001;
   expect_bad_input({"data.validation is 0.001: of 200 rows it holds out none"},
+                   [&] { train(config, toy_set()); });
+}
+
+// Neighbours stay together.
+TEST(Trainer, HoldsOutBlocksOfNeighbours) {
+  const auto rows_of = [](const ChosenRows& rows) {
+    std::vector<std::int64_t> list;
+    for (std::int64_t i = 0; i < rows.count(); ++i) list.push_back(rows[i]);
+    return list;
+  };
+  ChosenRows rows(20, 0);
+  EXPECT_EQ(rows_of(rows.held_out(0.25, 5)), (std::vector<std::int64_t>{15, 16, 17, 18, 19}));
+  EXPECT_EQ(rows.count(), 15);
+  ChosenRows others(20, 0);
+  EXPECT_EQ(rows_of(others.held_out(0.5, 8)), (std::vector<std::int64_t>{8, 9, 10, 11, 12, 13, 14, 15}));
+  TrainConfig config = toy_config();
+  config.data.validation = 0.2;
+  config.data.validation_block = 100;
+  expect_bad_input({"data.validation is 0.2: of 200 rows, in blocks of 100, it holds out none"},
                    [&] { train(config, toy_set()); });
 }
 
