@@ -1,5 +1,4 @@
-// From tensors to the arguments of our own GPU kernels (src/deep/cuda). Internal; for sources that are compiled where CUDA
-// is.
+// From tensors to the arguments of our own GPU kernels (src/deep/cuda). Internal; for sources that need CUDA.
 #pragma once
 
 #include "deep/cuda/row_kernels.hpp"

@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-// A block has 128 columns of one place of all images; each of its warps takes every eighth image. The sums over images are
-// always added in the same order.
+// A block has 128 columns of one place of all images; each of its warps takes every eighth image. The sums over images
+// are always added in the same order.
 template <class Brief>
 __global__ void __launch_bounds__(block_threads)
     embed_patches_backward_kernel(const float* __restrict__ d_result, RowDropout dropout,

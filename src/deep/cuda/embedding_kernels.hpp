@@ -1,10 +1,11 @@
-// Embeddings on a GPU, on raw pointers: those of tokens, or of the patches of images, and those of their positions. They
-// are added, rounded and dropped in one pass, and have their gradients in another. Internal.
+// Embeddings on a GPU, on raw pointers: those of tokens, or of the patches of images, and those of their positions.
+// They are added, rounded and dropped in one pass, and have their gradients in another. Internal.
 //
 // For texts LibTorch makes four operations of the first, and sorts all tokens twice for the second. Here gradients are
 // added where they belong as they come: in changing order, so that their last bits differ from run to run.
 //
-// For images it makes four passes forward (bias, class token before the patches, positions, dropout) and seven backward.
+// For images it makes four passes forward (bias, class token before the patches, positions, dropout) and seven
+// backward.
 #pragma once
 
 #include "deep/cuda/row_kernels.hpp"

@@ -79,8 +79,8 @@ class NetworkSteps {
   struct Computed {
     at::Tensor loss, hits;  // undefined in a process that had no sample of the batch
   };
-  // What is done with batches of one kind, by their shape: the first of a shape is run, the second recorded, the rest are
-  // repeated.
+  // What is done with batches of one kind, by their shape: the first of a shape is run, the second recorded, the rest
+  // are repeated.
   using Shape = std::pair<std::int64_t, std::int64_t>;  // samples, rows
   struct ShapeWork {
     PlannedBatch sent;  // always in the same memory
