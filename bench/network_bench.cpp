@@ -235,7 +235,7 @@ void run(const net::TrainData& data, const TrainConfig& config, const BenchOptio
   // Recorded evaluations repeat what the second has recorded.
   const auto measure = [&](net::NetworkSteps& by, const char* how) {
     double least = 1e300, threads = 0, loss = 0;
-    for (std::int64_t turn = 0; turn < (options.cuda ? 5 : 2); ++turn) {
+    for (std::int64_t turn = 0; turn < (options.cuda ? 4 : 2); ++turn) {
       const double begun = now(), worked = processor_seconds();
       loss = by.evaluate(*network, *sources.test).first;
       const double seconds = now() - begun;
