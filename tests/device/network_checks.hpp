@@ -18,6 +18,7 @@ inline int failures = 0;
 inline void report(const std::string& what, bool right) {
   std::printf("%-6s %s\n", right ? "ok" : "FAILED", what.c_str());
   failures += right ? 0 : 1;
+  std::fflush(stdout);  // what was found is there even if a later check ends the program
 }
 
 inline double distance(const at::Tensor& a, const at::Tensor& b) {
