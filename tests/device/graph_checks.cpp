@@ -208,7 +208,7 @@ Measured measured(const std::string& kind, const std::string& graphs, bool train
     }
     if (round != 2) continue;
     const at::NoGradGuard no_gradients;
-    // By a number of many digits: products with 0.75 end halfway between two floats so often that a bias of 1e-30 shows.
+    // Not by 0.75: such products end halfway between two floats so often that a bias of 1e-30 shows.
     for (at::Tensor& parameter : network->parameters()) parameter.mul_(0.7);
   }
   result.trained_loss = sums.loss();
