@@ -91,11 +91,8 @@ bool takes_branch_bias(const at::Tensor& x, at::ScalarType type) {
 
 NormedRows sum_and_norm(const at::Tensor& x, const Branch& branch, const Affine& norm, const Dropout& dropout,
                         at::ScalarType type) {
-  if (takes_branch_bias(x, type)) {
-    NormedRows rows = residual_norm_on_gpu(x, branch, norm, dropout, norm_eps, {type, branch.rows.defined()});
-    if (!branch.rows.defined()) rows.passed = x;
-    return rows;
-  }
+  if (takes_branch_bias(x, type))
+    return residual_norm_on_gpu(x, branch, norm, dropout, norm_eps, {type, /*sum=*/true});
   const at::Tensor sum = branch.rows.defined() ? x + dropped(branch.rows, dropout) : x;
   const at::ScalarType own = sum.scalar_type();
   return {sum, at::layer_norm(sum, {sum.size(1)}, norm.weight.to(own), norm.bias.to(own), norm_eps).to(type)};

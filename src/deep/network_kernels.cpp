@@ -1,9 +1,7 @@
 // Between tensors and the GPU's kernels: our own (src/deep/cuda), and LibTorch's flash attention.
 #include "deep/network_kernels.hpp"
 
-#include "deep/cuda/embedding_kernels.hpp"
-#include "deep/cuda/row_kernels.hpp"
-#include "deep/dropout_bits.hpp"
+#include "deep/kernel_calls.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <atomic>
@@ -14,36 +12,12 @@
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/version.h>
 
 namespace attmirror::deep {
 
 namespace {
-
-void check_launch(cudaError_t error) {
-  if (error != cudaSuccess)
-    throw environment_error(fmt::format("a GPU kernel could not be started: {}", cudaGetErrorString(error)));
-}
-
-cuda::RowShape row_shape(const at::Tensor& x) {
-  if (x.scalar_type() != at::kFloat && x.scalar_type() != at::kBFloat16)
-    throw bad_input("rows on a GPU are for float32 and bfloat16");
-  return {x.scalar_type() == at::kFloat ? cuda::RowType::float32 : cuda::RowType::bfloat16, x.size(0),
-          x.size(1)};
-}
-
-cuda::RowDropout row_dropout(const at::Tensor& keys, std::int64_t site, double probability) {
-  if (probability <= 0) return {};
-  return {keys.data_ptr<std::int64_t>(), static_cast<std::uint32_t>(site), dropout_threshold(probability),
-          static_cast<float>(1 / (1 - probability))};
-}
-
-cudaStream_t stream_of(const at::Tensor& x) {
-  return c10::cuda::getCurrentCUDAStream(x.device().index()).stream();
-}
 
 // What stands for a tensor that is not there: LibTorch's functions with a gradient do not take undefined tensors.
 at::Tensor nothing_beside(const at::Tensor& x) {
@@ -103,8 +77,10 @@ struct ResidualNormFunction : public torch::autograd::Function<ResidualNormFunct
     context->saved_data["has_branch"] = has_branch;
     context->saved_data["has_bias"] = bias.numel() > 0;
     context->saved_data["has_branch_bias"] = branch_bias.numel() > 0;
-    // The same numbers in the same place; that they are two outputs is for the gradients' sake.
-    return {result, with_sum ? sum : at::Tensor(result.variable_data())};
+    // Without a branch the sum is x. The same numbers in the same place: that they are two outputs, or an output apart
+    // from x, is for the gradients' sake.
+    if (with_sum) return {result, has_branch ? sum : at::Tensor(input.variable_data())};
+    return {result, at::Tensor(result.variable_data())};
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
@@ -200,41 +176,6 @@ struct PlainGeluFunction : public torch::autograd::Function<PlainGeluFunction> {
   }
 };
 
-struct EmbeddingFunction : public torch::autograd::Function<EmbeddingFunction> {
-  static cuda::EmbeddedRows rows_of(const at::Tensor& tokens, const at::Tensor& positions,
-                                    const at::Tensor& result) {
-    return {tokens.data_ptr<std::int64_t>(), positions.data_ptr<std::int64_t>(), row_shape(result)};
-  }
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& by_token,
-                            const at::Tensor& by_position, const at::Tensor& tokens,
-                            const at::Tensor& positions, bool brief) {
-    const c10::cuda::CUDAGuard guard(by_token.device());
-    at::Tensor result = at::empty({tokens.size(0), by_token.size(1)},
-                                  by_token.options().dtype(brief ? at::kBFloat16 : at::kFloat));
-    check_launch(cuda::embed_rows(rows_of(tokens, positions, result), by_token.data_ptr<float>(),
-                                  by_position.data_ptr<float>(), result.data_ptr(), stream_of(result)));
-    context->save_for_backward({tokens, positions});
-    context->saved_data["tokens"] = by_token.size(0);
-    context->saved_data["positions"] = by_position.size(0);
-    return result;
-  }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 torch::autograd::variable_list gradients) {
-    const auto saved = context->get_saved_variables();
-    const at::Tensor gradient = gradients[0].contiguous();
-    const c10::cuda::CUDAGuard guard(gradient.device());
-    const auto table = [&](const char* name) {
-      return at::zeros({context->saved_data[name].toInt(), gradient.size(1)},
-                       gradient.options().dtype(at::kFloat));
-    };
-    at::Tensor by_token = table("tokens"), by_position = table("positions");
-    check_launch(cuda::embed_rows_backward(rows_of(saved[0], saved[1], gradient), gradient.data_ptr(),
-                                           by_token.data_ptr<float>(), by_position.data_ptr<float>(),
-                                           stream_of(gradient)));
-    return {by_token, by_position, {}, {}, {}};
-  }
-};
-
 #if TORCH_VERSION_MAJOR >= 2
 
 struct BriefFunction : public torch::autograd::Function<BriefFunction> {
@@ -242,32 +183,31 @@ struct BriefFunction : public torch::autograd::Function<BriefFunction> {
     torch::autograd::variable_list to;
     for (const at::Tensor& tensor : from)
       to.push_back(at::empty_like(tensor, tensor.options().dtype(type).requires_grad(false)));
-    at::_foreach_copy_(to, from);
+    if (!to.empty()) at::_foreach_copy_(to, from);
     return to;
   }
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext*, at::TensorList weights) {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
+                                                at::TensorList weights) {
+    context->set_materialize_grads(false);
     return as_type(weights, at::kBFloat16);
   }
+  // Biases that our kernels add in float32 have no reader here, and get no gradient from here.
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
                                                  torch::autograd::variable_list gradients) {
-    return as_type(gradients, at::kFloat);
+    torch::autograd::variable_list brief;
+    for (const at::Tensor& gradient : gradients)
+      if (gradient.defined()) brief.push_back(gradient);
+    const torch::autograd::variable_list wide = as_type(brief, at::kFloat);
+    auto next = wide.begin();
+    for (at::Tensor& gradient : gradients)
+      if (gradient.defined()) gradient = *next++;
+    return gradients;
   }
 };
 
 #endif
 
 }  // namespace
-
-bool has_embedding_on_gpu(const at::Tensor& by_token, const at::Tensor& tokens, at::ScalarType type) {
-  return by_token.scalar_type() == at::kFloat && (type == at::kFloat || type == at::kBFloat16) &&
-         cuda::embedding_takes(tokens.size(0), by_token.size(1));
-}
-
-at::Tensor embedded_on_gpu(const at::Tensor& by_token, const at::Tensor& by_position,
-                           const at::Tensor& tokens, const at::Tensor& positions, at::ScalarType type) {
-  return EmbeddingFunction::apply(by_token, by_position, tokens.contiguous(), positions.contiguous(),
-                                  type == at::kBFloat16);
-}
 
 std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights) {
 #if TORCH_VERSION_MAJOR >= 2

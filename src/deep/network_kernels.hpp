@@ -38,6 +38,12 @@ bool has_embedding_on_gpu(const at::Tensor& by_token, const at::Tensor& tokens, 
 at::Tensor embedded_on_gpu(const at::Tensor& by_token, const at::Tensor& by_position,
                            const at::Tensor& tokens, const at::Tensor& positions, at::ScalarType type);
 
+// Rows of images for a table of positions [tokens, width]: those of the class token and of mapped patches, plus
+// positions, dropped; float32 [samples tokens, width]. `type` is that of the mapped patches.
+bool has_patches_on_gpu(const at::Tensor& by_position, std::int64_t samples, at::ScalarType type);
+at::Tensor patches_on_gpu(const Branch& mapped, const at::Tensor& class_token, const at::Tensor& by_position,
+                          const Dropout& dropout);
+
 // The weights in bfloat16, all by a launch or two, and their gradients likewise.
 std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights);
 

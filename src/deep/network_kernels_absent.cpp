@@ -24,6 +24,10 @@ at::Tensor embedded_on_gpu(const at::Tensor&, const at::Tensor&, const at::Tenso
                            at::ScalarType) {
   throw no_gpu_kernels();
 }
+bool has_patches_on_gpu(const at::Tensor&, std::int64_t, at::ScalarType) { return false; }
+at::Tensor patches_on_gpu(const Branch&, const at::Tensor&, const at::Tensor&, const Dropout&) {
+  throw no_gpu_kernels();
+}
 std::vector<at::Tensor> brief_on_gpu(const std::vector<at::Tensor>& weights) { return weights; }
 bool has_gelu_on_gpu(const at::Tensor&, std::int64_t) { return false; }
 bool has_plain_gelu_on_gpu(const at::Tensor&) { return false; }

@@ -16,6 +16,10 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <torch/version.h>
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
+#include <ATen/core/CachingHostAllocator.h>
+#define ATTMIRROR_HOST_ALLOCATOR 1
+#endif
 
 namespace attmirror::deep {
 
@@ -37,7 +41,57 @@ c10::DeviceIndex index_in_use(at::Device device) {
   return device.index();
 }
 
-// A recording that came to grief leaves the stream, the allocator and the generator in the middle of it.
+// `end` throws where a recording has got so far that there is nothing left to end.
+template <class End>
+void end_if_begun(const End& end) {
+  try {
+    end();
+  } catch (const std::exception&) {
+  }
+}
+
+// Page-locked memory has an allocator of its own. That of LibTorch 2.11 has pools, too, and refuses one that nobody
+// holds any more.
+template <class Allocator>
+concept HasPools = requires(Allocator& host, at::cuda::MempoolId_t pool) {
+  host.release_pool(pool);
+};
+
+template <class Allocator>
+void hold_host_pool(Allocator& host, at::cuda::MempoolId_t pool) {
+  if constexpr (HasPools<Allocator>) {
+    host.begin_allocate_to_pool(pool, [](c10::Stream) { return false; });
+    host.end_allocate_to_pool(pool);
+  }
+}
+template <class Allocator>
+void release_host_pool(Allocator& host, at::cuda::MempoolId_t pool) {
+  if constexpr (HasPools<Allocator>) host.release_pool(pool);
+}
+template <class Allocator>
+void end_host_pool_use(Allocator& host, at::cuda::MempoolId_t pool) {
+  if constexpr (HasPools<Allocator>) {
+    host.end_allocate_to_pool(pool);
+    host.release_pool(pool);
+  }
+}
+
+// The pool lives as long as somebody has begun to use it and not released it.
+void hold_pool(c10::DeviceIndex device, at::cuda::MempoolId_t pool) {
+  memory::beginAllocateToPool(device, pool, [](cudaStream_t) { return false; });
+  memory::endAllocateToPool(device, pool);
+#if defined(ATTMIRROR_HOST_ALLOCATOR)
+  hold_host_pool(*at::getHostAllocator(at::kCUDA), pool);
+#endif
+}
+void release_pool(c10::DeviceIndex device, at::cuda::MempoolId_t pool) {
+  memory::releasePool(device, pool);
+#if defined(ATTMIRROR_HOST_ALLOCATOR)
+  release_host_pool(*at::getHostAllocator(at::kCUDA), pool);
+#endif
+}
+
+// A recording that failed leaves the stream and both allocators in the middle of it: each would refuse the next one.
 void abandon(cudaStream_t stream, c10::DeviceIndex device, at::cuda::MempoolId_t pool) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone) {
@@ -46,15 +100,36 @@ void abandon(cudaStream_t stream, c10::DeviceIndex device, at::cuda::MempoolId_t
     if (unfinished != nullptr) cudaGraphDestroy(unfinished);
   }
   cudaGetLastError();
-  try {
+  end_if_begun([&] {
     memory::endAllocateToPool(device, pool);
-  } catch (const std::exception&) {
-    // It had ended already.
-  }
-  at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device);
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.graphsafe_set_state(at::cuda::detail::createCUDAGenerator(device));
+    memory::releasePool(device, pool);
+  });
+#if defined(ATTMIRROR_HOST_ALLOCATOR)
+  end_if_begun([&] { end_host_pool_use(*at::getHostAllocator(at::kCUDA), pool); });
+#endif
 }
+
+// While it lives, whatever draws from the device's default generator draws from `own`.
+struct GeneratorUse {
+  at::Generator generator, usual;
+  GeneratorUse(c10::DeviceIndex device, const at::Generator& own)
+      : generator(at::cuda::detail::getDefaultCUDAGenerator(device)), usual(generator.graphsafe_get_state()) {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.graphsafe_set_state(own);
+  }
+  ~GeneratorUse() {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.graphsafe_set_state(usual);
+  }
+  GeneratorUse(const GeneratorUse&) = delete;
+  GeneratorUse& operator=(const GeneratorUse&) = delete;
+};
+
+// Each recording has a generator of its own, because one that fails leaves its generator unusable.
+struct Recording {
+  at::Generator generator;
+  std::unique_ptr<at::cuda::CUDAGraph> graph;
+};
 
 }  // namespace
 
@@ -81,13 +156,11 @@ struct StepGraphs::State {
     for (std::size_t i = 0; i < steps_in_flight; ++i)
       done.emplace_back(cudaEventDisableTiming | cudaEventBlockingSync);
     cudaDeviceSynchronize();  // what other streams have begun is there for this one
-    // The pool lives as long as somebody has begun to use it and not released it.
-    memory::beginAllocateToPool(device, pool, [](cudaStream_t) { return false; });
-    memory::endAllocateToPool(device, pool);
+    hold_pool(device, pool);
   }
   ~State() {
-    graphs.clear();
-    memory::releasePool(device, pool);
+    recordings.clear();
+    release_pool(device, pool);
   }
 
   // One piece of memory for all steps to come, as large as the first has needed and a third more. Steps of many sizes
@@ -114,7 +187,7 @@ struct StepGraphs::State {
   c10::cuda::CUDAStream stream;
   c10::cuda::CUDAStreamGuard guard;
   at::cuda::MempoolId_t pool;
-  std::vector<std::unique_ptr<at::cuda::CUDAGraph>> graphs;
+  std::vector<Recording> recordings;
   std::vector<at::cuda::CUDAEvent> done;
   std::size_t next = 0;
   bool reserved = false;
@@ -125,11 +198,11 @@ bool StepGraphs::available(at::Device device) { return device.is_cuda(); }
 StepGraphs::StepGraphs(at::Device device) : state_(std::make_unique<State>(device)) {}
 StepGraphs::~StepGraphs() = default;
 
-std::size_t StepGraphs::size() const { return state_->graphs.size(); }
+std::size_t StepGraphs::size() const { return state_->recordings.size(); }
 
 void StepGraphs::forget() {
   state_->stream.synchronize();
-  state_->graphs.clear();
+  state_->recordings.clear();
 }
 
 void StepGraphs::run(const std::function<void()>& work) {
@@ -145,28 +218,27 @@ void StepGraphs::run(const std::function<void()>& work) {
 
 std::size_t StepGraphs::record(const std::function<void()>& work) {
   State& state = *state_;
-  auto graph = std::make_unique<at::cuda::CUDAGraph>();
+  Recording recording{at::cuda::detail::createCUDAGenerator(state.device),
+                      std::make_unique<at::cuda::CUDAGraph>()};
+  const GeneratorUse draws(state.device, recording.generator);
   try {
     // Other threads may do as they like meanwhile: batches are made ahead in page-locked memory.
-    graph->capture_begin(state.pool, cudaStreamCaptureModeThreadLocal);
+    recording.graph->capture_begin(state.pool, cudaStreamCaptureModeThreadLocal);
     work();
-    graph->capture_end();
+    recording.graph->capture_end();
   } catch (const std::exception& error) {
     abandon(state.stream.stream(), state.device, state.pool);
     throw environment_error(first_line(error.what()));
   }
-  state.graphs.push_back(std::move(graph));
-  return state.graphs.size() - 1;
+  state.recordings.push_back(std::move(recording));
+  return state.recordings.size() - 1;
 }
 
 void StepGraphs::repeat(std::size_t recorded, std::uint64_t seed) {
   state_->wait_for_room();
-  {
-    at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(state_->device);
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_current_seed(seed);
-  }
-  state_->graphs.at(recorded)->replay();
+  Recording& recording = state_->recordings.at(recorded);
+  recording.generator.set_current_seed(seed);
+  recording.graph->replay();
   state_->count();
 }
 

@@ -30,7 +30,7 @@ class StepGraphs {
   void run(const std::function<void()>& work);
 
   // Calls work(), of which the GPU does nothing yet, and returns the number for repeat(). Throws Error (environment)
-  // where something in it cannot be recorded; what was recorded before can still be repeated.
+  // where something in it cannot be recorded; what was recorded before can still be repeated, and other work recorded.
   std::size_t record(const std::function<void()>& work);
   void repeat(std::size_t recorded, std::uint64_t seed);
 

@@ -1,5 +1,6 @@
 #include "deep/initial_weights.hpp"
 #include "deep/keyed_dropout.hpp"
+#include "deep/network_kernels.hpp"
 #include "deep/option_checks.hpp"
 #include "deep/packed_attention.hpp"
 #include <attmirror/base/error.hpp>
@@ -116,12 +117,16 @@ at::Tensor VisionTransformer::embedded(const Batch& batch) const {
                                  .reshape({samples, options_.channels, side, patch, side, patch})
                                  .permute({0, 2, 4, 1, 3, 5})
                                  .reshape({samples, side * side, options_.patch_numbers()});
+  const Dropout dropout{options_.dropout, batch.dropout_keys, vit_embedding_site};
+  if (position_embedding_.is_cuda() && has_patches_on_gpu(position_embedding_, samples, compute()))
+    return patches_on_gpu(
+        {linear(patches.flatten(0, 1), {patch_embedding_.weight, {}}), patch_embedding_.bias}, class_token_,
+        position_embedding_, dropout);
   const at::Tensor mapped = linear(patches, patch_embedding_);
   const at::Tensor first = class_token_.to(compute()).expand({samples, 1, width});
   // The sum takes the type of the positions: float32 beside brief arithmetic.
   const at::Tensor x = at::cat({first, mapped}, 1) + position_embedding_;
-  return dropped(x.view({samples * options_.tokens(), width}),
-                 {options_.dropout, batch.dropout_keys, vit_embedding_site});
+  return dropped(x.view({samples * options_.tokens(), width}), dropout);
 }
 
 at::Tensor VisionTransformer::first_rows(const at::Tensor& rows, const Batch& batch) const {

@@ -1,21 +1,19 @@
 // network_check: the networks of room `deep` on a GPU against the CPU: dropout, sums, norms and gelu by our kernels,
-// LibTorch's flash attention, both networks with their gradients, Adam in one launch; and steps recorded as CUDA
-// graphs against steps that are not. Prints a line a check. Ends with 0 if all is well, 1 if not, 77 where there is no
-// GPU.
+// LibTorch's flash attention, both networks with their gradients, Adam in one launch; and work recorded as CUDA graphs
+// against work that is not (graph_checks.cpp). Prints a line a check. Ends with 0 if all is well, 1 if not, 77 where
+// there is no GPU.
 #include "deep/keyed_dropout.hpp"
+#include "deep/network_kernels.hpp"
 #include "deep/packed_attention.hpp"
-#include "deep/step_graphs.hpp"
+#include "network_checks.hpp"
 #include <attmirror/deep/encoder_classifier.hpp>
 #include <attmirror/deep/fused_adam.hpp>
-#include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/packed_batch.hpp>
-#include <attmirror/deep/steepest_descent.hpp>
 #include <attmirror/deep/vit.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,50 +21,9 @@
 #include <torch/cuda.h>
 
 namespace am = attmirror::deep;
+using namespace device_checks;
 
 namespace {
-
-const at::Device gpu(at::kCUDA, 0);
-int failures = 0;
-
-void report(const std::string& what, bool right) {
-  std::printf("%-6s %s\n", right ? "ok" : "FAILED", what.c_str());
-  failures += right ? 0 : 1;
-}
-
-double distance(const at::Tensor& a, const at::Tensor& b) {
-  const at::Tensor wide = b.detach().to(at::kDouble).cpu();
-  return ((a.detach().to(at::kDouble).cpu() - wide).norm() / (wide.norm() + 1e-300)).item<double>();
-}
-
-void close(const std::string& what, const at::Tensor& a, const at::Tensor& b, double bound) {
-  const double d = distance(a, b);
-  char text[64];
-  std::snprintf(text, sizeof text, ": %.2e, at most %.0e", d, bound);
-  report(what + text, d <= bound);
-}
-
-at::Tensor random(at::IntArrayRef sizes, std::uint64_t seed) {
-  at::Generator generator = at::detail::createCPUGenerator(seed);
-  return at::randn(sizes, generator, at::TensorOptions().dtype(at::kFloat));
-}
-
-at::Tensor leaf(const at::Tensor& x) { return x.detach().clone().set_requires_grad(true); }
-
-attmirror::TokenSet texts(const std::vector<std::int64_t>& lengths, std::int64_t vocabulary) {
-  attmirror::TokenSet set;
-  set.vocabulary = vocabulary;
-  set.length = 512;
-  std::uint32_t state = 1;
-  for (const std::int64_t length : lengths) {
-    for (std::int64_t t = 0; t < length; ++t)
-      set.ids.push_back(static_cast<std::int32_t>((state = state * 1664525u + 1013904223u) >> 8) %
-                        static_cast<std::int32_t>(vocabulary));
-    set.offsets.push_back(static_cast<std::int64_t>(set.ids.size()));
-    set.labels.push_back(static_cast<std::int32_t>(set.labels.size() % 2));
-  }
-  return set;
-}
 
 at::Tensor some_keys(std::int64_t rows) {
   const std::vector<std::int64_t> sample{5}, length{rows};
@@ -145,6 +102,33 @@ void check_gelu(std::int64_t rows, std::int64_t width, bool brief) {
   close(name, z, y, bound);
   close(name + ", gradient", x_there.grad(), x_here.grad(), bound);
   close(name + ", gradient of the bias", bias_there.grad(), bias_here.grad(), bound);
+}
+
+// Rows of images: the class token and mapped patches, plus positions, dropped.
+void check_patches(std::int64_t samples, std::int64_t tokens, std::int64_t width, bool brief) {
+  const at::ScalarType type = brief ? at::kBFloat16 : at::kFloat;
+  const at::Tensor keys = some_keys(samples * tokens), direction = random({samples * tokens, width}, 60);
+  std::vector<at::Tensor> here, there;
+  for (std::uint64_t i = 0; i < 4; ++i) {  // mapped, bias, class token, positions
+    const at::Tensor values = i == 0   ? random({samples * (tokens - 1), width}, 61)
+                              : i == 3 ? random({tokens, width}, 64)
+                                       : random({width}, 61 + i);
+    here.push_back(leaf(i == 0 ? values.to(type).to(at::kFloat) : values));
+    there.push_back(leaf(i == 0 ? values.to(gpu).to(type) : values.to(gpu)));
+  }
+  const at::Tensor rows = (here[0] + here[1]).view({samples, tokens - 1, width});
+  const at::Tensor all = at::cat({here[2].expand({samples, 1, width}), rows}, 1) + here[3];
+  const at::Tensor y = am::dropped(all.view({samples * tokens, width}), {0.1, keys, 0});
+  const at::Tensor z = am::patches_on_gpu({there[0], there[1]}, there[2], there[3], {0.1, keys.to(gpu), 0});
+  y.backward(direction);
+  z.backward(direction.to(gpu));
+  const std::string name = std::string(brief ? "bfloat16" : "float32") + " patches " +
+                           std::to_string(samples) + " x " + std::to_string(tokens) + " x " +
+                           std::to_string(width);
+  close(name, z, y, 1e-6);
+  for (std::size_t i = 0; i < here.size(); ++i)
+    close(name + ", gradient " + std::to_string(i), there[i].grad(), here[i].grad(),
+          i == 0 && brief ? 1e-2 : 1e-5);
 }
 
 void check_attention(std::int64_t heads, std::int64_t width) {
@@ -264,84 +248,6 @@ void check_vit(am::LastBlock last_block) {
   }
 }
 
-// Steps that are recorded and repeated do what steps that are started kernel by kernel do, dropout of
-// attention included.
-void check_graphs(const std::string& optimizer_name) {
-  const attmirror::TokenSet set = texts({40, 7, 300, 9, 128, 33, 64, 250}, 500);
-  const auto trained = [&](bool record) {
-    am::EncoderOptions options{.vocabulary = 500, .width = 128, .blocks = 2, .heads = 2};
-    auto network = std::make_shared<am::EncoderClassifier>(options, 5, at::kBFloat16);
-    std::optional<am::StepGraphs> graphs;
-    if (record) graphs.emplace(gpu);
-    network->to(gpu);
-    std::unique_ptr<torch::optim::Optimizer> optimizer;
-    if (optimizer_name == "adam")
-      optimizer = std::make_unique<am::FusedAdam>(network->parameters(), torch::optim::AdamOptions(1e-3));
-    else if (optimizer_name == "adamw")
-      optimizer = std::make_unique<am::FusedAdamW>(network->parameters(), torch::optim::AdamWOptions(1e-3));
-    else if (optimizer_name == "sign")
-      optimizer = std::make_unique<am::SteepestDescent>(
-          network->parameters(), am::SteepestDescentOptions(1e-4).norm(std::string("linf")).momentum(0.9));
-    else if (optimizer_name == "spectral")
-      optimizer = std::make_unique<am::SteepestDescent>(
-          network->parameters(), am::SteepestDescentOptions(1e-3).norm(std::string("spectral")));
-    else
-      optimizer = std::make_unique<am::MirrorDescent>(network->parameters(),
-                                                      am::MirrorDescentOptions(1e-3).p(1.1).momentum(0.9));
-    auto& recordable = dynamic_cast<am::RecordableOptimizer&>(*optimizer);
-    at::Tensor rates = at::full({1}, 1e-3f, at::TensorOptions(at::kFloat).device(gpu));
-    recordable.set_device_rates(rates);
-    const std::vector<std::int64_t> samples{4, 0, 2, 1, 3, 5, 6, 7};
-    at::Tensor losses = at::zeros({12}, at::TensorOptions(at::kFloat).device(gpu));
-    am::Batch sent;
-    std::optional<std::size_t> recorded;
-    at::Tensor current = at::zeros({}, losses.options());
-    for (std::int64_t step = 0; step < 12; ++step) {
-      rates.fill_(1e-3 / (1 + step % 3));  // a schedule
-      const am::Batch batch = am::pack(set, samples, am::DropoutPlace{1, step}, 0, 256);
-      if (step == 0) {
-        sent = batch.to(gpu);
-      } else {
-        sent.dropout_keys.copy_(batch.dropout_keys);
-        sent.dropout_seed = batch.dropout_seed;
-      }
-      const auto work = [&] {
-        const at::Tensor loss = am::summed_loss(network->logits(sent), sent.labels);
-        loss.backward();
-        optimizer->step();
-        current.copy_(loss.detach());
-        for (at::Tensor parameter : network->parameters()) parameter.mutable_grad() = at::Tensor();
-      };
-      if (!graphs) {
-        work();
-      } else if (step < 2) {
-        graphs->run(work);
-      } else {
-        if (recorded)
-          recordable.count_repeated_step();
-        else
-          recorded = graphs->record(work);
-        graphs->repeat(*recorded, sent.dropout_seed);
-      }
-      losses[step].copy_(current);
-    }
-    std::vector<at::Tensor> result{losses.cpu()};
-    for (const at::Tensor& parameter : network->parameters()) result.push_back(parameter.detach().cpu());
-    return result;
-  };
-  const auto plain = trained(false), again = trained(false), recorded = trained(true);
-  double noise = 0, worst = 0;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    noise = std::max(noise, distance(again[i], plain[i]));
-    worst = std::max(worst, distance(recorded[i], plain[i]));
-  }
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "recorded steps, %s: losses and weights %.2e from plain ones, those differ by %.2e",
-                optimizer_name.c_str(), worst, noise);
-  report(text, worst <= 10 * noise + 1e-4);
-}
-
 // The kernel of Adam against LibTorch's own steps.
 void check_adam(bool decoupled) {
   const auto trained = [&](bool fused, at::Device device) {
@@ -383,6 +289,9 @@ int main() {
     check_sums(14500, 512, brief);
     check_gelu(7, 100, brief);
     check_gelu(14500, 512, brief);
+    check_patches(1, 2, 4, brief);
+    check_patches(7, 17, 100, brief);
+    check_patches(100, 145, 512, brief);
   }
   check_attention(3, 128);
   check_attention(6, 64);
@@ -394,7 +303,7 @@ int main() {
   check_vit(am::LastBlock::all_tokens);
   check_adam(false);
   check_adam(true);
-  for (const char* name : {"md", "sign", "spectral", "adam", "adamw"}) check_graphs(name);
+  check_graphs();
   std::printf("%d failed\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -91,7 +91,7 @@ struct LoopConfig {
   std::string device = "auto";     // cpu, cuda, cuda:1
   std::string precision = "auto";  // fp32, bf16; auto: bf16 on a GPU
   std::int64_t threads = 0;        // of the CPU; 0: as many as the machine has
-  std::string graphs = "auto";     // on, off: steps of a GPU recorded as CUDA graphs; auto: where they can be
+  std::string graphs = "auto";     // on, off: CUDA graphs of steps and evaluations; auto: where they can be
 };
 
 // The configuration of a training, as its TOML file has it.

@@ -20,17 +20,14 @@ constexpr std::int64_t gpu_row_multiple = 256, gpu_multiples = 128;
 
 class TextSource : public BatchSource {
  public:
-  TextSource(const TokenSet& tokens, ChosenRows chosen, std::int64_t batch, at::Device device)
+  TextSource(const TokenSet& tokens, ChosenRows chosen, at::Device device)
       : tokens_(tokens), chosen_(std::move(chosen)), device_(device) {
     if (!device_.is_cuda()) return;
-    std::int64_t all = 0;
     for (std::int64_t r = 0; r < rows(); ++r) {
-      all += length(r);
+      mean_length_ += length(r);
       longest_ = std::max(longest_, length(r));
     }
-    multiple_ = gpu_row_multiple;
-    while (rows() > 0 && all / rows() * batch > multiple_ * gpu_multiples) multiple_ *= 2;
-    longest_ = std::max(longest_, multiple_);
+    if (rows() > 0) mean_length_ /= rows();
   }
 
   std::int64_t rows() const override { return chosen_.count(); }
@@ -50,19 +47,27 @@ class TextSource : public BatchSource {
   bool longest_first() const override { return device_.is_cuda(); }
   void prepare(PlannedBatch& planned) const override {
     if (planned.samples.empty()) return;
+    const std::int64_t multiple = row_multiple(planned.all_samples);
     planned.batch =
-        pack(tokens_, chosen_.of(planned.samples), planned.random, planned.first_sample, multiple_);
+        pack(tokens_, chosen_.of(planned.samples), planned.random, planned.first_sample, multiple);
     planned.batch.all_samples = planned.all_samples;
-    // The same for all batches: a recorded step has it in it.
-    if (device_.is_cuda()) planned.batch.longest = longest_;
+    // The same for all batches of so many samples: what is recorded has it in it.
+    if (device_.is_cuda()) planned.batch.longest = std::max(longest_, multiple);
   }
   Batch on_device(const PlannedBatch& sent) const override { return sent.batch; }
 
  private:
+  std::int64_t row_multiple(std::int64_t samples) const {
+    if (!device_.is_cuda()) return 1;
+    std::int64_t multiple = gpu_row_multiple;
+    while (mean_length_ * samples > multiple * gpu_multiples) multiple *= 2;
+    return multiple;
+  }
+
   const TokenSet& tokens_;
   ChosenRows chosen_;
   at::Device device_;
-  std::int64_t multiple_ = 1, longest_ = 0;
+  std::int64_t mean_length_ = 0, longest_ = 0;
 };
 
 // The tensors of a batch that travel to the device.
@@ -139,7 +144,7 @@ BatchSources batch_sources(const TrainConfig& config, const TrainData& data, at:
                         config.data.test_limit);
   if (are_texts) {
     const auto source = [&](const TokenSet& set, const ChosenRows& rows) {
-      return std::make_unique<TextSource>(set, rows, config.train.batch, device);
+      return std::make_unique<TextSource>(set, rows, device);
     };
     sources.train = source(*data.train_texts, train);
     sources.test = source(*data.test_texts, test);

@@ -281,10 +281,11 @@ Fields<TrainConfig> loop_keys() {
                                 "auto|fp32|bf16"),
       place(key<train, &L::threads>("train.threads", "threads of the CPU; 0: as many as the machine has",
                                     Range::between(0, 1024))),
-      place(key<train, &L::graphs>("train.graphs",
-                                   "steps of a GPU are recorded as CUDA graphs and repeated by one call; "
-                                   "auto: where they can be",
-                                   "auto|on|off")),
+      place(key<train, &L::graphs>(
+          "train.graphs",
+          "steps and evaluations on a GPU are recorded as CUDA graphs and repeated by one call; "
+          "auto: where they can be",
+          "auto|on|off")),
   };
 }
 

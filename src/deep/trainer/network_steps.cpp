@@ -42,7 +42,8 @@ NetworkSteps::NetworkSteps(const TrainConfig& config, const BatchSources& source
       sources_(sources),
       machine_(machine),
       processes_(processes),
-      on_note_(std::move(on_note)) {
+      on_note_(std::move(on_note)),
+      evaluated_sums_(machine.device) {
   const bool must = config_.train.graphs == "on";
   if (must && !processes_.alone())
     throw bad_input("train.graphs is \"on\": steps of several processes are not recorded");
@@ -54,22 +55,25 @@ NetworkSteps::NetworkSteps(const TrainConfig& config, const BatchSources& source
 }
 
 void NetworkSteps::begin_trial(OptimizerSet& optimizers) {
-  shapes_.clear();
+  trained_.shapes.clear();
+  evaluated_.clear();
   if (!graphs_) return;
   graphs_->forget();
   optimizers.keep_rates_on(machine_.device);
-  records_ = true;
-  if (!optimizers.can_be_recorded())
-    stop_recording(fmt::format("steps of {} ask the host", config_.optimizer.name));
-  else if (!attention_stays_on_gpu(config_.model, machine_))
-    stop_recording("plain attention asks the host");
+  trained_.records = records_evaluations_ = attention_stays_on_gpu(config_.model, machine_);
+  if (!trained_.records)
+    stop_recording(trained_, "plain attention asks the host");
+  else if (!optimizers.can_be_recorded())
+    stop_recording(trained_, fmt::format("steps of {} ask the host", config_.optimizer.name));
 }
 
-void NetworkSteps::stop_recording(const std::string& why) {
-  records_ = false;
+void NetworkSteps::stop_recording(RecordedWork& recorded, const std::string& why) {
+  recorded.records = false;
   if (config_.train.graphs == "on")
-    throw environment_error(fmt::format("train.graphs is \"on\", and steps cannot be recorded: {}", why));
-  if (on_note_) on_note_(fmt::format("steps are not recorded as CUDA graphs, which takes longer: {}", why));
+    throw environment_error(
+        fmt::format("train.graphs is \"on\", and {} cannot be recorded: {}", recorded.what, why));
+  if (on_note_)
+    on_note_(fmt::format("{} are not recorded as CUDA graphs, which takes longer: {}", recorded.what, why));
   on_note_ = nullptr;
 }
 
@@ -80,41 +84,50 @@ NetworkSteps::Computed NetworkSteps::computed_on(const PlannedBatch& sent, Netwo
   return {loss.detach(), correct(logits.detach(), batch.labels).sum()};
 }
 
+bool NetworkSteps::repeats(RecordedWork& recorded, const PlannedBatch& planned, const Work& work) {
+  const Shape shape{static_cast<std::int64_t>(planned.samples.size()), planned.batch.row_count};
+  const bool is_new = !recorded.shapes.contains(shape);
+  if (is_new && recorded.shapes.size() >= most_recorded_shapes) {
+    graphs_->run([&] { work(planned.to(machine_.device)); });
+    return false;
+  }
+  ShapeWork& own = recorded.shapes[shape];
+  if (is_new)
+    own.sent = planned.to(machine_.device);
+  else
+    own.sent.refill(planned);
+  const std::uint64_t seed = own.sent.batch.dropout_seed;
+  if (own.recorded) {
+    graphs_->repeat(*own.recorded, seed);
+    return true;
+  }
+  const auto on_sent = [&] { work(own.sent); };
+  // The first work on a shape lets libraries load what they need, and optimizers make their states.
+  if (recorded.records && !is_new) {
+    try {
+      own.recorded = graphs_->record(on_sent);
+    } catch (const Error& error) {
+      stop_recording(recorded, error.what());
+    }
+  }
+  if (own.recorded)
+    graphs_->repeat(*own.recorded, seed);
+  else
+    graphs_->run(on_sent);
+  return false;
+}
+
 void NetworkSteps::train_recorded(const PlannedBatch& planned, Network& network, OptimizerSet& optimizers,
                                   DeviceSums& sums) {
-  const Shape shape{static_cast<std::int64_t>(planned.samples.size()), planned.batch.row_count};
-  const bool is_new = !shapes_.contains(shape);
-  ShapeSteps& steps = shapes_[shape];
-  if (is_new)
-    steps.sent = planned.to(machine_.device);
-  else
-    steps.sent.refill(planned);
-  const std::uint64_t seed = steps.sent.batch.dropout_seed;
-  if (steps.recorded) {
-    graphs_->repeat(*steps.recorded, seed);
-    optimizers.count_repeated_step();
-    return;
-  }
-  const auto work = [&] {
-    const Computed computed = computed_on(steps.sent, network);
+  const bool repeated = repeats(trained_, planned, [&](const PlannedBatch& sent) {
+    optimizers.forget_gradients();  // those of a recording that failed
+    const Computed computed = computed_on(sent, network);
     const at::NoGradGuard no_gradients;
     optimizers.step();
     sums.add(computed.loss, computed.hits);
     optimizers.forget_gradients();
-  };
-  // The first step of a shape lets libraries load what they need, and optimizers make their states.
-  if (records_ && !is_new && graphs_->size() < most_recorded_shapes) {
-    try {
-      steps.recorded = graphs_->record(work);
-    } catch (const Error& error) {
-      optimizers.forget_gradients();
-      stop_recording(error.what());
-    }
-  }
-  if (steps.recorded)
-    graphs_->repeat(*steps.recorded, seed);
-  else
-    graphs_->run(work);
+  });
+  if (repeated) optimizers.count_repeated_step();
 }
 
 StepResult NetworkSteps::train_on(const PlannedBatch& planned, std::int64_t step, Network& network,
@@ -165,7 +178,7 @@ std::optional<PauseWishes> NetworkSteps::add_up(Network& network, Computed& comp
   return PauseWishes{.stop = all[next + 2].item<float>() > 0, .late = all[next + 3].item<float>() > 0};
 }
 
-std::pair<double, double> NetworkSteps::evaluate(Network& network, const BatchSource& source) const {
+std::pair<double, double> NetworkSteps::evaluate(Network& network, const BatchSource& source) {
   const at::NoGradGuard no_gradients;
   const std::int64_t rows = source.rows();
   const std::int64_t size = config_.train.batch * (machine_.device.is_cuda() ? 4 : 1);
@@ -178,14 +191,24 @@ std::pair<double, double> NetworkSteps::evaluate(Network& network, const BatchSo
     source.prepare(planned);
     return planned;
   });
-  DeviceSums sums(machine_.device);
+  DeviceSums& sums = evaluated_sums_;
+  sums.start({});
+  const auto work = [&](const PlannedBatch& sent) {
+    const Batch batch = source.on_device(sent);
+    const at::Tensor logits = network.logits(batch);
+    sums.add(summed_loss(logits, batch.labels), correct(logits, batch.labels).sum());
+  };
+  RecordedWork& recorded =
+      evaluated_.try_emplace(&source, RecordedWork{"evaluations", records_evaluations_}).first->second;
   for (std::int64_t index = 0; index < batches; ++index) {
     const PlannedBatch planned = ahead.next();
     if (planned.samples.empty()) continue;
-    const Batch batch = source.on_device(planned.to(machine_.device));
-    const at::Tensor logits = network.logits(batch);
-    sums.add(summed_loss(logits, batch.labels), correct(logits, batch.labels).sum());
+    if (recorded.records)
+      repeats(recorded, planned, work);
+    else
+      work(planned.to(machine_.device));
   }
+  records_evaluations_ = recorded.records;
   at::Tensor both = at::empty({2}, at::kDouble);
   both[0] = sums.loss();
   both[1] = static_cast<double>(sums.correct());

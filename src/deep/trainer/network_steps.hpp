@@ -26,7 +26,8 @@ inline constexpr std::size_t batches_ahead = 4;
 // How often a GPU is waited for where several processes must agree on what they see.
 inline constexpr std::int64_t steps_between_looks = 32;
 
-// Different shapes of batches whose steps are recorded; of more, steps are started kernel by kernel.
+// Different shapes of batches whose work is recorded, in training and for each set that is measured; what is done with
+// more is started kernel by kernel.
 inline constexpr std::size_t most_recorded_shapes = 128;
 
 // Loss and hits, summed where they are computed, and always in the same place: recorded steps know it.
@@ -56,7 +57,7 @@ struct StepResult {
 
 class NetworkSteps {
  public:
-  // All must outlive it. `on_note` is told, once, why steps are not recorded where they could have been. Throws Error
+  // All must outlive it. `on_note` is told, once, why work is not recorded where it could have been. Throws Error
   // (bad input) where train.graphs is "on" and cannot be.
   NetworkSteps(const TrainConfig& config, const BatchSources& sources, const Machine& machine,
                Processes& processes, std::function<void(const std::string&)> on_note);
@@ -68,23 +69,36 @@ class NetworkSteps {
   StepResult train_on(const PlannedBatch& planned, std::int64_t step, Network& network,
                       OptimizerSet& optimizers, PauseWishes wishes, DeviceSums& sums);
 
-  // Mean loss and accuracy on the rows of a source.
-  std::pair<double, double> evaluate(Network& network, const BatchSource& source) const;
+  // Mean loss and accuracy on the rows of a source, which must live until the next begin_trial().
+  std::pair<double, double> evaluate(Network& network, const BatchSource& source);
+
+  // Shapes of batches whose steps or evaluations are recorded, in this trial.
+  std::size_t recordings() const { return graphs_ ? graphs_->size() : 0; }
 
  private:
   struct Computed {
     at::Tensor loss, hits;  // undefined in a process that had no sample of the batch
   };
-  // A batch's shape, and what has become of its steps: the first is run, the second recorded, the rest are repeated.
+  // What is done with batches of one kind, by their shape: the first of a shape is run, the second recorded, the rest
+  // are repeated.
   using Shape = std::pair<std::int64_t, std::int64_t>;  // samples, rows
-  struct ShapeSteps {
+  struct ShapeWork {
     PlannedBatch sent;  // always in the same memory
     std::optional<std::size_t> recorded = {};
   };
+  struct RecordedWork {
+    const char* what;      // in messages
+    bool records = false;  // in this trial
+    std::map<Shape, ShapeWork> shapes = {};
+  };
+  using Work = std::function<void(const PlannedBatch& sent)>;
+
   Computed computed_on(const PlannedBatch& sent, Network& network) const;
   void train_recorded(const PlannedBatch& planned, Network& network, OptimizerSet& optimizers,
                       DeviceSums& sums);
-  void stop_recording(const std::string& why);
+  // True where nothing was called: the GPU repeats what was recorded before.
+  bool repeats(RecordedWork& recorded, const PlannedBatch& planned, const Work& work);
+  void stop_recording(RecordedWork& recorded, const std::string& why);
   std::optional<PauseWishes> add_up(Network& network, Computed& computed, PauseWishes wishes,
                                     std::int64_t step) const;
 
@@ -93,9 +107,12 @@ class NetworkSteps {
   const Machine& machine_;
   Processes& processes_;
   std::function<void(const std::string&)> on_note_;
-  std::map<Shape, ShapeSteps> shapes_;
   std::optional<StepGraphs> graphs_;
-  bool records_ = false;  // this trial's steps
+  RecordedWork trained_{"steps"};
+  bool records_evaluations_ = false;  // of sources that were not evaluated before
+  // By source: a recorded evaluation knows where its images are, and how long its longest text is.
+  std::map<const BatchSource*, RecordedWork> evaluated_;
+  DeviceSums evaluated_sums_;
 };
 
 }  // namespace attmirror::deep
