@@ -1,9 +1,10 @@
-"""The records of a study as two files, for imdb_study.py: runs.csv and curves.csv. docs/results/imdb/README.md says what
-the columns are, and src/papers/records.cpp reads them.
+"""The records of a study as two files, for imdb_study.py: runs.csv and curves.csv, and as a third where settings were
+searched: speed.csv. docs/results/imdb/README.md says what the columns are, and src/papers/records.cpp reads them.
 """
 import csv
 import io
 import pathlib
+import statistics
 
 import study_plan
 
@@ -15,6 +16,7 @@ RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "data", "settings", "
                "seconds", "device", "date", "commit", "note")
 CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
                  *(f"{name}_sparsity" for name in MAPS))
+SPEED_COLUMNS = ("optimizer", "epoch_seconds", "parameters")
 
 
 def number(value, digits):
@@ -99,6 +101,27 @@ def curve_rows(record):
         yield row | {f"{name}_sparsity": number(epoch[name]["sparsity"], 4) for name in MAPS}
 
 
+def kind(optimizer):
+    """md, md-momentum, md-normalized, md-normalized-momentum, or the name: what has a speed of its own."""
+    if optimizer["name"] != "md":
+        return optimizer["name"]
+    return "md" + "".join(f"-{word}" for word in ("normalized", "momentum") if optimizer.get(word))
+
+
+def speed_rows(records):
+    """The median time of an epoch of the tuning runs of each kind of optimizer. The first epoch of a training, in which
+    steps are recorded, is left out."""
+    seconds, parameters = {}, 0
+    for record in records:
+        if record["role"] == "tuning" and record["config"] and record["results"] and record["epochs"]:
+            times = seconds.setdefault(kind(record["config"]["optimizer"]), [])
+            times += [epoch["epoch_seconds"] for epoch in record["epochs"][1:]]
+            parameters = record["results"]["parameters"]
+    for name, times in sorted(seconds.items()):
+        if times:
+            yield {"optimizer": name, "epoch_seconds": number(statistics.median(times), 4), "parameters": parameters}
+
+
 def csv_text(columns, rows):
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -128,6 +151,8 @@ def collect(plan, runs_folder, output, replaces):
     study_plan.write_atomically(output / "runs.csv", csv_text(RUN_COLUMNS, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",
                                 csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
+    if plan.searches:
+        study_plan.write_atomically(output / "speed.csv", csv_text(SPEED_COLUMNS, speed_rows(records)))
     missing = {run.id for run in plan.runs} - {record["id"] for record in records}
     print(f"{len(records)} trainings are in {output / 'runs.csv'}; {len(missing)} of those in plan.toml are not")
     return 0
