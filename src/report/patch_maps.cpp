@@ -44,7 +44,11 @@ std::string picture_html(const PatchAttention& one, const std::vector<double>& r
       step * static_cast<double>(spread.top_patch / side), step, step);
 }
 
-std::string percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0); }
+// Half a digit is rounded up, as scripts do: 1 / 16 is 6.3 % in both.
+std::string percent(double share) {
+  return share < 0.0995 ? fmt::format("{:.1f} %", std::round(1000 * share) / 10)
+                        : fmt::format("{:.0f} %", std::round(100 * share));
+}
 
 std::string place_text(std::size_t patch, std::int64_t side) {
   const auto across = static_cast<std::size_t>(side);
