@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>

@@ -132,17 +132,10 @@ ImageView image_view(std::span<const ImageModel> models, const ImageSet& images,
 Table image_attention_table(const ImageView& view) {
   Table table;
   table.title = "The last block, mean over heads";
-  table.columns = {{"image"},
-                   {"class", Align::left},
-                   {"network", Align::left},
-                   {"answer", Align::left},
-                   {"probability"},
-                   {"of its class"},
-                   {"top patch"},
-                   {"its share"},
-                   {"patches attended"},
-                   {"entropy"},
-                   {"class token"}};
+  table.columns = {{"class", Align::left}, {"image"}, {"network", Align::left}, {"answer", Align::left}};
+  for (const char* name : {"probability", "of the true class", "top patch", "its share", "patches attended",
+                           "entropy", "class token"})
+    table.columns.push_back({name});
   for (const ImageAnswer& answer : view.answers)
     for (std::size_t m = 0; m < answer.models.size(); ++m) {
       const ImageAttention& one = answer.models[m];
@@ -150,7 +143,7 @@ Table image_attention_table(const ImageView& view) {
       const auto side = static_cast<std::size_t>(one.patches.side);
       const auto label = static_cast<std::size_t>(answer.label),
                  said = static_cast<std::size_t>(one.answer());
-      table.rows.push_back({fmt::format("{}", answer.image), view.classes[label], view.maps.models[m],
+      table.rows.push_back({view.classes[label], fmt::format("{}", answer.image), view.maps.models[m],
                             view.classes[said], fmt::format("{:.3f}", one.probabilities[said]),
                             fmt::format("{:.3f}", one.probabilities[label]),
                             fmt::format("{}, {}", spread.top_patch / side + 1, spread.top_patch % side + 1),
@@ -190,7 +183,7 @@ Page image_attention_page(const ImageView& view) {
   table.cards = true;
   Section numbers{.id = "numbers", .title = "In numbers", .blocks = {}};
   numbers.blocks.push_back(Paragraph{
-      "Top patch is the row and the column of the patch that gets most, counted from the upper left corner. Its share, the "
+      "Probability is the network's, of its answer and of the true class. Top patch is the row and the column of the patch that gets most, counted from the upper left corner. Its share, the "
       "patches attended (1 / Σ s², so many patches attended to alike would be as concentrated) and the entropy (−Σ s log s, "
       "and what even attention has) are of the attention to patches alone; class token is what the class token pays to "
       "itself."});

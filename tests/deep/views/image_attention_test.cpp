@@ -9,6 +9,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -130,7 +132,11 @@ TEST(ImageView, PageAndTable) {
     }
   const Table table = deep::image_attention_table(view);
   table.validate();
-  EXPECT_EQ(table.rows.size(), 4u);
+  ASSERT_EQ(table.rows.size(), 4u);
+  EXPECT_EQ((std::vector<std::string>{table.rows[1].begin(), table.rows[1].begin() + 3}),
+            (std::vector<std::string>{"cat", "3", "two"}));
+  const deep::ImageAttention& second = view.answers[0].models[1];
+  EXPECT_EQ(std::stod(table.rows[1][5]), std::round(1000 * second.probabilities[3]) / 1000);
   const Page page = deep::image_attention_page(view);
   EXPECT_NE(page.conclusion.find("of 4 patches"), std::string::npos) << page.conclusion;
   EXPECT_NE(page.conclusion.find("of 16 patches"), std::string::npos) << page.conclusion;
