@@ -8,6 +8,7 @@
 #include <attmirror/papers/landscape.hpp>
 #include <attmirror/papers/reproduce.hpp>
 #include <attmirror/report/page.hpp>
+#include <attmirror/report/patch_maps.hpp>
 #include <attmirror/report/svg.hpp>
 #include <attmirror/report/table_files.hpp>
 #include <attmirror/report/token_maps.hpp>

@@ -7,6 +7,7 @@
 #include <attmirror/deep/fused_adam.hpp>
 #include <attmirror/deep/fused_optimizer.hpp>
 #include <attmirror/deep/grad_scaler.hpp>
+#include <attmirror/deep/image_attention.hpp>
 #include <attmirror/deep/image_batch.hpp>
 #include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/mirror_descent.hpp>

@@ -161,8 +161,8 @@ std::vector<ManText> all_texts() {
        {},
        {"attmirror-deep-train"}},
       {"attmirror deep attention-map",
-       "Makes a page that shows how much attention each token of a text receives, for several networks side "
-       "by side.",
+       "Makes a page that shows how much attention each token of a text, or each patch of an image, receives, for "
+       "several networks side by side.",
        {},
        {},
        {"attmirror-deep-score", "attmirror-deep-histogram"}},

@@ -56,6 +56,11 @@ void read(const TokenMaps& block, const Look& look) {
   look(block.caption);
 }
 template <class Look>
+void read(const PatchMaps& block, const Look& look) {
+  look(block.title);
+  look(block.caption);
+}
+template <class Look>
 void read(const Folded& block, const Look& look) {
   look(block.title);
   for (const PlainBlock& inner : block.blocks)

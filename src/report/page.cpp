@@ -118,6 +118,14 @@ std::string drawing_css() {
   return css + "\n" + token_css();
 }
 
+template <class Block>
+bool has_block(const Page& page) {
+  return std::ranges::any_of(page.sections, [](const Section& section) {
+    return std::ranges::any_of(section.blocks,
+                               [](const PageBlock& block) { return std::holds_alternative<Block>(block); });
+  });
+}
+
 std::string head_html(const Page& page) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
@@ -141,6 +149,9 @@ void Page::validate() const {
       if (const auto* maps = std::get_if<TokenMaps>(&block)) {
         maps->validate();
         maps_ids.add(maps->id);
+      } else if (const auto* patches = std::get_if<PatchMaps>(&block)) {
+        patches->validate();
+        maps_ids.add(patches->id);
       }
   }
   for_each_item(*this, [&](const auto& item) {
@@ -161,10 +172,6 @@ std::string page_html(const Page& page, std::string_view plotly) {
   std::size_t figures = 0;
   for_each_item(page, [&](const auto& item) {
     if constexpr (std::is_same_v<std::decay_t<decltype(item)>, Figure>) ++figures;
-  });
-  const bool has_maps = std::ranges::any_of(page.sections, [](const Section& section) {
-    return std::ranges::any_of(
-        section.blocks, [](const PageBlock& block) { return std::holds_alternative<TokenMaps>(block); });
   });
   const Drawing drawing = plotly.empty() ? Drawing::fixed : Drawing::interactive;
   const bool contents = page.sections.size() > 2;
@@ -194,7 +201,8 @@ std::string page_html(const Page& page, std::string_view plotly) {
   if (figures > 0)
     html += "<script type=\"application/json\" id=\"dark-style\">" +
             json_inside_script(dump(svg_dark_style())) + "</script>\n";
-  if (has_maps) html += "<script>" + inside_script(token_maps_js()) + "</script>\n";
+  if (has_block<PatchMaps>(page)) html += "<script>" + inside_script(patch_maps_js()) + "</script>\n";
+  if (has_block<TokenMaps>(page)) html += "<script>" + inside_script(token_maps_js()) + "</script>\n";
   html += "<script>" + inside_script(page_js()) + "</script>\n</body>\n</html>\n";
   return html;
 }

@@ -2,6 +2,7 @@
 #include "base/utf8.hpp"
 #include "report/markup.hpp"
 #include "report/page_html.hpp"
+#include "report/patch_maps.hpp"
 #include "report/plotly.hpp"
 #include "report/token_maps.hpp"
 #include "report/typeset.hpp"
@@ -125,6 +126,7 @@ std::string html_of(const Figure& figure, Drawing drawing) {
 }
 
 std::string html_of(const TokenMaps& maps, Drawing) { return html_of(maps); }
+std::string html_of(const PatchMaps& maps, Drawing) { return html_of(maps); }
 
 std::string html_of(const Folded& folded, Drawing drawing) {
   std::string html =

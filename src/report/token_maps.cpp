@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/utf8.hpp"
 #include "report/markup.hpp"
+#include "report/page_data.hpp"
 #include "report/page_html.hpp"
 #include "report/palette.hpp"
 #include <attmirror/base/error.hpp>
@@ -16,29 +17,6 @@
 namespace attmirror {
 
 namespace {
-
-// Probabilities travel as 16 bits each, in steps of 1/65535, least byte first, in base64: a quarter of what digits
-// take, and finer than anything that a page shows.
-std::string packed(const std::vector<float>& probabilities) {
-  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::vector<unsigned> bytes;
-  bytes.reserve(2 * probabilities.size() + 2);
-  for (const float p : probabilities) {
-    const auto step = static_cast<unsigned>(std::lround(std::clamp(p, 0.0f, 1.0f) * 65535.0f));
-    bytes.push_back(step & 0xff);
-    bytes.push_back(step >> 8);
-  }
-  const std::size_t size = bytes.size(), rest = size % 3;
-  bytes.resize(size + (rest == 0 ? 0 : 3 - rest));
-  std::string text;
-  text.reserve(bytes.size() / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const unsigned three = bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2];
-    for (int shift = 18; shift >= 0; shift -= 6) text += letters[three >> shift & 63];
-  }
-  for (std::size_t i = 0; rest != 0 && i < 3 - rest; ++i) text[text.size() - 1 - i] = '=';
-  return text;
-}
 
 bool continues(std::string_view token) { return token.size() > 2 && token.starts_with("##"); }
 
@@ -54,16 +32,6 @@ std::string token_html(const TokenText& text, std::size_t t, double value, std::
       std::lround(value * (heat_steps - 1)), continues(token) ? " continues" : "", joined ? " joined" : "",
       marked ? " marked" : "", t == 0 ? 0 : -1, t == 0 ? "true" : "false", escape_markup(token), value,
       marked ? fmt::format(", {}", escape_markup(marked_name)) : "", escape_markup(shown(token)), value);
-}
-
-std::string verdict_html(const TokenAttention& attention) {
-  if (attention.answer.empty()) return "";
-  using enum TokenAttention::Verdict;
-  const Tone tone = attention.verdict == right   ? Tone::good
-                    : attention.verdict == wrong ? Tone::bad
-                                                 : Tone::neutral;
-  return fmt::format(" <span class=\"verdict {}\">{}{}</span>", tone_class(tone), tone_mark(tone),
-                     escape_markup(attention.answer));
 }
 
 std::string options_html(std::string_view first, std::string_view word, std::int64_t count) {
@@ -105,7 +73,7 @@ Json data_of(const TokenMaps& maps) {
       models.push_back({{"blocks", one.blocks},
                         {"heads", one.heads},
                         {"rows", one.rows},
-                        {"p", packed(one.probabilities)}});
+                        {"p", packed_probabilities(one.probabilities)}});
     Json tokens = Json::array();
     for (const std::string& token : text.tokens) tokens.push_back(valid_utf8(token));
     texts.push_back({{"tokens", std::move(tokens)}, {"marked", text.marked}, {"models", std::move(models)}});
@@ -173,6 +141,14 @@ std::vector<double> min_max(std::vector<double> numbers) {
   return numbers;
 }
 
+std::string verdict_html(std::string_view answer, TokenAttention::Verdict verdict) {
+  if (answer.empty()) return "";
+  using enum TokenAttention::Verdict;
+  const Tone tone = verdict == right ? Tone::good : verdict == wrong ? Tone::bad : Tone::neutral;
+  return fmt::format(" <span class=\"verdict {}\">{}{}</span>", tone_class(tone), tone_mark(tone),
+                     escape_markup(answer));
+}
+
 std::string token_css() {
   std::string css;
   for (int i = 0; i < heat_steps; ++i)
@@ -196,7 +172,7 @@ std::string html_of(const TokenMaps& maps) {
       html += fmt::format(
           "<div class=\"model\"><p class=\"model-name\">{0}{1}</p><div class=\"tokens\" role=\"toolbar\" "
           "aria-label=\"Tokens of text {2}, {0}\">",
-          name, verdict_html(text.models[m]), i + 1);
+          name, verdict_html(text.models[m].answer, text.models[m].verdict), i + 1);
       const std::vector<double> values = min_max(first_row(text.models[m], text.tokens.size()));
       for (std::size_t t = 0; t < values.size(); ++t)
         html += token_html(text, t, values[t], maps.marked_name);

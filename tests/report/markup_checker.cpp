@@ -97,7 +97,7 @@ class Checker {
     const bool closed = rest_.starts_with("/>");
     skip(closed ? 2 : 1);
     const bool is_void = html_ && (element.name == "meta" || element.name == "input" ||
-                                   element.name == "link" || element.name == "br");
+                                   element.name == "link" || element.name == "br" || element.name == "img");
     result_.elements.push_back(element);
     if (closed || is_void) return;
     if (html_ && (element.name == "script" || element.name == "style")) {

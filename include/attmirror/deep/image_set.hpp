@@ -24,6 +24,9 @@ struct ImageSet {
 // not a multiple of 3,073, a label above 9, an empty list, or a truncated or damaged .xz file.
 ImageSet load_cifar10(const std::vector<std::filesystem::path>& files);
 
+// "airplane", "automobile" and so on: the names of CIFAR-10's classes, by label.
+const std::vector<std::string>& cifar10_classes();
+
 // The files of a set: a single file, or the contents of a folder, where `part` is "train" (data_batch_1.bin
 // ... _5, whichever of them exist, in this order, .xz accepted) or "test" (test_batch.bin, otherwise
 // test_*.bin or .bin.xz).

@@ -8,6 +8,7 @@
 
 #include <attmirror/base/figure.hpp>
 #include <attmirror/base/table.hpp>
+#include <attmirror/report/patch_maps.hpp>
 #include <attmirror/report/token_maps.hpp>
 
 #include <filesystem>
@@ -62,7 +63,7 @@ struct Folded {
 };
 
 // What a section may hold, parts that are folded away included.
-using PageBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure, Folded, TokenMaps>;
+using PageBlock = std::variant<Paragraph, CodeBlock, Facts, TableBlock, Figure, Folded, TokenMaps, PatchMaps>;
 
 // A part of a page, with a heading.
 struct Section {

@@ -15,7 +15,7 @@ struct DeepSubcommand {
 inline constexpr std::array deep_subcommands{
     DeepSubcommand{"train", "train the transformer that a TOML file describes"},
     DeepSubcommand{"tokenize", "turn texts into token ids by WordPiece"},
-    DeepSubcommand{"attention-map", "show what networks attend to in texts"},
+    DeepSubcommand{"attention-map", "show what networks attend to in texts or images"},
     DeepSubcommand{"score",
                    "measure how often attention selects the word that decides a review (P1's score)"},
     DeepSubcommand{"histogram", "show how the weights of K, Q and V are distributed"},

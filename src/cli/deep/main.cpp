@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
       "  attmirror deep train examples/deep/sst2.toml -o l1.1/ --set data.train=train.tsv ...\n"
       "  attmirror deep attention-map l1.1/ gd/ --text \"The movie was fantastic\" \\\n"
       "      --vocabulary vocab.txt -o maps.html\n"
+      "  attmirror deep attention-map cifar-md/ cifar-adam/ --images test_batch.bin --image 0,17 \\\n"
+      "      -o images.html\n"
       "  attmirror deep score l1.1/ gd/ --sentences p1_sentences.tsv --vocabulary vocab.txt\n"
       "  attmirror deep report l1.1/ gd/ -o report.html";
   line.subcommands = [](CLI::App& app) {

@@ -74,6 +74,16 @@ TextModels load_text_models(const std::vector<fs::path>& given, const fs::path& 
   return result;
 }
 
+std::vector<deep::ImageModel> load_image_models(const std::vector<fs::path>& given, const ImageSet& images,
+                                                const std::string& images_name) {
+  std::vector<deep::ImageModel> models;
+  for (const ModelFile& file : model_files(given)) {
+    models.push_back(deep::load_image_model(file.path, images, images_name));
+    models.back().name = file.name;
+  }
+  return models;
+}
+
 std::vector<deep::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences) {
   std::vector<deep::ViewedText> texts;
   for (const PivotalSentence& sentence : sentences)

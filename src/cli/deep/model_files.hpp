@@ -2,6 +2,7 @@
 #pragma once
 
 #include "deep/views/view_pages.hpp"
+#include <attmirror/deep/image_attention.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/text_attention.hpp>
 #include <attmirror/deep/text_set.hpp>
@@ -27,6 +28,10 @@ struct TextModels {
 };
 TextModels load_text_models(const std::vector<std::filesystem::path>& given,
                             const std::filesystem::path& vocabulary);
+
+// `images_name` is the name of the images in messages.
+std::vector<deep::ImageModel> load_image_models(const std::vector<std::filesystem::path>& given,
+                                                const ImageSet& images, const std::string& images_name);
 
 // Reviews with a pivotal word, to be shown.
 std::vector<deep::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences);

@@ -48,6 +48,12 @@ ImageSet load_cifar10(const std::vector<fs::path>& files) {
   return set;
 }
 
+const std::vector<std::string>& cifar10_classes() {
+  static const std::vector<std::string> names{"airplane", "automobile", "bird",  "cat",  "deer",
+                                              "dog",      "frog",       "horse", "ship", "truck"};
+  return names;
+}
+
 std::vector<fs::path> cifar10_files(const fs::path& place, const std::string& part) {
   if (part != "train" && part != "test")
     throw bad_input(fmt::format("part is \"{}\": expected train or test", part));

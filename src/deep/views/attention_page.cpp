@@ -79,10 +79,6 @@ std::string title_of(const ViewedText& text) {
   return text.text.substr(0, end) + " …";
 }
 
-std::string counted(std::size_t count, const char* singular, const char* plural) {
-  return fmt::format("{} {}", count, count == 1 ? singular : plural);
-}
-
 }  // namespace
 
 void AttentionPageOptions::validate() const {

@@ -1,6 +1,7 @@
-// Networks as pages: attention on texts, the token-selection score, the weights of K, Q and V. Internal.
+// Networks as pages: attention on texts and images, the token-selection score, the weights of K, Q and V. Internal.
 #pragma once
 
+#include <attmirror/deep/image_attention.hpp>
 #include <attmirror/deep/text_attention.hpp>
 #include <attmirror/deep/text_set.hpp>
 #include <attmirror/deep/token_score.hpp>
@@ -25,7 +26,8 @@ struct ViewedText {
 struct AttentionPageOptions {
   // Of attention within the page. Attention of all tokens takes blocks x heads x length^2 numbers a text and model,
   // 25 MB for P1's largest network and a review of 512 tokens: texts that do not fit show the first token's row
-  // alone, and where even that is too much the last texts are left out. The page says so.
+  // alone, and where even that is too much the last texts are left out. The page says so. Of images there is the row of
+  // the class token alone; the last images are left out where it is too much.
   std::size_t most_bytes = 12u << 20;
 
   void validate() const;  // throws Error (bad input)
@@ -50,6 +52,29 @@ AttentionView attention_view(std::span<const TextModel> models, const WordPiece&
                              std::span<const ViewedText> texts, const AttentionPageOptions& options = {});
 
 Page attention_page(const AttentionView& view);
+
+// What one image gave.
+struct ImageAnswer {
+  std::int64_t image = 0;  // its number in the set
+  std::int32_t label = 0;
+  std::vector<ImageAttention> models;  // one for each model; empty where the image was left out
+};
+
+struct ImageView {
+  PatchMaps maps;
+  std::vector<std::string> classes;  // their names
+  std::vector<ImageAnswer> answers;  // one for each image that was asked for
+  std::vector<std::string> notes;    // sentences on what was left out
+};
+
+// `classes` are the names of the set's classes. Throws Error (bad input), naming the image or the model.
+ImageView image_view(std::span<const ImageModel> models, const ImageSet& images,
+                     std::span<const std::string> classes, std::span<const std::int64_t> chosen,
+                     const AttentionPageOptions& options = {});
+
+// Both of the last block, the mean over heads.
+Page image_attention_page(const ImageView& view);
+Table image_attention_table(const ImageView& view);
 
 // Means per model beside P1's, the sentences one by one, those that P1 drops with the reason; and the attention itself.
 Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSentence> sentences,

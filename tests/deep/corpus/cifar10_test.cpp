@@ -39,6 +39,12 @@ TEST(Cifar10, JoinsFilesInTheirOrder) {
   EXPECT_EQ(set.pixels[4 * 3072], 2);
 }
 
+TEST(Cifar10, EveryLabelHasAName) {
+  EXPECT_EQ(static_cast<std::int64_t>(cifar10_classes().size()), ImageSet{}.classes);
+  EXPECT_EQ(cifar10_classes()[3], "cat");
+  EXPECT_EQ(cifar10_classes()[9], "truck");
+}
+
 TEST(Cifar10, RefusesBrokenFiles) {
   const test::TemporaryFolder folder;
   const auto load = [&](std::string_view content) {

@@ -4,8 +4,11 @@
 #include "base/atomic_file.hpp"
 #include "support/paths.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -87,6 +90,78 @@ TEST_F(DeepCommand, AttentionMapOfTwoModels) {
                        at("vocab.txt")} +
                      texts(),
                  2, {"vocab.txt", "not a page"});
+}
+
+TEST_F(DeepCommand, AttentionMapOfImages) {
+  const Outcome outcome = attmirror_command(
+      {"deep", "attention-map", at("images.safetensors"), at("patches.safetensors"), "--images",
+       at("images.bin"), "--image", "4,0", "--image", "2", "-o", at("images.html"), "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out);
+  EXPECT_EQ(answer["models"], (Json{"images", "patches"}));
+  EXPECT_EQ(answer["classes"].size(), 10u);
+  ASSERT_EQ(answer["images"].size(), 3u);
+  const std::vector<std::pair<int, std::string>> expected{{4, "automobile"}, {0, "cat"}, {2, "truck"}};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(answer["images"][i]["image"], expected[i].first);
+    EXPECT_EQ(answer["images"][i]["class"], expected[i].second);
+    ASSERT_EQ(answer["images"][i]["answers"].size(), 2u);
+  }
+  const Json& one = answer["images"][0]["answers"][1];
+  EXPECT_EQ(one["side"], 4);
+  EXPECT_EQ(one["attention"].size(), 17u);
+  EXPECT_EQ(one["probabilities"].size(), 10u);
+  ASSERT_EQ(one["blocks"].size(), 2u);
+  EXPECT_EQ(one["blocks"][0]["heads"].size(), 3u);
+  EXPECT_EQ(one["correct"], one["answer"] == "automobile");
+  // The numbers of the last block's mean are those of the row beside them.
+  const std::vector<double> row = one["attention"];
+  const auto top = static_cast<std::size_t>(std::max_element(row.begin() + 1, row.end()) - row.begin()) - 1;
+  const Json& mean = one["blocks"][1]["mean"];
+  EXPECT_EQ(mean["top_patch"], (Json{top / 4, top % 4}));
+  EXPECT_NEAR(mean["top_share"], row[top + 1] / (1 - row[0]), 1e-6);
+  EXPECT_EQ(mean["class_token"], row[0]);
+
+  const std::string page = file_text(at("images.html"));
+  for (const char* words : {"Image 4: automobile", "Image 0: cat", "data:image/png;base64", "patch-grid"})
+    EXPECT_NE(page.find(words), std::string::npos) << words;
+  for (const char* outside : {"src=\"http", "href=\"http", "url(http", "@import"})
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  const Outcome text =
+      attmirror_command({"deep", "attention-map", at("images.safetensors"), "--images", at("images.bin"),
+                         "--image", "1", "-o", at("images.html"), "--overwrite"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  for (const char* words : {"airplane", "top patch", "images.html (1 network, 1 image)"})
+    EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
+}
+
+TEST_F(DeepCommand, RefusalsOfImages) {
+  const auto refused = [&](const Words& words, std::initializer_list<std::string_view> said) {
+    expect_refusal(Words{"deep", "attention-map", "-o", at("refused.html")} + words, 2, said);
+    EXPECT_FALSE(fs::exists(at("refused.html")));
+    EXPECT_FALSE(fs::exists(at("refused-tables")));
+  };
+  const Words model{at("images.safetensors")}, images{"--images", at("images.bin")}, first{"--image", "0"};
+  // A network for texts given images, and one of each.
+  refused(Words{at("sharp.safetensors")} + images + first, {"sharp.safetensors", "encoder", "images, a vit"});
+  refused(model + Words{at("sharp.safetensors")} + images + first, {"sharp.safetensors", "encoder"});
+  refused(Words{at("seven-classes.safetensors")} + images + first,
+          {"seven-classes.safetensors", "7 classes", "images.bin", "10"});
+  refused(Words{at("gray.safetensors")} + images + first,
+          {"gray.safetensors", "1 color channels", "images.bin", "3"});
+  refused(Words{at("diverged-images.safetensors")} + images + first, {"diverged-images", "not finite"});
+  refused(model + Words{"--images", at("short.bin")} + first, {"short.bin", "15364 bytes", "3073"});
+  refused(model + Words{"--images", at("label-10.bin")} + first, {"label-10.bin", "label 10", "0 to 9"});
+  refused(model + Words{"--images", at("none.bin")} + first, {"none.bin", "No such file"});
+  refused(model + images + Words{"--image", "5"}, {"image is 5", "0 to 4", "images.bin"});
+  refused(model + images + Words{"--image", "0,-1"}, {"image is -1", "0 to 4"});
+  for (const char* bad : {"cat", "0,,2", "1.5", ""})
+    refused(model + images + Words{"--image", bad}, {"image is", "whole number"});
+  refused(model + images, {"no image", "--image"});
+  refused(model + first, {"--image", "--images"});
+  refused(model + images + first + texts(), {"--vocabulary"});
+  refused(model + images + first + Words{"--text", "the movie"}, {"--images", "--text"});
+  refused(Words{at("sharp.safetensors"), "--text", "the movie"}, {"--vocabulary"});
 }
 
 TEST_F(DeepCommand, Score) {

@@ -1,7 +1,9 @@
-// A vocabulary of some thirty pieces, reviews, and small networks over them: for the tests of views and of the command.
+// A vocabulary of some thirty pieces, reviews, images, and small networks over them: for the tests of views and of
+// the command.
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>
+#include <attmirror/deep/image_set.hpp>
 #include <attmirror/deep/text_set.hpp>
 #include <attmirror/deep/vit.hpp>
 #include <attmirror/deep/wordpiece.hpp>
@@ -61,15 +63,48 @@ inline std::shared_ptr<deep::EncoderClassifier> example_encoder(std::uint64_t se
   return network;
 }
 
-inline std::shared_ptr<deep::VisionTransformer> example_vit() {
+struct ExampleVit {
+  std::int64_t image = 8, patch = 4, channels = 3, classes = 10, blocks = 1, heads = 2;
+  double sharpness = 1;  // as above
+};
+
+inline std::shared_ptr<deep::VisionTransformer> example_vit(std::uint64_t seed = 1,
+                                                            const ExampleVit& size = {}) {
   deep::VitOptions options;
-  options.image = 8;
+  options.image = size.image;
+  options.patch = size.patch;
+  options.channels = size.channels;
+  options.classes = size.classes;
   options.width = 12;
-  options.blocks = 1;
-  options.heads = 2;
+  options.blocks = size.blocks;
+  options.heads = size.heads;
   options.head_width = 6;
   options.hidden = 16;
-  return std::make_shared<deep::VisionTransformer>(options, 1);
+  const auto network = std::make_shared<deep::VisionTransformer>(options, seed);
+  const at::NoGradGuard no_gradients;
+  for (const deep::Projection& projection : network->projections())
+    if (projection.map != 'V') at::Tensor(projection.weight).mul_(size.sharpness);
+  return network;
+}
+
+// Five images of many colors, of the classes 3, 0, 9, 3, 1.
+inline ImageSet example_images() {
+  ImageSet images;
+  images.labels = {3, 0, 9, 3, 1};
+  for (std::int64_t i = 0; i < images.count() * images.image_bytes(); ++i)
+    images.pixels.push_back(static_cast<std::uint8_t>(i * i / 7 % 251 + i % 5));
+  return images;
+}
+// As CIFAR-10 keeps them; the first label may be another.
+inline std::string example_images_bin(char first_label = 3) {
+  const ImageSet images = example_images();
+  std::string bytes;
+  for (std::int64_t i = 0; i < images.count(); ++i) {
+    bytes += static_cast<char>(i == 0 ? first_label : images.labels[static_cast<std::size_t>(i)]);
+    const auto begin = images.pixels.begin() + i * images.image_bytes();
+    bytes.append(begin, begin + images.image_bytes());
+  }
+  return bytes;
 }
 
 }  // namespace attmirror::view_tests
