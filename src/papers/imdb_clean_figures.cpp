@@ -1,0 +1,153 @@
+// The trainings of docs/results/imdb_clean in figures: accuracy on held-out reviews by epoch, by p, by learning rate.
+#include "base/numbers.hpp"
+#include "papers/imdb_clean.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+namespace {
+
+// What is compared is at the top; the climb from 50 % would take most of the height.
+constexpr double shown_points = 20;
+
+void frame_top(Figure& figure) {
+  double lowest = 100, highest = 0;
+  for (const Series& series : figure.series)
+    for (const double y : series.y) {
+      lowest = std::min(lowest, y);
+      highest = std::max(highest, y);
+    }
+  figure.y.range = {std::floor(std::max(lowest, highest - shown_points)), std::ceil(highest)};
+}
+
+}  // namespace
+
+Figure clean_curves(const CleanStudy& study) {
+  Figure figure{.id = "curves", .title = "Accuracy on held-out reviews by epoch, with the settings that won"};
+  figure.x.label = "epoch";
+  figure.y.label = "accuracy on held-out reviews, %";
+  figure.description = "Accuracy on held-out reviews against epochs, a curve for each optimizer:";
+  double highest = -1;
+  std::string leader;
+  for (const ImdbGroup& group : study.groups) {
+    const ImdbSearch* search = search_of(study.searches, group.config);
+    if (!search || !search->winner) continue;
+    Series series{.name = group.name};
+    series.mark = Series::Mark::both;
+    series.dash = search->optimizer.is_mirror_descent() ? Series::Dash::solid : Series::Dash::dashed;
+    for (const EpochRecord& epoch : search->winner->curve)
+      if (epoch.validation_accuracy) {
+        series.x.push_back(static_cast<double>(epoch.epoch));
+        series.y.push_back(100 * *epoch.validation_accuracy);
+      }
+    figure.description +=
+        fmt::format(" {} has {:.2f} % after epoch {:.0f} and {:.2f} % after epoch {:.0f};", group.name,
+                    series.y.front(), series.x.front(), series.y.back(), series.x.back());
+    if (series.y.back() > highest) {
+      highest = series.y.back();
+      leader = fmt::format("{} ends highest, at {:.2f} %.", group.name, highest);
+    }
+    figure.series.push_back(std::move(series));
+  }
+  if (figure.series.empty()) return figure;
+  figure.description.back() = '.';
+  frame_top(figure);
+  figure.caption = fmt::format(
+      "{} A curve is the tuning run that won, one seed on 20,000 reviews; mirror descents are solid, other optimizers dashed.",
+      leader);
+  return figure;
+}
+
+Figure clean_exponent_figure(const CleanStudy& study) {
+  Figure figure{.id = "exponents",
+                .title = "Accuracy on held-out reviews by p and variant of mirror descent, %"};
+  figure.x.label = "p";
+  figure.y.label = "variant";
+  std::set<double> exponents;
+  std::set<ImdbFamily> variants;
+  const ImdbSearch* best = nullptr;
+  for (const ImdbSearch& search : study.searches) {
+    if (search.optimizer.p.size() != 1 || !search.winner) continue;
+    exponents.insert(search.optimizer.p[0]);
+    variants.insert(search.optimizer.family);
+    if (!best || search.accuracy() > best->accuracy()) best = &search;
+  }
+  if (!best) return figure;
+  Heatmap map{.digits = 1};
+  for (const double p : exponents) map.columns.push_back(fmt::format("{:g}", p));
+  for (const ImdbFamily variant : variants) {
+    map.rows.emplace_back(to_string(variant));
+    map.values.emplace_back();
+    for (const double p : exponents) {
+      const auto found = std::ranges::find_if(study.searches, [&](const ImdbSearch& search) {
+        return search.winner && search.optimizer.family == variant && search.optimizer.p == std::vector{p};
+      });
+      map.values.back().push_back(found == study.searches.end() ? nan_value : 100 * found->accuracy());
+      if (found != study.searches.end() && &*found == best)
+        map.marked.emplace_back(map.rows.size() - 1, map.values.back().size() - 1);
+    }
+  }
+  figure.caption = fmt::format(
+      "{} is best, at {:.2f} % (outlined). A cell is the winner of a search of at most {} tuning runs, with one seed; an empty cell was not searched.",
+      best->optimizer.name, 100 * best->accuracy(), search_budget);
+  figure.description = fmt::format(
+      "A table of accuracies with a row for each variant of mirror descent and a column for each p. The highest is {:.2f} %, of {}.",
+      100 * best->accuracy(), best->optimizer.name);
+  figure.heatmap = std::move(map);
+  return figure;
+}
+
+Figure clean_rate_figure(const CleanStudy& study) {
+  const ImdbSearch* best = nullptr;
+  for (const ImdbSearch& search : study.searches)
+    if (search.optimizer.p.size() == 1 && search.winner && (!best || search.accuracy() > best->accuracy()))
+      best = &search;
+  Figure figure{.id = "rates"};
+  if (!best) return figure;
+  const ImdbFamily variant = best->optimizer.family;
+  figure.title = fmt::format("Accuracy on held-out reviews by learning rate and p: {}", to_string(variant));
+  figure.x.label = "learning rate";
+  figure.x.scale = Axis::Scale::log;
+  figure.y.label = "accuracy on held-out reviews, %";
+  figure.description = "The best accuracy at each learning rate, a curve for each p:";
+  std::size_t lost = 0;
+  for (const ImdbSearch& search : study.searches) {
+    if (search.optimizer.family != variant) continue;
+    std::map<double, double> highest;
+    for (const TrainingRecord* trial : search.trials) {
+      const std::optional<double> accuracy = final_validation(*trial);
+      lost += !accuracy;
+      if (accuracy && trial->lr) {
+        double& here = highest.try_emplace(*trial->lr, 0).first->second;
+        here = std::max(here, 100 * *accuracy);
+      }
+    }
+    if (highest.empty()) continue;
+    Series series{.name = fmt::format("p = {:g}", search.optimizer.p[0])};
+    series.mark = Series::Mark::both;
+    for (const auto& [rate, accuracy] : highest) {
+      series.x.push_back(rate);
+      series.y.push_back(accuracy);
+    }
+    figure.description += fmt::format(" p = {:g} has {:.2f} % at {:g};", search.optimizer.p[0],
+                                      100 * search.accuracy(), search.winner->lr.value_or(nan_value));
+    figure.series.push_back(std::move(series));
+  }
+  figure.description.back() = '.';
+  frame_top(figure);
+  figure.caption = fmt::format(
+      "{} is best, at a learning rate of {:g}. A point is the best accuracy at its learning rate, over the other settings that were tried there{}.",
+      best->optimizer.name, best->winner->lr.value_or(nan_value),
+      lost == 0
+          ? ""
+          : fmt::format("; {} that diverged or did not end {} not shown", lost, lost == 1 ? "is" : "are"));
+  return figure;
+}
+
+}  // namespace attmirror
