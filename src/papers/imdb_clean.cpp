@@ -52,22 +52,19 @@ std::string accuracy_sentence(const CleanStudy& study) {
   return text + (adamw ? "." : "; there is no AdamW to compare with.");
 }
 
-// A number of the best mirror descent, then those of others: "4.0 (Muon with AdamW: 5.3, AdamW: 8.0)".
+// A number of the best mirror descent, then those of others: "4.0 bytes (Muon with AdamW: 5.3, AdamW: 8.0)".
 struct Costs {
-  std::optional<double> mirror, other, adamw;
+  std::optional<double> mirror, other;
   std::string text;
 };
 
 template <class Cost>
-Costs costs_of(const CleanStudy& study, const char* format, const Cost& cost) {
+Costs costs_of(const CleanStudy& study, const char* format, const char* unit, const Cost& cost) {
   const ImdbGroup *other = study.best_other(), *adamw = study.adamw();
-  Costs costs{.mirror = cost(*study.best_mirror()), .other = cost(*other), .adamw = {}, .text = {}};
+  Costs costs{.mirror = cost(*study.best_mirror()), .other = cost(*other), .text = {}};
   std::vector<std::string> others{fmt::format("{}: {}", other->name, cell_of(costs.other, format))};
-  if (adamw && adamw != other) {
-    costs.adamw = cost(*adamw);
-    others.push_back(fmt::format("AdamW: {}", cell_of(costs.adamw, format)));
-  }
-  costs.text = fmt::format("{} ({})", cell_of(costs.mirror, format), fmt::join(others, ", "));
+  if (adamw && adamw != other) others.push_back(fmt::format("AdamW: {}", cell_of(cost(*adamw), format)));
+  costs.text = fmt::format("{} {} ({})", cell_of(costs.mirror, format), unit, fmt::join(others, ", "));
   return costs;
 }
 
@@ -79,8 +76,8 @@ const char* amount_word(double mirror, double other, double digit, std::array<co
 std::string cost_sentence(const CleanStudy& study) {
   const ImdbGroup *mirror = study.best_mirror(), *other = study.best_other();
   if (!mirror || !other) return "";
-  const Costs state =
-      costs_of(study, "{:.1f}", [&](const ImdbGroup& group) { return study.state_per_parameter(group); });
+  const Costs state = costs_of(study, "{:.1f}", "bytes of optimizer state per parameter",
+                               [&](const ImdbGroup& group) { return study.state_per_parameter(group); });
   const std::optional<double> goal = study.common_goal();
   const auto epochs_of = [&](const ImdbGroup& group) -> std::optional<double> {
     const ImdbSearch* search = search_of(study.searches, group.config);
@@ -88,26 +85,28 @@ std::string cost_sentence(const CleanStudy& study) {
     const std::optional<std::int64_t> epochs = epochs_to(*search->winner, *goal);
     return epochs ? std::optional(static_cast<double>(*epochs)) : std::nullopt;
   };
-  const Costs epochs = costs_of(study, "{:g}", epochs_of);
-  const Costs seconds =
-      costs_of(study, "{:.2f}", [&](const ImdbGroup& group) { return study.epoch_seconds(group.config); });
+  const bool single = epochs_of(*mirror) == 1;
+  const Costs epochs = costs_of(study, "{:g}",
+                                single ? "epoch to 95 % of AdamW's final accuracy on held-out reviews"
+                                       : "epochs to 95 % of AdamW's final accuracy on held-out reviews",
+                                epochs_of);
+  const Costs seconds = costs_of(study, "{:.2f}", "s per epoch",
+                                 [&](const ImdbGroup& group) { return study.epoch_seconds(group.config); });
   std::vector<std::string> verdicts, parts;
   if (state.mirror && state.other) {
     verdicts.push_back(
         amount_word(*state.mirror, *state.other, 0.1, {"less memory", "as much memory", "more memory"}));
-    parts.push_back(fmt::format("{} bytes of optimizer state per parameter", state.text));
+    parts.push_back(state.text);
   }
-  if (epochs.mirror && epochs.other) {
+  if (epochs.mirror && epochs.other)
     verdicts.push_back(
         amount_word(*epochs.mirror, *epochs.other, 1, {"fewer epochs", "as many epochs", "more epochs"}));
-    parts.push_back(
-        fmt::format("{} epochs to 95 % of AdamW's final accuracy on held-out reviews", epochs.text));
-  } else if (goal && epochs.other) {
-    const ImdbSearch* search = search_of(study.searches, mirror->config);
-    if (search && search->winner)
-      parts.push_back("no epoch that reaches 95 % of AdamW's final accuracy on held-out reviews");
-  }
-  if (seconds.mirror && seconds.other) parts.push_back(fmt::format("{} s per epoch", seconds.text));
+  const ImdbSearch* search = search_of(study.searches, mirror->config);
+  if (epochs.mirror)
+    parts.push_back(epochs.text);
+  else if (goal && search && search->winner)
+    parts.push_back("no epoch that reaches 95 % of AdamW's final accuracy on held-out reviews");
+  if (seconds.mirror && seconds.other) parts.push_back(seconds.text);
   if (parts.empty()) return " What it costs in memory and epochs is not in the records.";
   const std::string lead =
       verdicts.empty() ? fmt::format(" {} has", mirror->name)
@@ -184,17 +183,13 @@ std::vector<Finding> clean_findings(const CleanStudy& study) {
       findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
   };
   for (const ImdbGroup& group : study.groups) add(group, "test accuracy in %", group.percent(clean_test));
-  for (const ImdbGroup& group : study.groups)
-    add(group, "Hoyer sparsity of K, Q and V", group.mean_sparsity());
-  for (const ImdbGroup& group : study.groups)
-    add(group, "token-selection score", group.numbers(&TrainingRecord::score));
   for (const ImdbGroup& group : imdb_groups(study.records, TrainingRole::longer))
     add(group, "test accuracy in % of longer trainings", group.percent(clean_test));
   for (const ImdbGroup& group : imdb_groups(study.records, TrainingRole::transfer))
-    add(group, "accuracy in % on other data", group.percent(clean_test));
+    add(group, "accuracy in % on SST-2", group.percent(clean_test));
+  // Before the first main training there is only what the searches found.
   for (const ImdbSearch& search : study.searches)
-    if (search.winner &&
-        std::ranges::find(study.groups, search.config, &ImdbGroup::config) == study.groups.end())
+    if (study.groups.empty() && search.winner)
       findings.push_back(
           new_number(fmt::format("accuracy in % on held-out reviews, {}", search.optimizer.name),
                      100 * search.accuracy()));
@@ -234,9 +229,9 @@ ExperimentResult imdb_clean_result(std::span<const TrainingRecord> records,
   ExperimentResult result;
   result.conclusion = accuracy_sentence(study) + cost_sentence(study) + sparsity_sentence(study);
   result.findings = clean_findings(study);
-  for (Figure& figure : std::array<Figure, 4>{
-           clean_curves(study), imdb_sparsity_figure(study.groups, "after the last epoch", clean_test),
-           clean_exponent_figure(study), clean_rate_figure(study)})
+  for (Figure& figure : std::array<Figure, 4>{clean_curves(study),
+                                              imdb_sparsity_figure(study.groups, "last epoch", clean_test),
+                                              clean_exponent_figure(study), clean_rate_figure(study)})
     if (!figure.series.empty() || figure.heatmap) result.figures.push_back(std::move(figure));
   const auto add = [&](const char* id, Table table) {
     if (!table.rows.empty()) result.tables.push_back({id, std::move(table)});

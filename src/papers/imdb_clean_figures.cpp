@@ -16,6 +16,13 @@ namespace {
 // What is compared is at the top; the climb from 50 % would take most of the height.
 constexpr double shown_points = 20;
 
+// The name of an optimizer at the beginning of a sentence.
+std::string with_capital(std::string text) {
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z')
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  return text;
+}
+
 void frame_top(Figure& figure) {
   double lowest = 100, highest = 0;
   for (const Series& series : figure.series)
@@ -51,7 +58,7 @@ Figure clean_curves(const CleanStudy& study) {
                     series.y.front(), series.x.front(), series.y.back(), series.x.back());
     if (series.y.back() > highest) {
       highest = series.y.back();
-      leader = fmt::format("{} ends highest, at {:.2f} %.", group.name, highest);
+      leader = fmt::format("{} ends highest, at {:.2f} %.", with_capital(group.name), highest);
     }
     figure.series.push_back(std::move(series));
   }
@@ -82,7 +89,7 @@ Figure clean_exponent_figure(const CleanStudy& study) {
   Heatmap map{.digits = 1};
   for (const double p : exponents) map.columns.push_back(fmt::format("{:g}", p));
   for (const ImdbFamily variant : variants) {
-    map.rows.emplace_back(to_string(variant));
+    map.rows.emplace_back(variant_name(variant));
     map.values.emplace_back();
     for (const double p : exponents) {
       const auto found = std::ranges::find_if(study.searches, [&](const ImdbSearch& search) {
@@ -94,8 +101,8 @@ Figure clean_exponent_figure(const CleanStudy& study) {
     }
   }
   figure.caption = fmt::format(
-      "{} is best, at {:.2f} % (outlined). A cell is the winner of a search of at most {} tuning runs, with one seed; an empty cell was not searched.",
-      best->optimizer.name, 100 * best->accuracy(), search_budget);
+      "{} is best, at {:.2f} % (outlined). A cell is the winner of a search of at most {} tuning runs, with one seed; an empty one has no tuning run that came to its end.",
+      with_capital(best->optimizer.name), 100 * best->accuracy(), search_budget);
   figure.description = fmt::format(
       "A table of accuracies with a row for each variant of mirror descent and a column for each p. The highest is {:.2f} %, of {}.",
       100 * best->accuracy(), best->optimizer.name);
@@ -135,15 +142,15 @@ Figure clean_rate_figure(const CleanStudy& study) {
       series.x.push_back(rate);
       series.y.push_back(accuracy);
     }
-    figure.description += fmt::format(" p = {:g} has {:.2f} % at {:g};", search.optimizer.p[0],
+    figure.description += fmt::format(" p = {:g} has {:.2f} % at {:.3g};", search.optimizer.p[0],
                                       100 * search.accuracy(), search.winner->lr.value_or(nan_value));
     figure.series.push_back(std::move(series));
   }
   figure.description.back() = '.';
   frame_top(figure);
   figure.caption = fmt::format(
-      "{} is best, at a learning rate of {:g}. A point is the best accuracy at its learning rate, over the other settings that were tried there{}.",
-      best->optimizer.name, best->winner->lr.value_or(nan_value),
+      "{} is best, at a learning rate of {:.3g}. A point is the best accuracy at its learning rate, over the other settings that were tried there{}.",
+      with_capital(best->optimizer.name), best->winner->lr.value_or(nan_value),
       lost == 0
           ? ""
           : fmt::format("; {} that diverged or did not end {} not shown", lost, lost == 1 ? "is" : "are"));

@@ -59,7 +59,7 @@ std::string validation_cell(const TrainingRecord& record) {
 Table clean_optimizer_table(const CleanStudy& study) {
   Table table;
   table.title =
-      "Optimizers: test accuracy after the last epoch, mean over seeds with half of its 95 % interval. Epochs are those of the tuning run that won; seconds are those of epochs of 25,000 reviews, alone on the GPU";
+      "Optimizers: test accuracy after the last epoch, mean over seeds with half of its 95 % interval";
   table.columns = {{"optimizer", Align::left},
                    {"trainings"},
                    {"test accuracy, %"},
@@ -133,7 +133,7 @@ Table clean_exponent_table(const CleanStudy& study) {
     variants.insert(search.optimizer.family);
     cells[search.optimizer.p[0]][search.optimizer.family] = search.accuracy();
   }
-  for (const ImdbFamily variant : variants) table.columns.push_back({std::string(to_string(variant))});
+  for (const ImdbFamily variant : variants) table.columns.push_back({std::string(variant_name(variant))});
   for (const auto& [p, accuracies] : cells) {
     std::vector<std::string> row{fmt::format("{:g}", p)};
     for (const ImdbFamily variant : variants) {

@@ -118,6 +118,21 @@ std::string_view to_string(ImdbFamily family) {
   }
 }
 
+std::string_view variant_name(ImdbFamily family) {
+  switch (family) {
+    case ImdbFamily::plain:
+      return "plain";
+    case ImdbFamily::momentum:
+      return "with momentum";
+    case ImdbFamily::normalized:
+      return "normalized";
+    case ImdbFamily::normalized_momentum:
+      return "normalized, with momentum";
+    default:
+      return to_string(family);
+  }
+}
+
 bool ImdbOptimizer::is_mirror_descent() const {
   return std::ranges::any_of(p, [](double one) { return one != 2; });
 }

@@ -32,7 +32,8 @@ enum class ImdbFamily {
   unknown,
 };
 inline constexpr std::size_t imdb_family_count = static_cast<std::size_t>(ImdbFamily::unknown);
-std::string_view to_string(ImdbFamily family);  // "plain mirror descent", "Adam", ...
+std::string_view to_string(ImdbFamily family);     // "plain mirror descent", "Adam", ...
+std::string_view variant_name(ImdbFamily family);  // among mirror descents: "plain", "normalized", ...
 
 // What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw".
 struct ImdbOptimizer {

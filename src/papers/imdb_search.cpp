@@ -14,10 +14,12 @@ namespace attmirror {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> setting_names[] = {
-    {"optimizer.lr", "learning rate"},
-    {"optimizer.attention_lr", "learning rate of Q, K and V"},
-    {"optimizer.other_lr", "learning rate of AdamW"},
+    {"optimizer.lr", "lr"},
+    {"optimizer.attention_lr", "lr of Q, K and V"},
+    {"optimizer.attention_p", "p of Q, K and V"},
+    {"optimizer.other_lr", "lr of AdamW"},
     {"optimizer.betas", "β"},
+    {"model.embedding_deviation", "embeddings"},
 };
 
 // "optimizer.weight_decay" is "weight decay".
@@ -138,11 +140,21 @@ std::vector<std::pair<std::string, std::string>> parse_settings(std::string_view
 }
 
 std::string settings_text(std::string_view settings) {
+  // "[0.9, 0.98]" and "0.9,0.98" are "0.9 and 0.98"; a number has the digits that mean something.
+  const auto shown = [](std::string_view value) {
+    std::string text;
+    for (const char letter : value) {
+      if (letter == ',')
+        text += " and ";
+      else if (letter != '[' && letter != ']' && letter != ' ')
+        text += letter;
+    }
+    return with_short_numbers(text);
+  };
   std::vector<std::string> parts;
   for (const auto& [key, value] : parse_settings(settings))
-    parts.push_back(value == "0" || value == "0.0"
-                        ? fmt::format("no {}", setting_name(key))
-                        : fmt::format("{} {}", setting_name(key), with_short_numbers(value)));
+    parts.push_back(value == "0" || value == "0.0" ? fmt::format("no {}", setting_name(key))
+                                                   : fmt::format("{} {}", setting_name(key), shown(value)));
   return parts.empty() ? "–" : fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -47,7 +47,7 @@ std::string_view to_string(RatePlace place);
 
 // KEY=VALUE, divided by blanks; a value may have blanks, too.
 std::vector<std::pair<std::string, std::string>> parse_settings(std::string_view settings);
-// "learning rate 0.002, embedding deviation 0.02": as people say it, and "no weight decay" for a 0.
+// "lr 0.002, embeddings 0.02, no weight decay": as people say it. The embeddings' number is the deviation they begin with.
 std::string settings_text(std::string_view settings);
 
 }  // namespace attmirror
