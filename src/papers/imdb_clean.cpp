@@ -208,12 +208,12 @@ class ImdbClean final : public Experiment {
             "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descents with many p, with and without momentum and normalization, and by AdamW, Adam, Muon, Signum and SGD with momentum, each tuned on held-out reviews by the same search, and compares test accuracies, costs and sparsity.",
         .seconds = 0.1,
         .quick_seconds = 0.1,
-        .out_of_scope = imdb_clean_records().runs.empty() ? "no training has been recorded yet" : ""};
+        .out_of_scope = imdb_clean_records().has_runs() ? "" : "no training has been recorded yet"};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
     const RecordTexts texts = imdb_clean_records();
-    if (texts.runs.empty()) return {};  // out of scope, as info() says
+    if (!texts.has_runs()) return {};  // out of scope, as info() says
     ExperimentResult result = imdb_clean_result(read_records(texts), read_speeds(texts));
     if (context.quick()) result.sample.clear();  // there is no smaller version of a record
     context.progress(1);

@@ -256,12 +256,12 @@ class Imdb final : public Experiment {
             "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam, AdamW, Muon and SGD with momentum from independent seeds, and compares test accuracies, sparsity and token selection.",
         .seconds = 0.1,
         .quick_seconds = 0.1,
-        .out_of_scope = imdb_records().runs.empty() ? "no training has been recorded yet" : ""};
+        .out_of_scope = imdb_records().has_runs() ? "" : "no training has been recorded yet"};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
     const RecordTexts texts = imdb_records();
-    if (texts.runs.empty()) return {};  // out of scope, as info() says
+    if (!texts.has_runs()) return {};  // out of scope, as info() says
     ExperimentResult result = imdb_result(read_records(texts));
     if (context.quick()) result.sample.clear();  // there is no smaller version of a record
     context.progress(1);

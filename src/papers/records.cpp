@@ -244,6 +244,11 @@ bool TrainingRecord::is_comparable() const {
   return (status == RecordStatus::completed || status == RecordStatus::reached_accuracy) && best_test;
 }
 
+bool RecordTexts::has_runs() const {
+  const std::size_t names = runs.find('\n');
+  return names != std::string_view::npos && runs.find_first_not_of("\r\n", names) != std::string_view::npos;
+}
+
 std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
   std::vector<TrainingRecord> records;
   std::map<std::string, std::size_t, std::less<>> place;

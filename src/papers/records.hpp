@@ -87,6 +87,9 @@ struct RecordTexts {
   std::string_view runs, curves;
   std::string_view speed{};          // may be empty
   std::vector<std::string> configs;  // the names of its configurations
+
+  // Whether runs.csv has a row below the names of its columns.
+  bool has_runs() const;
 };
 
 // The trainings in the order of runs.csv. Throws Error (bad input), naming file and line, for a column that is

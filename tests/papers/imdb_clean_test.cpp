@@ -274,7 +274,7 @@ TEST(ImdbClean, OptimizersAreNamedByTheirConfiguration) {
 // What is built in: nothing yet, or records that make a sound page.
 TEST(ImdbClean, TheRecordsOfTheRepositoryMakeAPage) {
   const Experiment& experiment = find_experiment("imdb-clean");
-  if (imdb_clean_records().runs.empty()) {
+  if (!imdb_clean_records().has_runs()) {
     EXPECT_EQ(experiment.info().out_of_scope, "no training has been recorded yet");
     GTEST_SKIP() << "nothing has been recorded yet";
   }

@@ -148,6 +148,16 @@ TEST(Records, ColumnsOfSettingsMayBeThere) {
   EXPECT_EQ(read(differing, curves).size(), 18u);
 }
 
+TEST(Records, NamesOfColumnsAreNoRuns) {
+  const auto has_runs = [](std::string_view runs) {
+    return RecordTexts{.runs = runs, .curves = {}, .configs = {}}.has_runs();
+  };
+  EXPECT_FALSE(has_runs(""));
+  EXPECT_FALSE(has_runs("run,config"));
+  EXPECT_FALSE(has_runs("run,config\r\n"));
+  EXPECT_TRUE(has_runs("run,config\nadam-s1,adam\n"));
+}
+
 TEST(Records, SpeedsAreRead) {
   const auto speeds = [](std::string_view text) {
     return read_speeds({.runs = {}, .curves = {}, .speed = text, .configs = {}});
@@ -185,7 +195,7 @@ void expect_sound_records(const RecordTexts& texts, const char* study) {
     for (const auto& entry : std::filesystem::directory_iterator(folder))
       configs.insert(entry.path().stem().string());
   EXPECT_EQ(std::set<std::string>(texts.configs.begin(), texts.configs.end()), configs);
-  if (texts.runs.empty()) GTEST_SKIP() << "nothing has been recorded yet";
+  if (!texts.has_runs()) GTEST_SKIP() << "nothing has been recorded yet";
   const std::vector<TrainingRecord> records = read_records(texts);
   EXPECT_FALSE(records.empty());
   EXPECT_NO_THROW(read_speeds(texts));
