@@ -4,8 +4,8 @@
 // Here every optimizer gets what an engineer would give it. P1's network (3 blocks, 3 heads, width 384) trains for 6
 // epochs with a warm-up and a cosine, on the mean loss. Every configuration is tuned by the same search of at most ten
 // trainings on 20,000 reviews, by the accuracy on the other 5,000 after the last epoch. The winner of every family then
-// trains on all 25,000 from five seeds, and the test set is read once, after the last epoch. docs/results/imdb_clean has
-// the records; this experiment trains nothing.
+// trains on all 25,000 from five seeds, and the test set is read once, after the last epoch. The records are in
+// docs/results/imdb_clean; this experiment trains nothing.
 //
 // The conclusion answers three questions with Welch's 95 % intervals:
 //

@@ -1,5 +1,5 @@
-// What imdb-clean makes of the records of docs/results/imdb_clean: imdb_clean.cpp judges, imdb_clean_study.cpp says what
-// a reader should know, imdb_clean_tables.cpp and imdb_clean_figures.cpp show. Internal.
+// What imdb-clean makes of the records of docs/results/imdb_clean: imdb_clean.cpp judges, imdb_clean_study.cpp says
+// what a reader should know, imdb_clean_tables.cpp and imdb_clean_figures.cpp show. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"
@@ -16,6 +16,9 @@ namespace attmirror {
 
 // The test set is read once, after the last epoch.
 inline constexpr RecordedNumber clean_test = &TrainingRecord::last_test;
+
+// How fast a training is: its epochs to this share of a final accuracy.
+inline constexpr double goal_share = 0.95;
 
 // The records, and what is looked up in them. The records must outlive it.
 struct CleanStudy {
@@ -42,7 +45,7 @@ struct CleanStudy {
   std::optional<double> state_per_parameter(const ImdbGroup& group) const;
   // Of an epoch of 25,000 reviews, alone on the GPU: by the configuration or by its kind of optimizer.
   std::optional<double> epoch_seconds(std::string_view config) const;
-  // What 95 % of AdamW's final accuracy on held-out reviews is: one goal for all.
+  // goal_share of AdamW's final accuracy on held-out reviews: one goal for all.
   std::optional<double> common_goal() const;
 };
 

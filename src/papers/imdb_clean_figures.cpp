@@ -33,6 +33,15 @@ void frame_top(Figure& figure) {
   figure.y.range = {std::floor(std::max(lowest, highest - shown_points)), std::ceil(highest)};
 }
 
+// The most accurate winner among mirror descents that have a single p.
+const ImdbSearch* best_of_one_p(const CleanStudy& study) {
+  const ImdbSearch* best = nullptr;
+  for (const ImdbSearch& search : study.searches)
+    if (search.optimizer.p.size() == 1 && search.winner && (!best || search.accuracy() > best->accuracy()))
+      best = &search;
+  return best;
+}
+
 }  // namespace
 
 Figure clean_curves(const CleanStudy& study) {
@@ -76,16 +85,15 @@ Figure clean_exponent_figure(const CleanStudy& study) {
                 .title = "Accuracy on held-out reviews by p and variant of mirror descent, %"};
   figure.x.label = "p";
   figure.y.label = "variant";
+  const ImdbSearch* best = best_of_one_p(study);
+  if (!best) return figure;
   std::set<double> exponents;
   std::set<ImdbFamily> variants;
-  const ImdbSearch* best = nullptr;
   for (const ImdbSearch& search : study.searches) {
     if (search.optimizer.p.size() != 1 || !search.winner) continue;
     exponents.insert(search.optimizer.p[0]);
     variants.insert(search.optimizer.family);
-    if (!best || search.accuracy() > best->accuracy()) best = &search;
   }
-  if (!best) return figure;
   Heatmap map{.digits = 1};
   for (const double p : exponents) map.columns.push_back(fmt::format("{:g}", p));
   for (const ImdbFamily variant : variants) {
@@ -111,10 +119,7 @@ Figure clean_exponent_figure(const CleanStudy& study) {
 }
 
 Figure clean_rate_figure(const CleanStudy& study) {
-  const ImdbSearch* best = nullptr;
-  for (const ImdbSearch& search : study.searches)
-    if (search.optimizer.p.size() == 1 && search.winner && (!best || search.accuracy() > best->accuracy()))
-      best = &search;
+  const ImdbSearch* best = best_of_one_p(study);
   Figure figure{.id = "rates"};
   if (!best) return figure;
   const ImdbFamily variant = best->optimizer.family;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,8 +12,6 @@
 namespace attmirror {
 
 namespace {
-
-constexpr double goal_share = 0.95;
 
 // The kinds that speed.csv has, where it has no row for the configuration itself.
 std::string_view speed_name(ImdbFamily family) {

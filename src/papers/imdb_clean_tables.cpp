@@ -79,7 +79,7 @@ Table clean_optimizer_table(const CleanStudy& study) {
     table.rows.push_back(
         {group->name, trainings_cell(*group), mean_text(group->percent(clean_test), 2),
          cell_of(study.state_per_parameter(*group), "{:.1f}"),
-         goal_cell(search, tuned ? std::optional(0.95 * search->accuracy()) : std::nullopt),
+         goal_cell(search, tuned ? std::optional(goal_share * search->accuracy()) : std::nullopt),
          goal_cell(search, goal),
          seconds && epochs ? fmt::format("{:.1f}", *seconds * static_cast<double>(*epochs)) : "–",
          cell_of(seconds, "{:.2f}"), settings_text(group->any().settings)});
