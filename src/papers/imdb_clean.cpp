@@ -229,7 +229,7 @@ ExperimentResult imdb_clean_result(std::span<const TrainingRecord> records,
   ExperimentResult result;
   result.conclusion = accuracy_sentence(study) + cost_sentence(study) + sparsity_sentence(study);
   result.findings = clean_findings(study);
-  for (Figure& figure : std::array<Figure, 4>{clean_curves(study),
+  for (Figure& figure : std::array<Figure, 5>{clean_curves(study), clean_memory_figure(study),
                                               imdb_sparsity_figure(study.groups, "last epoch", clean_test),
                                               clean_exponent_figure(study), clean_rate_figure(study)})
     if (!figure.series.empty() || figure.heatmap) result.figures.push_back(std::move(figure));

@@ -68,6 +68,7 @@ Table clean_runs_table(const CleanStudy& study);
 const ImdbGroup* ablated_recipe(const CleanStudy& study);
 
 Figure clean_curves(const CleanStudy& study);           // held-out accuracy of the winners by epoch
+Figure clean_memory_figure(const CleanStudy& study);    // test accuracy against the optimizer's state
 Figure clean_exponent_figure(const CleanStudy& study);  // a heat map of clean_exponent_table()
 Figure clean_rate_figure(const CleanStudy& study);      // held-out accuracy by learning rate and p
 

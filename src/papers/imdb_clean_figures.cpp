@@ -1,4 +1,5 @@
-// The trainings of docs/results/imdb_clean in figures: accuracy on held-out reviews by epoch, by p, by learning rate.
+// The trainings of docs/results/imdb_clean in figures: accuracy on held-out reviews by epoch, by p, by learning
+// rate; on the test set by memory.
 #include "base/numbers.hpp"
 #include "papers/imdb_clean.hpp"
 
@@ -6,8 +7,10 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace attmirror {
 
@@ -77,6 +80,42 @@ Figure clean_curves(const CleanStudy& study) {
   figure.caption = fmt::format(
       "{} A curve is the tuning run that won, one seed on 20,000 reviews; mirror descents are solid, other optimizers dashed.",
       leader);
+  return figure;
+}
+
+Figure clean_memory_figure(const CleanStudy& study) {
+  Figure figure{.id = "memory", .title = "Test accuracy against the memory that an optimizer takes"};
+  figure.x.label = "optimizer state, bytes per parameter";
+  figure.y.label = "test accuracy, last epoch, %";
+  figure.description = "Mean test accuracies with their 95 % intervals against bytes of state per parameter:";
+  // Bytes, accuracy and name of each.
+  std::vector<std::tuple<double, double, std::string>> points;
+  for (const ImdbGroup& group : study.groups) {
+    const SampleSummary test = group.percent(clean_test);
+    const std::optional<double> bytes = study.state_per_parameter(group);
+    if (test.count < 2 || !bytes) continue;
+    Series series{.name = group.name, .x = {*bytes}, .y = {test.mean}};
+    series.low = {test.mean - mean_reach(test)};
+    series.high = {test.mean + mean_reach(test)};
+    series.mark = Series::Mark::points;
+    figure.series.push_back(std::move(series));
+    points.emplace_back(*bytes, test.mean, group.name);
+    figure.description += fmt::format(" {} has {:.1f} bytes and {:.2f} ± {:.2f} %;", group.name, *bytes,
+                                      test.mean, mean_reach(test));
+  }
+  if (points.empty()) return figure;
+  figure.description.back() = '.';
+  std::vector<std::string> undominated;
+  for (const auto& [bytes, accuracy, name] : points)
+    if (std::ranges::none_of(points, [&, bytes = bytes, accuracy = accuracy](const auto& other) {
+          const auto& [other_bytes, other_accuracy, other_name] = other;
+          return other_bytes <= bytes && other_accuracy >= accuracy &&
+                 (other_bytes < bytes || other_accuracy > accuracy);
+        }))
+      undominated.push_back(fmt::format("{} ({:.1f} bytes, {:.2f} %)", name, bytes, accuracy));
+  figure.caption = fmt::format(
+      "By their means, nothing beats these in accuracy without taking more memory: {}. A bar is a 95 % interval of a mean.",
+      fmt::join(undominated, ", "));
   return figure;
 }
 

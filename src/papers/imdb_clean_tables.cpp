@@ -234,19 +234,28 @@ Table clean_ablation_table(const CleanStudy& study) {
 Table clean_longer_table(const CleanStudy& study) {
   Table table;
   table.title =
-      "Longer trainings: test accuracy after the last epoch, and its difference to the main trainings, in points";
-  table.columns = with_comparison(
-      {{"optimizer", Align::left}, {"trainings"}, {"epochs"}, {"test accuracy, %"}, {"main trainings, %"}});
+      "Longer trainings: test accuracy after the last epoch against that of the main trainings and against AdamW trained as long, in points";
+  table.columns = with_comparison({{"optimizer", Align::left},
+                                   {"trainings"},
+                                   {"epochs"},
+                                   {"test accuracy, %"},
+                                   {"against", Align::left}});
   const std::vector<ImdbGroup> groups = imdb_groups(study.records, TrainingRole::longer);
+  const auto adamw = std::ranges::find(groups, "adamw", &ImdbGroup::config);
   for (const ImdbGroup* group : by_accuracy(groups)) {
+    const auto add = [&](const std::string& against, std::vector<std::string> cells) {
+      std::vector<std::string> row{group->name, trainings_cell(*group), std::to_string(group->any().epochs),
+                                   mean_text(group->percent(clean_test), 2), against};
+      append_cells(row, std::move(cells));
+      table.rows.push_back(std::move(row));
+    };
     const auto base = std::ranges::find(study.groups, group->config, &ImdbGroup::config);
-    const bool comparable = base != study.groups.end() && has_test(*base) && has_test(*group);
-    std::vector<std::string> row{group->name, trainings_cell(*group), std::to_string(group->any().epochs),
-                                 mean_text(group->percent(clean_test), 2),
-                                 base == study.groups.end() ? "–" : mean_text(base->percent(clean_test), 2)};
-    append_cells(
-        row, comparable ? comparison_cells(compare_tests(*group, *base)) : std::vector<std::string>(5, "–"));
-    table.rows.push_back(std::move(row));
+    if (!has_test(*group) || base == study.groups.end() || !has_test(*base))
+      add("–", std::vector<std::string>(5, "–"));
+    else
+      add(fmt::format("{} epochs", base->any().epochs), comparison_cells(compare_tests(*group, *base)));
+    if (adamw != groups.end() && group != &*adamw && has_test(*adamw) && has_test(*group))
+      add("AdamW", comparison_cells(compare_tests(*group, *adamw)));
   }
   return table;
 }
