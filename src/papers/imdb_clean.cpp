@@ -125,8 +125,9 @@ std::vector<const ImdbGroup*> as_accurate_as(const CleanStudy& study, const Imdb
   return list;
 }
 
-// Of those, the sparsest against `other`.
-std::string sparsity_comparison(const std::vector<const ImdbGroup*>& equal, const ImdbGroup& other) {
+// Of those, the sparsest against `other`; `lead` begins the sentence.
+std::string sparsity_comparison(const std::vector<const ImdbGroup*>& equal, const ImdbGroup& other,
+                                const std::string& lead) {
   const ImdbGroup* sparsest = nullptr;
   for (const ImdbGroup* group : equal)
     if (group->mean_sparsity().count >= 2 && group->mean_above().count >= 2 &&
@@ -147,8 +148,8 @@ std::string sparsity_comparison(const std::vector<const ImdbGroup*>& equal, cons
     verdict +=
         fmt::format(" by Hoyer's measure and {} by the share of weights above 0.06", favored(by_above));
   return fmt::format(
-      " At equal accuracy (to {}: an interval of the difference that is not below 0, or a difference within half a point), sparsity {}: {} has Hoyer sparsity {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}) and {:.2f} against {:.2f} % of the weights of K, Q and V above 0.06 ({:.2f} to {:.2f}).",
-      other.name, verdict, sparsest->name, sparsest->mean_sparsity().mean, other.mean_sparsity().mean,
+      " {} equal accuracy (to {}: an interval of the difference that is not below 0, or a difference within half a point), sparsity {}: {} has Hoyer sparsity {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}) and {:.2f} against {:.2f} % of the weights of K, Q and V above 0.06 ({:.2f} to {:.2f}).",
+      lead, other.name, verdict, sparsest->name, sparsest->mean_sparsity().mean, other.mean_sparsity().mean,
       hoyer.low, hoyer.high, sparsest->mean_above().mean, other.mean_above().mean, above.low, above.high);
 }
 
@@ -158,7 +159,10 @@ std::string sparsity_sentence(const CleanStudy& study) {
   for (const ImdbGroup* reference : {other, adamw}) {
     if (!reference) continue;
     if (const auto equal = as_accurate_as(study, *reference); !equal.empty())
-      return sparsity_comparison(equal, *reference);
+      return sparsity_comparison(
+          equal, *reference,
+          reference == other ? "At"
+                             : fmt::format("No mirror descent is as accurate as {}, but at", other->name));
   }
   return fmt::format(
       " Sparsity at equal accuracy does not favor it, because no mirror descent is as accurate as {}{} (an interval of the difference that is not below 0, or a difference within half a point).",

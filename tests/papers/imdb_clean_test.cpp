@@ -101,7 +101,8 @@ TEST(ImdbClean, SparsityIsComparedAtEqualAccuracy) {
       result_of(split).conclusion,
       "sparsity favors mirror descent by Hoyer's measure and favors Muon with AdamW by the share of weights above 0.06: ");
   // Too far from Muon, but as accurate as AdamW.
-  expect_says(result_of(made_up_clean_records(0.871)).conclusion, "At equal accuracy (to AdamW: ");
+  expect_says(result_of(made_up_clean_records(0.871)).conclusion,
+              "No mirror descent is as accurate as Muon with AdamW, but at equal accuracy (to AdamW: ");
   expect_says(
       result_of(made_up_clean_records(0.84)).conclusion,
       "Sparsity at equal accuracy does not favor it, because no mirror descent is as accurate as Muon with AdamW or AdamW (");
