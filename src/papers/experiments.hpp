@@ -40,5 +40,6 @@ ExperimentPointer make_which_margin();       // which margin each optimizer maxi
 ExperimentPointer make_attractors();         // on which wrong tokens training can end
 ExperimentPointer make_landscape();          // all selections of small problems
 ExperimentPointer make_theory_checks();      // assumptions beside outcomes
+ExperimentPointer make_imdb_clean();         // IMDb with every optimizer tuned alike, from records
 
 }  // namespace attmirror

@@ -93,10 +93,11 @@ Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
   return figure;
 }
 
-Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups) {
+Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups, std::string_view measure,
+                            RecordedNumber member) {
   Figure figure{.id = "sparsity", .title = "Test accuracy against the sparsity of K, Q and V"};
   figure.x.label = "Hoyer sparsity, mean of K, Q and V (0 all equal, 1 a single weight)";
-  figure.y.label = "test accuracy, last ten epochs, %";
+  figure.y.label = fmt::format("test accuracy, {}, %", measure);
   figure.description = "Points of trainings, test accuracy against sparsity:";
   std::vector<double> all_x, all_y;
   for (const ImdbGroup& group : groups) {
@@ -105,9 +106,9 @@ Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups) {
     for (const TrainingRecord* run : group.runs) {
       ImdbGroup alone{.config = group.config, .name = group.name, .runs = {run}, .others = {}};
       const SampleSummary sparsity = alone.mean_sparsity();
-      if (sparsity.count == 0 || !run->last_ten_test) continue;
+      if (sparsity.count == 0 || !(run->*member)) continue;
       series.x.push_back(sparsity.mean);
-      series.y.push_back(100 * *run->last_ten_test);
+      series.y.push_back(100 * *(run->*member));
       series.labels.push_back(fmt::format("seed {}", run->seed));
     }
     if (series.x.empty()) continue;

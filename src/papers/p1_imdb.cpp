@@ -58,8 +58,8 @@ Finding compared(std::string quantity, const SampleSummary& published, const Sam
                   .published = published.mean,
                   .source = ReferenceSource::figure,
                   .ours = ours.mean};
-  finding.standard_error = ours.deviation / std::sqrt(static_cast<double>(ours.count));
-  finding.published_error = published.deviation / std::sqrt(static_cast<double>(published.count));
+  finding.standard_error = error_of(ours);
+  finding.published_error = error_of(published);
   finding.tolerance = Tolerance::standard_errors(comparison.factor);
   finding.resolution = point_resolution;
   finding.note = fmt::format("Welch: {}", difference_text(comparison));
@@ -73,7 +73,7 @@ Finding epochs_finding(const ImdbGroup& group, double published) {
   if (ours.count == std::ssize(group.runs) && ours.count >= 2) {
     Finding finding{
         .quantity = quantity, .published = published, .source = ReferenceSource::figure, .ours = ours.mean};
-    finding.standard_error = ours.deviation / std::sqrt(static_cast<double>(ours.count));
+    finding.standard_error = error_of(ours);
     finding.tolerance =
         Tolerance::standard_errors(student_quantile(0.95, static_cast<double>(ours.count - 1)));
     return finding;
@@ -90,8 +90,7 @@ Finding last_epoch_finding(const ImdbGroup& group, const SampleSummary& publishe
   const SampleSummary ours = group.percent(&TrainingRecord::last_test);
   const std::int64_t reached = group.counts(&TrainingRecord::epochs_to_stop).count;
   if (reached == std::ssize(group.runs)) return compared(quantity, published, ours);
-  Finding finding = new_number(
-      quantity, ours.mean, ours.count < 2 ? 0 : ours.deviation / std::sqrt(static_cast<double>(ours.count)));
+  Finding finding = new_number(quantity, ours.mean, error_of(ours));
   finding.note = fmt::format("published: {} at 99.5 % training accuracy, where {} of {} got before the limit",
                              published.mean, reached, counted(group.runs.size(), "training"));
   return finding;
@@ -137,9 +136,7 @@ std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
   std::vector<Finding> findings;
   const auto add = [&](const ImdbGroup& group, const char* what, const SampleSummary& sample) {
     if (sample.count == 0) return;
-    const double error =
-        sample.count < 2 ? 0 : sample.deviation / std::sqrt(static_cast<double>(sample.count));
-    findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error));
+    findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
   };
   for (const ImdbGroup& group : groups) {
     if (std::ranges::none_of(published_rows,
@@ -150,16 +147,6 @@ std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
     add(group, "token-selection score", group.numbers(&TrainingRecord::score));
   }
   return findings;
-}
-
-// 1: all of the interval is above 0, -1: below, 0: it contains 0.
-int sign_of(const WelchComparison& comparison) {
-  return comparison.low > 0 ? 1 : comparison.high < 0 ? -1 : 0;
-}
-
-std::string higher_text(const WelchComparison& comparison) {
-  return fmt::format("{:.2f} points {} (95 % interval {:.2f} to {:.2f})", std::abs(comparison.difference),
-                     comparison.difference < 0 ? "lower" : "higher", comparison.low, comparison.high);
 }
 
 std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {
@@ -220,27 +207,6 @@ std::string best_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup&
       higher_text(welch(best.percent(&TrainingRecord::best_test), md.percent(&TrainingRecord::best_test))));
 }
 
-// "NVIDIA H200", "2026-11-17 and 2026-11-18"
-std::string distinct_text(std::span<const TrainingRecord> records, std::string TrainingRecord::*member) {
-  std::set<std::string> values;
-  for (const TrainingRecord& record : records)
-    if (!(record.*member).empty()) values.insert(record.*member);
-  return fmt::format("{}", fmt::join(values, ", "));
-}
-
-// Two classes, and 25,000 reviews: a network that has learnt anything is above this.
-bool is_at_chance(const TrainingRecord& record) { return record.last_test && *record.last_test < 0.51; }
-
-// "muon-s3 (unfinished after 8 epochs, with 86.1 % of the test reviews right)"
-std::string left_out_text(const TrainingRecord& record) {
-  std::string text = fmt::format("{} ({} after {}", record.run, to_string(record.status),
-                                 counted(static_cast<std::uint64_t>(record.epochs), "epoch"));
-  if (record.last_test)
-    text += fmt::format(", with {:.1f} % of the test reviews right{}", 100 * *record.last_test,
-                        is_at_chance(record) ? ", which is chance" : "");
-  return text + ")";
-}
-
 std::vector<std::string> imdb_remarks(std::span<const TrainingRecord> records,
                                       const std::vector<ImdbGroup>& groups) {
   std::vector<std::string> remarks{
@@ -250,13 +216,7 @@ std::vector<std::string> imdb_remarks(std::span<const TrainingRecord> records,
           distinct_text(records, &TrainingRecord::date)),
       "P1 reports the best test accuracy of a run: the largest over its epochs, chosen on the test set itself, which makes it optimistic, and the more so the longer a run is. The last epoch, and the mean of the last ten (of all, where there are fewer), choose nothing.",
       "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The optimizers of P1 have its learning rates; those of the others were chosen on 5,000 held-out training reviews, among those of the table of learning rates. Each interval is for one comparison."};
-  std::vector<std::string> left_out;
-  for (const ImdbGroup& group : groups)
-    for (const TrainingRecord* record : group.others) left_out.push_back(left_out_text(*record));
-  remarks.push_back(left_out.empty()
-                        ? "Every main training came to its end, and every one counts."
-                        : fmt::format("Main trainings that did not come to their end are in no mean: {}.",
-                                      fmt::join(left_out, ", ")));
+  remarks.push_back(left_out_remark(groups));
   return remarks;
 }
 
@@ -296,12 +256,12 @@ class Imdb final : public Experiment {
             "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam, AdamW, Muon and SGD with momentum from independent seeds, and compares test accuracies, sparsity and token selection.",
         .seconds = 0.1,
         .quick_seconds = 0.1,
-        .out_of_scope = imdb_records().runs.empty() ? "no training has been recorded yet" : ""};
+        .out_of_scope = imdb_records().has_runs() ? "" : "no training has been recorded yet"};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {
     const RecordTexts texts = imdb_records();
-    if (texts.runs.empty()) return {};  // out of scope, as info() says
+    if (!texts.has_runs()) return {};  // out of scope, as info() says
     ExperimentResult result = imdb_result(read_records(texts));
     if (context.quick()) result.sample.clear();  // there is no smaller version of a record
     context.progress(1);
@@ -330,7 +290,9 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
         welch(md.percent(&TrainingRecord::last_test), gd.percent(&TrainingRecord::last_test))));
   }
   for (Finding& finding : new_findings(groups)) result.findings.push_back(std::move(finding));
-  for (Figure& figure : std::array<Figure, 2>{imdb_curves(groups), imdb_sparsity_figure(groups)})
+  for (Figure& figure :
+       std::array<Figure, 2>{imdb_curves(groups),
+                             imdb_sparsity_figure(groups, "last ten epochs", &TrainingRecord::last_ten_test)})
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
   result.tables = {{"optimizers", imdb_optimizer_table(groups)},
                    {"comparisons", imdb_comparison_table(groups)},
@@ -338,7 +300,8 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
                    {"weights", imdb_weights_table(records)}};
   if (const Table tuning = imdb_tuning_table(records); !tuning.rows.empty())
     result.tables.push_back({"learning-rates", tuning});
-  if (const Table repeats = imdb_repeat_table(records, groups); !repeats.rows.empty())
+  if (const Table repeats = imdb_repeat_table(records, groups, "best test", &TrainingRecord::best_test);
+      !repeats.rows.empty())
     result.tables.push_back({"repeats", repeats});
   result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
                               distinct_text(records, &TrainingRecord::device),

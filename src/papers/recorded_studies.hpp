@@ -11,6 +11,10 @@ namespace attmirror {
 // P1's sentiment transformer on IMDb: docs/results/imdb. No runs where nothing has been recorded yet.
 RecordTexts imdb_records();
 
+// The same network with every optimizer tuned alike: docs/results/imdb_clean. No runs where nothing has been recorded
+// yet.
+RecordTexts imdb_clean_records();
+
 // P3's global convergence over a grid of sizes: docs/results/p3_global_grid.csv.
 std::string_view global_grid_csv();
 

@@ -19,7 +19,8 @@ namespace attmirror {
 
 namespace {
 
-constexpr std::array record_roles{TrainingRole::main, TrainingRole::tuning, TrainingRole::repeat};
+constexpr std::array record_roles{TrainingRole::main,     TrainingRole::tuning, TrainingRole::repeat,
+                                  TrainingRole::ablation, TrainingRole::longer, TrainingRole::transfer};
 constexpr std::array record_states{RecordStatus::completed, RecordStatus::reached_accuracy,
                                    RecordStatus::diverged, RecordStatus::unfinished, RecordStatus::failed};
 constexpr std::array map_names{"K", "Q", "V"};
@@ -63,6 +64,11 @@ struct RecordCell {
     return value ? *value : throw error("a whole number from 0 on");
   }
 
+  double needed_positive() const {
+    const std::optional<double> value = number();
+    return value && *value > 0 ? *value : throw error("a positive number");
+  }
+
   std::string word() const { return text.empty() ? throw error("a word") : std::string(text); }
 
   template <class Words>
@@ -80,6 +86,7 @@ template <class Record>
 struct RecordColumn {
   std::string name;
   std::function<void(Record&, const RecordCell&)> read;
+  bool may_lack = false;
 };
 
 using RunColumns = std::vector<RecordColumn<TrainingRecord>>;
@@ -106,6 +113,9 @@ RunColumns run_columns() {
                      {"seed", [](R& record, const C& cell) { record.seed = cell.needed_count(); }},
                      {"lr", number(&R::lr)},
                      {"p", number(&R::p)},
+                     {"data", text(&R::data), true},
+                     {"settings", text(&R::settings), true},
+                     {"state_bytes", count(&R::state_bytes), true},
                      {"status", [](R& record, const C& cell) { record.status = cell.one_of(record_states); }},
                      {"epochs", [](R& record, const C& cell) { record.epochs = cell.needed_count(); }},
                      {"best_test", share(&R::best_test)},
@@ -168,7 +178,7 @@ void read_rows(std::string_view text, std::string_view file, const std::vector<R
     order.push_back(&*found);
   }
   for (const RecordColumn<Record>& column : columns)
-    if (std::ranges::find(names, column.name) == names.end())
+    if (!column.may_lack && std::ranges::find(names, column.name) == names.end())
       throw bad_input(fmt::format("{} has no column {}", file, column.name));
   for (std::size_t r = 1; r < rows.size(); ++r) {
     Record record;
@@ -204,6 +214,12 @@ std::string_view to_string(TrainingRole role) {
       return "tuning";
     case TrainingRole::repeat:
       return "repeat";
+    case TrainingRole::ablation:
+      return "ablation";
+    case TrainingRole::longer:
+      return "longer";
+    case TrainingRole::transfer:
+      return "transfer";
   }
   return "?";
 }
@@ -228,10 +244,15 @@ bool TrainingRecord::is_comparable() const {
   return (status == RecordStatus::completed || status == RecordStatus::reached_accuracy) && best_test;
 }
 
+bool RecordTexts::has_runs() const {
+  const std::size_t names = runs.find('\n');
+  return names != std::string_view::npos && runs.find_first_not_of("\r\n", names) != std::string_view::npos;
+}
+
 std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
   std::vector<TrainingRecord> records;
   std::map<std::string, std::size_t, std::less<>> place;
-  std::set<std::tuple<std::string, TrainingRole, std::int64_t, double>> seen;
+  std::set<std::tuple<std::string, TrainingRole, std::int64_t, double, std::string, std::string>> seen;
   read_rows<TrainingRecord>(
       texts.runs, "runs.csv", run_columns(), [&](std::size_t line, TrainingRecord record) {
         if (std::ranges::find(texts.configs, record.config) == texts.configs.end())
@@ -239,7 +260,9 @@ std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
                                       one_line(record.config), one_line(record.config)));
         const bool again = !place.emplace(record.run, records.size()).second;
         // One that failed early may not know its learning rate.
-        if (again || (record.lr && !seen.emplace(record.config, record.role, record.seed, *record.lr).second))
+        if (again || (record.lr && !seen.emplace(record.config, record.role, record.seed, *record.lr,
+                                                 record.data, record.settings)
+                                        .second))
           throw bad_input(fmt::format("runs.csv line {}: {} is there already", line, one_line(record.run)));
         records.push_back(std::move(record));
       });
@@ -257,6 +280,29 @@ std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
       });
   for (const TrainingRecord& record : records) check_curve(record);
   return records;
+}
+
+std::vector<SpeedRecord> read_speeds(const RecordTexts& texts) {
+  std::vector<SpeedRecord> speeds;
+  if (texts.speed.empty()) return speeds;
+  using R = SpeedRecord;
+  using C = RecordCell;
+  const std::vector<RecordColumn<R>> columns{
+      {"optimizer", [](R& record, const C& cell) { record.optimizer = cell.word(); }},
+      {"epoch_seconds", [](R& record, const C& cell) { record.epoch_seconds = cell.needed_positive(); }},
+      {"parameters", [](R& record, const C& cell) { record.parameters = cell.needed_count(); }}};
+  read_rows<R>(texts.speed, "speed.csv", columns, [&](std::size_t line, R record) {
+    if (std::ranges::find(speeds, record.optimizer, &R::optimizer) != speeds.end())
+      throw bad_input(
+          fmt::format("speed.csv line {}: {} is there already", line, one_line(record.optimizer)));
+    if (record.parameters == 0 || (!speeds.empty() && record.parameters != speeds.front().parameters))
+      throw bad_input(
+          fmt::format("speed.csv line {}: parameters is \"{}\": expected {}", line, record.parameters,
+                      speeds.empty() ? "a positive number"
+                                     : fmt::format("{}, as in the first row", speeds.front().parameters)));
+    speeds.push_back(std::move(record));
+  });
+  return speeds;
 }
 
 }  // namespace attmirror

@@ -1,10 +1,10 @@
-// Records of trainings that take a GPU: what a study in docs/results keeps of each, as two files of comma-separated
+// Records of trainings that take a GPU: what a study in docs/results keeps of each, as files of comma-separated
 // values.
 //
 // runs.csv has a row for each training, whatever became of it; curves.csv one for each of its epochs. The columns
-// are those of docs/results/imdb/README.md, and scripts/study_records.py writes them. An empty cell is a number
-// that does not exist: the score of a training that failed, the learning rate chosen for an optimizer that has
-// none. Internal.
+// are those of docs/results/imdb/README.md, and scripts/study_records.py writes them; docs/results/imdb_clean has three
+// more, and speed.csv beside them. An empty cell is a number that does not exist: the score of a training that failed,
+// the learning rate chosen for an optimizer that has none. Internal.
 #pragma once
 
 #include <array>
@@ -16,8 +16,15 @@
 
 namespace attmirror {
 
-// What a training is for: to be compared, to choose a learning rate, to see how far two with the same seed differ.
-enum class TrainingRole { main, tuning, repeat };
+// What a training is for.
+enum class TrainingRole {
+  main,      // to be compared
+  tuning,    // to choose a learning rate and other settings
+  repeat,    // to see how far two with the same seed differ
+  ablation,  // to see what one part of the settings does
+  longer,    // to see what more epochs do
+  transfer,  // to see what the settings do on other data
+};
 std::string_view to_string(TrainingRole role);
 
 // How it ended. Unfinished is one that was stopped, failed one that the trainer gave up with a message.
@@ -46,6 +53,9 @@ struct TrainingRecord {
   TrainingRole role = TrainingRole::main;
   std::int64_t seed = 0;
   std::optional<double> lr, p;
+  std::string data;                         // "imdb", "sst2"; empty where a study has one data set
+  std::string settings;                     // "optimizer.lr=0.002 optimizer.weight_decay=0.5"
+  std::optional<std::int64_t> state_bytes;  // of the optimizer
   RecordStatus status = RecordStatus::completed;
   std::int64_t epochs = 0;
   std::optional<double> best_test, last_test, last_ten_test;
@@ -65,15 +75,30 @@ struct TrainingRecord {
   bool is_comparable() const;
 };
 
+// How long an optimizer takes, measured alone on a GPU.
+struct SpeedRecord {
+  std::string optimizer;  // "md-momentum", or a configuration
+  double epoch_seconds = 0;
+  std::int64_t parameters = 0;  // of the network
+};
+
 // The files of a study as text.
 struct RecordTexts {
   std::string_view runs, curves;
+  std::string_view speed{};          // may be empty
   std::vector<std::string> configs;  // the names of its configurations
+
+  // Whether runs.csv has a row below the names of its columns.
+  bool has_runs() const;
 };
 
 // The trainings in the order of runs.csv. Throws Error (bad input), naming file and line, for a column that is
 // missing or unknown, a cell that is not what its column says, a training that is there twice or whose
 // configuration is not there, and for curves that do not fit the runs.
 std::vector<TrainingRecord> read_records(const RecordTexts& texts);
+
+// The rows of speed.csv; none for an empty text. Throws Error (bad input) for bad columns and cells, an optimizer that
+// is there twice, and networks of different sizes.
+std::vector<SpeedRecord> read_speeds(const RecordTexts& texts);
 
 }  // namespace attmirror

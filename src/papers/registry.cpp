@@ -45,6 +45,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_landscape());
     list.push_back(make_theory_checks());
     list.push_back(make_attractors());
+    list.push_back(make_imdb_clean());
     return list;
   }();
   return all;

@@ -134,6 +134,8 @@ Json lone_points(const Figure& figure, const Series& series) {
 Json curve_trace(const Figure& figure, const Series& series, int color) {
   // The same shapes as in the static drawing.
   constexpr std::array<std::string_view, 4> symbols{"circle", "square", "diamond", "triangle-up"};
+  const std::string symbol = fmt::format("{}{}", symbols[static_cast<std::size_t>(color % 4)],
+                                         color < series_color_count ? "" : "-open");
   Json trace{{"type", "scatter"},
              {"mode", mode_word(series)},
              {"x", numbers(figure.x, series.x)},
@@ -141,7 +143,7 @@ Json curve_trace(const Figure& figure, const Series& series, int color) {
              {"name", plain(series.name)},
              {"showlegend", !series.name.empty()},
              {"line", {{"width", 2}, {"dash", dash_word(series.dash)}}},
-             {"marker", {{"size", 8}, {"symbol", symbols[static_cast<std::size_t>(color % 4)]}}},
+             {"marker", {{"size", 8}, {"symbol", symbol}}},
              {"role", "curve"}};
   if (series.mark == Series::Mark::line)
     if (const Json sizes = lone_points(figure, series); !sizes.is_null()) {

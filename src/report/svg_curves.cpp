@@ -78,25 +78,27 @@ std::string_view dash_array(Series::Dash dash) {
   return "";
 }
 
-// Four shapes in turn, so that color is not alone in telling series apart.
+// Four shapes in turn, so that color is not alone in telling series apart; where colors begin anew, they are hollow.
 std::string symbol(Point at, int color, double r = 3.4) {
   const std::string x = svg_number(at.x), y = svg_number(at.y);
   const auto place = [&](double dx, double dy) {
     return svg_number(at.x + dx) + " " + svg_number(at.y + dy);
   };
+  const std::string paint = color < series_color_count
+                                ? series_fill(color)
+                                : fmt::format("{} stroke-width=\"1.6\"", series_stroke(color));
   switch (color % 4) {
     case 0:
-      return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {}/>\n", x, y, svg_number(r),
-                         series_fill(color));
+      return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {}/>\n", x, y, svg_number(r), paint);
     case 1:
       return fmt::format("<path d=\"M{}L{}L{}L{}Z\" {}/>\n", place(-r, -r), place(r, -r), place(r, r),
-                         place(-r, r), series_fill(color));
+                         place(-r, r), paint);
     case 2:
       return fmt::format("<path d=\"M{}L{}L{}L{}Z\" {}/>\n", place(0, -1.4 * r), place(1.4 * r, 0),
-                         place(0, 1.4 * r), place(-1.4 * r, 0), series_fill(color));
+                         place(0, 1.4 * r), place(-1.4 * r, 0), paint);
     default:
       return fmt::format("<path d=\"M{}L{}L{}Z\" {}/>\n", place(0, -1.3 * r), place(1.25 * r, r),
-                         place(-1.25 * r, r), series_fill(color));
+                         place(-1.25 * r, r), paint);
   }
 }
 

@@ -96,7 +96,7 @@ TEST(Records, BadOnesAreRefusedInASentence) {
                  "runs.csv line 2: seed is \"-1\": expected a whole number from 0 on");
   expect_refused(
       replaced(runs, "adam-s1,adam,main", "adam-s1,adam,mian"), curves,
-      "runs.csv line 2: role is \"mian\": expected main, tuning or repeat; did you mean \"main\"?");
+      "runs.csv line 2: role is \"mian\": expected main, tuning, repeat, ablation, longer or transfer; did you mean \"main\"?");
   expect_refused(replaced(runs, "adam-s1,adam,", "adam-s1,adan,"), curves,
                  "runs.csv line 2: config is \"adan\": there is no configs/adan.toml");
   expect_refused(replaced(runs, "adam-s2,", "adam-s1,"), curves, "runs.csv line 3: adam-s1 is there already");
@@ -116,24 +116,98 @@ TEST(Records, BadOnesAreRefusedInASentence) {
                  "runs.csv line 11 has a quote that nothing closes");
 }
 
+// The first line with three names more, and each other line with three cells more, after the sixth.
+std::string with_settings(const std::string& runs, const std::string& cells) {
+  std::string text;
+  std::istringstream lines(runs);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t at = 0;
+    for (int comma = 0; comma < 6; ++comma) at = line.find(',', at) + 1;
+    text += line.insert(at, text.empty() ? "data,settings,state_bytes," : cells) + "\n";
+  }
+  return text;
+}
+
+TEST(Records, ColumnsOfSettingsMayBeThere) {
+  const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
+  EXPECT_TRUE(read(runs, curves).front().settings.empty());
+  const std::vector<TrainingRecord> records =
+      read(with_settings(runs, "sst2,optimizer.lr=1 model.heads=3,4096,"), curves);
+  EXPECT_EQ(records.front().data, "sst2");
+  EXPECT_EQ(records.front().settings, "optimizer.lr=1 model.heads=3");
+  EXPECT_EQ(records.front().state_bytes, 4096);
+  EXPECT_FALSE(read(with_settings(runs, ",,,"), curves).front().state_bytes);
+  expect_refused(with_settings(runs, "imdb,,4 KB,"), curves,
+                 "runs.csv line 2: state_bytes is \"4 KB\": expected a whole number from 0 on");
+  // The same seed and learning rate twice is a mistake, unless other settings differ.
+  const std::string twice = replaced(runs, "adam-s2,adam,main,2,", "adam-s2,adam,main,1,");
+  expect_refused(with_settings(twice, "imdb,,,"), curves, "runs.csv line 3: adam-s2 is there already");
+  const std::string differing =
+      replaced(with_settings(twice, "imdb,a=1,,"), "adam-s2,adam,main,1,0.0003,,imdb,a=1",
+               "adam-s2,adam,main,1,0.0003,,imdb,a=2");
+  EXPECT_EQ(read(differing, curves).size(), 18u);
+}
+
+TEST(Records, NamesOfColumnsAreNoRuns) {
+  const auto has_runs = [](std::string_view runs) {
+    return RecordTexts{.runs = runs, .curves = {}, .configs = {}}.has_runs();
+  };
+  EXPECT_FALSE(has_runs(""));
+  EXPECT_FALSE(has_runs("run,config"));
+  EXPECT_FALSE(has_runs("run,config\r\n"));
+  EXPECT_TRUE(has_runs("run,config\nadam-s1,adam\n"));
+}
+
+TEST(Records, SpeedsAreRead) {
+  const auto speeds = [](std::string_view text) {
+    return read_speeds({.runs = {}, .curves = {}, .speed = text, .configs = {}});
+  };
+  EXPECT_TRUE(speeds("").empty());
+  const std::string names = "optimizer,epoch_seconds,parameters\n";
+  const std::vector<SpeedRecord> two = speeds(names + "md,3.5,1000\nadamw,4,1000\n");
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[1].optimizer, "adamw");
+  EXPECT_EQ(two[0].epoch_seconds, 3.5);
+  EXPECT_EQ(two[0].parameters, 1000);
+  const auto refused = [&](const std::string& text, const std::string& message) {
+    try {
+      speeds(text);
+      ADD_FAILURE() << "no error; expected: " << message;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), message);
+    }
+  };
+  refused("optimizer,seconds,parameters\n", "speed.csv has an unknown column seconds");
+  refused("optimizer,parameters\n", "speed.csv has no column epoch_seconds");
+  refused(names + "md,0,1000\n", "speed.csv line 2: epoch_seconds is \"0\": expected a positive number");
+  refused(names + "md,3,0\n", "speed.csv line 2: parameters is \"0\": expected a positive number");
+  refused(names + "md,3,1000\nmd,3,1000\n", "speed.csv line 3: md is there already");
+  refused(names + "md,3,1000\nadam,3,2000\n",
+          "speed.csv line 3: parameters is \"2000\": expected 1000, as in the first row");
+}
+
 // The records of the repository, as they are built in. Reading checks that no row is there twice, and that the
 // configuration of every row is there.
-TEST(Records, ThoseOfTheRepositoryAreSound) {
-  const RecordTexts texts = imdb_records();
-  const std::filesystem::path folder = test::source_folder() / "docs/results/imdb";
+void expect_sound_records(const RecordTexts& texts, const char* study) {
+  const std::filesystem::path folder = test::source_folder() / "docs/results" / study / "configs";
   std::set<std::string> configs;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "configs"))
-    configs.insert(entry.path().stem().string());
+  if (std::filesystem::exists(folder))
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      configs.insert(entry.path().stem().string());
   EXPECT_EQ(std::set<std::string>(texts.configs.begin(), texts.configs.end()), configs);
-  if (texts.runs.empty()) GTEST_SKIP() << "nothing has been recorded yet";
+  if (!texts.has_runs()) GTEST_SKIP() << "nothing has been recorded yet";
   const std::vector<TrainingRecord> records = read_records(texts);
   EXPECT_FALSE(records.empty());
+  EXPECT_NO_THROW(read_speeds(texts));
   for (const TrainingRecord& record : records) {
-    if (!record.is_comparable()) continue;
+    if (!record.is_comparable() || record.role != TrainingRole::main) continue;
     EXPECT_TRUE(record.score && record.maps[0].above && record.seconds && record.last_ten_test) << record.run;
     EXPECT_FALSE(record.device.empty() || record.date.empty() || record.commit.empty()) << record.run;
   }
 }
+
+TEST(Records, ThoseOfImdbAreSound) { expect_sound_records(imdb_records(), "imdb"); }
+TEST(Records, ThoseOfImdbCleanAreSound) { expect_sound_records(imdb_clean_records(), "imdb_clean"); }
 
 }  // namespace
 }  // namespace attmirror

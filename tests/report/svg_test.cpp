@@ -92,6 +92,17 @@ TEST(Svg, ColorsAreGivenOrTheNextFreeOne) {
     EXPECT_EQ(count(check, "path", "stroke-" + std::to_string(color)), times) << color;
 }
 
+TEST(Svg, WhereColorsBeginAnewPointsAreHollow) {
+  std::vector<Series> nine;
+  for (int i = 0; i < 9; ++i)
+    nine.push_back({.name = "one", .x = {double(i)}, .y = {1}, .mark = Series::Mark::points});
+  const auto check = parsed_svg(to_svg(figure(nine)));
+  // Each is a point and a sample in the legend.
+  EXPECT_EQ(count(check, "circle", "fill-0"), 2);
+  EXPECT_EQ(count(check, "circle", "stroke-0"), 2);
+  EXPECT_EQ(count(check, "circle", "fill-4"), 2);
+}
+
 TEST(Svg, EqualAxesHaveEqualUnits) {
   Figure f = figure({{.x = {0, 0, 10}, .y = {0, 1, 1}, .mark = Series::Mark::points}});
   f.equal_axes = true;

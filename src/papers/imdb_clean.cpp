@@ -1,0 +1,265 @@
+// IMDb by a clean protocol: should an engineer use lp mirror descent?
+//
+// p1-imdb follows P1: learning rates of P1 for mirror descent, training to 99.5 %, the best test accuracy over epochs.
+// Here every optimizer gets what an engineer would give it. P1's network (3 blocks, 3 heads, width 384) trains for 6
+// epochs with a warm-up and a cosine, on the mean loss. Every configuration is tuned by the same search of at most ten
+// trainings on 20,000 reviews, by the accuracy on the other 5,000 after the last epoch. The winner of every family then
+// trains on all 25,000 from five seeds, and the test set is read once, after the last epoch. The records are in
+// docs/results/imdb_clean; this experiment trains nothing.
+//
+// The conclusion answers three questions with Welch's 95 % intervals:
+//
+//   1. accuracy: the best mirror descent against the best other optimizer and against AdamW;
+//   2. cost: bytes of state per parameter, and epochs to 95 % of AdamW's final accuracy on held-out reviews;
+//   3. sparsity of K, Q and V at equal accuracy: a mirror descent is as accurate as another optimizer if the interval
+//      of the difference contains 0 or is above it, or if the difference is within half a point.
+#include "papers/imdb_clean.hpp"
+
+#include "papers/experiments.hpp"
+#include "papers/imdb_study.hpp"
+#include "papers/recorded_studies.hpp"
+#include "papers/shorthand.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attmirror {
+
+namespace {
+
+// Points of accuracy that count as equal whatever the interval.
+constexpr double equal_points = 0.5;
+
+std::string accuracy_sentence(const CleanStudy& study) {
+  const ImdbGroup *mirror = study.best_mirror(), *other = study.best_other(), *adamw = study.adamw();
+  if (!mirror || !other)
+    return "Whether ℓp mirror descent is as accurate as other optimizers cannot be judged: that takes two finished trainings of a mirror descent and of another optimizer.";
+  const WelchComparison comparison = compare_tests(*mirror, *other);
+  constexpr std::array verdicts{
+      "the best ℓp mirror descent is less accurate than the best other optimizer",
+      "the best ℓp mirror descent and the best other optimizer cannot be told apart in accuracy",
+      "the best ℓp mirror descent is more accurate than the best other optimizer"};
+  std::string text = fmt::format(
+      "With every optimizer tuned alike, {}: {} has a mean test accuracy of {:.2f} %, {} than that of {}",
+      verdicts[static_cast<std::size_t>(sign_of(comparison) + 1)], mirror->name,
+      mirror->percent(clean_test).mean, higher_text(comparison), other->name);
+  if (adamw && adamw != other)
+    text += fmt::format(" and {} than that of AdamW", higher_text(compare_tests(*mirror, *adamw)));
+  return text + (adamw ? "." : "; there is no AdamW to compare with.");
+}
+
+// A number of the best mirror descent, then those of others: "4.0 bytes (Muon with AdamW: 5.3, AdamW: 8.0)".
+struct Costs {
+  std::optional<double> mirror, other;
+  std::string text;
+};
+
+template <class Cost>
+Costs costs_of(const CleanStudy& study, const char* format, const char* unit, const Cost& cost) {
+  const ImdbGroup *other = study.best_other(), *adamw = study.adamw();
+  Costs costs{.mirror = cost(*study.best_mirror()), .other = cost(*other), .text = {}};
+  std::vector<std::string> others{fmt::format("{}: {}", other->name, cell_of(costs.other, format))};
+  if (adamw && adamw != other) others.push_back(fmt::format("AdamW: {}", cell_of(cost(*adamw), format)));
+  costs.text = fmt::format("{} {} ({})", cell_of(costs.mirror, format), unit, fmt::join(others, ", "));
+  return costs;
+}
+
+// "less", "as much" or "more", up to the digits that are shown.
+const char* amount_word(double mirror, double other, double digit, std::array<const char*, 3> words) {
+  return std::abs(mirror - other) < digit / 2 ? words[1] : mirror < other ? words[0] : words[2];
+}
+
+std::string cost_sentence(const CleanStudy& study) {
+  const ImdbGroup *mirror = study.best_mirror(), *other = study.best_other();
+  if (!mirror || !other) return "";
+  const Costs state = costs_of(study, "{:.1f}", "bytes of optimizer state per parameter",
+                               [&](const ImdbGroup& group) { return study.state_per_parameter(group); });
+  const std::optional<double> goal = study.common_goal();
+  const auto epochs_of = [&](const ImdbGroup& group) -> std::optional<double> {
+    const ImdbSearch* search = search_of(study.searches, group.config);
+    if (!goal || !search || !search->winner) return {};
+    const std::optional<std::int64_t> epochs = epochs_to(*search->winner, *goal);
+    return epochs ? std::optional(static_cast<double>(*epochs)) : std::nullopt;
+  };
+  const bool single = epochs_of(*mirror) == 1;
+  const Costs epochs = costs_of(study, "{:g}",
+                                single ? "epoch to 95 % of AdamW's final accuracy on held-out reviews"
+                                       : "epochs to 95 % of AdamW's final accuracy on held-out reviews",
+                                epochs_of);
+  const Costs seconds = costs_of(study, "{:.2f}", "s per epoch",
+                                 [&](const ImdbGroup& group) { return study.epoch_seconds(group.config); });
+  std::vector<std::string> verdicts, parts;
+  if (state.mirror && state.other) {
+    verdicts.push_back(
+        amount_word(*state.mirror, *state.other, 0.1, {"less memory", "as much memory", "more memory"}));
+    parts.push_back(state.text);
+  }
+  if (epochs.mirror && epochs.other)
+    verdicts.push_back(
+        amount_word(*epochs.mirror, *epochs.other, 1, {"fewer epochs", "as many epochs", "more epochs"}));
+  const ImdbSearch* search = search_of(study.searches, mirror->config);
+  if (epochs.mirror)
+    parts.push_back(epochs.text);
+  else if (goal && search && search->winner)
+    parts.push_back("no epoch that reaches 95 % of AdamW's final accuracy on held-out reviews");
+  if (seconds.mirror && seconds.other) parts.push_back(seconds.text);
+  if (parts.empty()) return " What it costs in memory and epochs is not in the records.";
+  const std::string lead =
+      verdicts.empty() ? fmt::format(" {} has", mirror->name)
+                       : fmt::format(" Against {} it needs {}:", other->name, fmt::join(verdicts, " and "));
+  return fmt::format("{} {}.", lead, fmt::join(parts, ", "));
+}
+
+// Which mirror descents are as accurate as `other`.
+std::vector<const ImdbGroup*> as_accurate_as(const CleanStudy& study, const ImdbGroup& other) {
+  std::vector<const ImdbGroup*> list;
+  for (const ImdbGroup& group : study.groups) {
+    if (!imdb_optimizer(group.config).is_mirror_descent() || group.percent(clean_test).count < 2) continue;
+    const WelchComparison comparison = compare_tests(group, other);
+    if (comparison.high >= 0 || comparison.difference >= -equal_points) list.push_back(&group);
+  }
+  return list;
+}
+
+// Of those, the sparsest against `other`; `lead` begins the sentence.
+std::string sparsity_comparison(const std::vector<const ImdbGroup*>& equal, const ImdbGroup& other,
+                                const std::string& lead) {
+  const ImdbGroup* sparsest = nullptr;
+  for (const ImdbGroup* group : equal)
+    if (group->mean_sparsity().count >= 2 && group->mean_above().count >= 2 &&
+        (!sparsest || group->mean_sparsity().mean > sparsest->mean_sparsity().mean))
+      sparsest = group;
+  if (!sparsest || other.mean_sparsity().count < 2 || other.mean_above().count < 2)
+    return " How sparse weights are at equal accuracy is not in the records.";
+  const WelchComparison hoyer = welch(sparsest->mean_sparsity(), other.mean_sparsity());
+  const WelchComparison above = welch(sparsest->mean_above(), other.mean_above());
+  const auto favored = [&](int sign) {
+    return sign > 0   ? "favors mirror descent"
+           : sign < 0 ? fmt::format("favors {}", other.name)
+                      : "decides nothing";
+  };
+  const int by_hoyer = sign_of(hoyer), by_above = -sign_of(above);
+  std::string verdict = favored(by_hoyer);
+  if (by_hoyer != by_above)
+    verdict +=
+        fmt::format(" by Hoyer's measure and {} by the share of weights above 0.06", favored(by_above));
+  return fmt::format(
+      " {} equal accuracy (to {}: an interval of the difference that is not below 0, or a difference within half a point), sparsity {}: {} has Hoyer sparsity {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}) and {:.2f} against {:.2f} % of the weights of K, Q and V above 0.06 ({:.2f} to {:.2f}).",
+      lead, other.name, verdict, sparsest->name, sparsest->mean_sparsity().mean, other.mean_sparsity().mean,
+      hoyer.low, hoyer.high, sparsest->mean_above().mean, other.mean_above().mean, above.low, above.high);
+}
+
+std::string sparsity_sentence(const CleanStudy& study) {
+  const ImdbGroup *other = study.best_other(), *adamw = study.adamw();
+  if (!study.best_mirror() || !other) return "";
+  for (const ImdbGroup* reference : {other, adamw}) {
+    if (!reference) continue;
+    if (const auto equal = as_accurate_as(study, *reference); !equal.empty())
+      return sparsity_comparison(
+          equal, *reference,
+          reference == other ? "At"
+                             : fmt::format("No mirror descent is as accurate as {}, but at", other->name));
+  }
+  return fmt::format(
+      " Sparsity at equal accuracy does not favor it, because no mirror descent is as accurate as {}{} (an interval of the difference that is not below 0, or a difference within half a point).",
+      other->name, adamw && adamw != other ? " or AdamW" : "");
+}
+
+// Nobody has published such numbers.
+std::vector<Finding> clean_findings(const CleanStudy& study) {
+  std::vector<Finding> findings;
+  const auto compare = [&](const ImdbGroup* first, const ImdbGroup* second) {
+    if (!first || !second || first == second) return;
+    const WelchComparison comparison = compare_tests(*first, *second);
+    findings.push_back(
+        new_number(fmt::format("test accuracy, {} minus {}, points", first->name, second->name),
+                   comparison.difference, comparison.standard_error));
+    findings.back().note = fmt::format("Welch: {}", difference_text(comparison));
+  };
+  compare(study.best_mirror(), study.best_other());
+  if (study.adamw() != study.best_other()) compare(study.best_mirror(), study.adamw());
+  const auto add = [&](const ImdbGroup& group, const char* what, const SampleSummary& sample) {
+    if (sample.count > 0)
+      findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
+  };
+  for (const ImdbGroup& group : study.groups) add(group, "test accuracy in %", group.percent(clean_test));
+  for (const ImdbGroup& group : imdb_groups(study.records, TrainingRole::longer))
+    add(group, "test accuracy in % of longer trainings", group.percent(clean_test));
+  for (const ImdbGroup& group : imdb_groups(study.records, TrainingRole::transfer))
+    add(group, "accuracy in % on SST-2", group.percent(clean_test));
+  // Before the first main training there is only what the searches found.
+  for (const ImdbSearch& search : study.searches)
+    if (study.groups.empty() && search.winner)
+      findings.push_back(
+          new_number(fmt::format("accuracy in % on held-out reviews, {}", search.optimizer.name),
+                     100 * search.accuracy()));
+  return findings;
+}
+
+class ImdbClean final : public Experiment {
+ public:
+  ExperimentInfo info() const override {
+    return {
+        .id = "imdb-clean",
+        .paper = "ours",
+        .item = "P1's sentiment transformer on IMDb, size 3, with every optimizer tuned alike",
+        .title = "Should an engineer use ℓp mirror descent?",
+        .summary =
+            "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descents with many p, with and without momentum and normalization, and by AdamW, Adam, Muon, Signum and SGD with momentum, each tuned on held-out reviews by the same search, and compares test accuracies, costs and sparsity.",
+        .seconds = 0.1,
+        .quick_seconds = 0.1,
+        .out_of_scope = imdb_clean_records().has_runs() ? "" : "no training has been recorded yet"};
+  }
+
+  ExperimentResult run(const ExperimentContext& context) const override {
+    const RecordTexts texts = imdb_clean_records();
+    if (!texts.has_runs()) return {};  // out of scope, as info() says
+    ExperimentResult result = imdb_clean_result(read_records(texts), read_speeds(texts));
+    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
+    context.progress(1);
+    return result;
+  }
+};
+
+}  // namespace
+
+ExperimentResult imdb_clean_result(std::span<const TrainingRecord> records,
+                                   std::span<const SpeedRecord> speeds) {
+  const CleanStudy study(records, speeds);
+  ExperimentResult result;
+  result.conclusion = accuracy_sentence(study) + cost_sentence(study) + sparsity_sentence(study);
+  result.findings = clean_findings(study);
+  for (Figure& figure : std::array<Figure, 5>{clean_curves(study), clean_memory_figure(study),
+                                              imdb_sparsity_figure(study.groups, "last epoch", clean_test),
+                                              clean_exponent_figure(study), clean_rate_figure(study)})
+    if (!figure.series.empty() || figure.heatmap) result.figures.push_back(std::move(figure));
+  const auto add = [&](const char* id, Table table) {
+    if (!table.rows.empty()) result.tables.push_back({id, std::move(table)});
+  };
+  add("optimizers", clean_optimizer_table(study));
+  add("comparisons", clean_comparison_table(study));
+  add("attention", clean_attention_table(study));
+  add("exponents", clean_exponent_table(study));
+  add("ablations", clean_ablation_table(study));
+  add("longer", clean_longer_table(study));
+  add("transfer", clean_transfer_table(study));
+  add("searches", clean_search_table(study));
+  add("trials", clean_trial_table(study));
+  add("repeats", imdb_repeat_table(records, study.groups, "test", clean_test));
+  add("trainings", clean_runs_table(study));
+  add("weights", imdb_weights_table(records));
+  result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
+                              distinct_text(records, &TrainingRecord::device),
+                              distinct_text(records, &TrainingRecord::date));
+  result.remarks = clean_remarks(study);
+  result.configuration = clean_configuration(study);
+  return result;
+}
+
+ExperimentPointer make_imdb_clean() { return std::make_unique<ImdbClean>(); }
+
+}  // namespace attmirror

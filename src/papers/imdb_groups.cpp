@@ -1,0 +1,275 @@
+#include "papers/imdb_groups.hpp"
+
+#include "papers/shorthand.hpp"
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/ranges.h>
+
+namespace attmirror {
+
+namespace {
+
+struct NamedOptimizer {
+  const char *config, *name;
+  ImdbFamily family;
+};
+constexpr NamedOptimizer named_optimizers[] = {
+    {"adam", "Adam", ImdbFamily::adam},
+    {"adamw", "AdamW", ImdbFamily::adamw},
+    {"muon", "Muon with AdamW", ImdbFamily::muon},
+    {"sgd-momentum", "SGD with momentum", ImdbFamily::sgd_momentum},
+    {"signum", "Signum", ImdbFamily::signum}};
+
+// What stands between "md-" and p; longer ones first.
+constexpr std::pair<std::string_view, ImdbFamily> mirror_words[] = {
+    {"normalized-momentum-", ImdbFamily::normalized_momentum},
+    {"normalized-", ImdbFamily::normalized},
+    {"momentum-", ImdbFamily::momentum},
+    {"two-", ImdbFamily::two_p},
+    {"", ImdbFamily::plain}};
+
+// "1.1" or "1.1-2": the numbers, or none where a part is not one.
+std::vector<double> parse_exponents(std::string_view text) {
+  std::vector<double> numbers;
+  while (true) {
+    const std::string_view part = text.substr(0, text.find('-'));
+    double value = 0;
+    const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (code != std::errc() || end != part.data() + part.size() || !(value > 1)) return {};
+    numbers.push_back(value);
+    if (part.size() == text.size()) return numbers;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
+std::string mirror_name(ImdbFamily family, const std::vector<double>& p) {
+  if (family == ImdbFamily::two_p) return fmt::format("two-p mirror descent (ℓ{:g}, ℓ{:g})", p[0], p[1]);
+  const bool gradient = p[0] == 2;
+  std::string name = gradient ? "gradient descent" : fmt::format("ℓ{:g} mirror descent", p[0]);
+  if (family == ImdbFamily::normalized || family == ImdbFamily::normalized_momentum)
+    name = "normalized " + name;
+  if (family == ImdbFamily::momentum || family == ImdbFamily::normalized_momentum) name += " with momentum";
+  return gradient ? name + " (ℓ2)" : name;
+}
+
+template <class Value>
+SampleSummary summary_over(const ImdbGroup& group, const Value& value) {
+  std::vector<double> values;
+  for (const TrainingRecord* run : group.runs)
+    if (const std::optional<double> number = value(*run)) values.push_back(*number);
+  return summarize(values);
+}
+
+// The mean over K, Q and V, where all three are known.
+template <class Value>
+std::optional<double> mean_of_maps(const TrainingRecord& record, const Value& value) {
+  double sum = 0;
+  for (const MapRecord& map : record.maps) {
+    const std::optional<double> number = value(map);
+    if (!number) return {};
+    sum += *number / static_cast<double>(record.maps.size());
+  }
+  return sum;
+}
+
+std::optional<double> in_percent(const std::optional<double>& share) {
+  return share ? std::optional(100 * *share) : std::nullopt;
+}
+
+// Two classes, and 25,000 reviews: a network that has learnt anything is above this.
+bool is_at_chance(const TrainingRecord& record) { return record.last_test && *record.last_test < 0.51; }
+
+// "muon-s3 (unfinished after 8 epochs, with 86.1 % of the test reviews right)"
+std::string left_out_text(const TrainingRecord& record) {
+  std::string text = fmt::format("{} ({} after {}", record.run, to_string(record.status),
+                                 counted(static_cast<std::uint64_t>(record.epochs), "epoch"));
+  if (record.last_test)
+    text += fmt::format(", with {:.1f} % of the test reviews right{}", 100 * *record.last_test,
+                        is_at_chance(record) ? ", which is chance" : "");
+  return text + ")";
+}
+
+}  // namespace
+
+std::string_view to_string(ImdbFamily family) {
+  switch (family) {
+    case ImdbFamily::plain:
+      return "plain mirror descent";
+    case ImdbFamily::momentum:
+      return "mirror descent with momentum";
+    case ImdbFamily::normalized:
+      return "normalized mirror descent";
+    case ImdbFamily::normalized_momentum:
+      return "normalized mirror descent with momentum";
+    case ImdbFamily::two_p:
+      return "two-p mirror descent";
+    case ImdbFamily::unknown:
+      return "other";
+    default:
+      return std::ranges::find(named_optimizers, family, &NamedOptimizer::family)->name;
+  }
+}
+
+std::string_view variant_name(ImdbFamily family) {
+  switch (family) {
+    case ImdbFamily::plain:
+      return "plain";
+    case ImdbFamily::momentum:
+      return "with momentum";
+    case ImdbFamily::normalized:
+      return "normalized";
+    case ImdbFamily::normalized_momentum:
+      return "normalized, with momentum";
+    default:
+      return to_string(family);
+  }
+}
+
+bool ImdbOptimizer::is_mirror_descent() const {
+  return std::ranges::any_of(p, [](double one) { return one != 2; });
+}
+
+ImdbOptimizer imdb_optimizer(std::string_view config) {
+  for (const NamedOptimizer& known : named_optimizers)
+    if (known.config == config) return {known.family, {}, known.name};
+  if (config.starts_with("md-"))
+    for (const auto& [word, family] : mirror_words) {
+      const std::string_view rest = config.substr(3);
+      if (!rest.starts_with(word)) continue;
+      const std::vector<double> p = parse_exponents(rest.substr(word.size()));
+      if (p.size() == (family == ImdbFamily::two_p ? 2u : 1u)) return {family, p, mirror_name(family, p)};
+    }
+  return {ImdbFamily::unknown, {}, std::string(config)};
+}
+
+std::string imdb_name(std::string_view config) { return imdb_optimizer(config).name; }
+
+SampleSummary ImdbGroup::percent(RecordedNumber member) const {
+  return summary_over(*this, [&](const TrainingRecord& run) { return in_percent(run.*member); });
+}
+
+SampleSummary ImdbGroup::numbers(RecordedNumber member) const {
+  return summary_over(*this, [&](const TrainingRecord& run) { return run.*member; });
+}
+
+SampleSummary ImdbGroup::counts(RecordedCount member) const {
+  return summary_over(*this, [&](const TrainingRecord& run) {
+    return run.*member ? std::optional(static_cast<double>(*(run.*member))) : std::nullopt;
+  });
+}
+
+SampleSummary ImdbGroup::mean_sparsity() const {
+  return summary_over(*this, [](const TrainingRecord& run) {
+    return mean_of_maps(run, [](const MapRecord& map) { return map.sparsity; });
+  });
+}
+
+SampleSummary ImdbGroup::mean_above() const {
+  return summary_over(*this, [](const TrainingRecord& run) {
+    return mean_of_maps(run, [](const MapRecord& map) { return in_percent(map.share); });
+  });
+}
+
+SampleSummary ImdbGroup::map_sparsity(std::size_t map) const {
+  return summary_over(*this, [&](const TrainingRecord& run) { return run.maps[map].sparsity; });
+}
+
+SampleSummary ImdbGroup::map_above(std::size_t map) const {
+  return summary_over(*this, [&](const TrainingRecord& run) { return in_percent(run.maps[map].share); });
+}
+
+std::vector<ImdbGroup> imdb_groups(std::span<const TrainingRecord> records, TrainingRole role) {
+  std::map<std::tuple<ImdbFamily, std::vector<double>, std::string>, ImdbGroup> groups;
+  for (const TrainingRecord& record : records) {
+    if (record.role != role) continue;
+    const ImdbOptimizer optimizer = imdb_optimizer(record.config);
+    ImdbGroup& group = groups[{optimizer.family, optimizer.p, record.config}];
+    group.config = record.config;
+    group.name = optimizer.name;
+    (record.is_comparable() ? group.runs : group.others).push_back(&record);
+  }
+  std::vector<ImdbGroup> list;
+  for (auto& [place, group] : groups) list.push_back(std::move(group));
+  return list;
+}
+
+const ImdbGroup& group_of(const std::vector<ImdbGroup>& groups, std::string_view config) {
+  const auto found = std::ranges::find(groups, config, &ImdbGroup::config);
+  if (found == groups.end()) throw bad_input(fmt::format("the records have no main training of {}", config));
+  return *found;
+}
+
+int sign_of(const WelchComparison& comparison) {
+  return comparison.low > 0 ? 1 : comparison.high < 0 ? -1 : 0;
+}
+
+std::string difference_text(const WelchComparison& comparison) {
+  return fmt::format("{:+.2f} points (95 % interval {:.2f} to {:.2f})", comparison.difference, comparison.low,
+                     comparison.high);
+}
+
+std::string higher_text(const WelchComparison& comparison) {
+  return fmt::format("{:.2f} points {} (95 % interval {:.2f} to {:.2f})", std::abs(comparison.difference),
+                     comparison.difference < 0 ? "lower" : "higher", comparison.low, comparison.high);
+}
+
+std::string mean_text(const SampleSummary& sample, int decimals) {
+  if (sample.count == 0) return "–";
+  std::string text = fmt::format("{:.{}f}", sample.mean, decimals);
+  if (sample.count > 1) text += fmt::format(" ± {:.{}f}", mean_reach(sample), decimals);
+  return text;
+}
+
+double error_of(const SampleSummary& sample) {
+  return sample.count < 2 ? 0 : sample.deviation / std::sqrt(static_cast<double>(sample.count));
+}
+
+std::vector<Column> comparison_columns() {
+  return {{"difference"}, {"interval"}, {"degrees of freedom"}, {"p-value"}, {"verdict", Align::left}};
+}
+
+std::vector<std::string> comparison_cells(const WelchComparison& comparison) {
+  constexpr std::array verdicts{"lower", "not decided", "higher"};
+  // A single training has no interval.
+  if (std::isnan(comparison.freedom))
+    return {fmt::format("{:+.2f}", comparison.difference), "–", "–", "–", verdicts[1]};
+  return {fmt::format("{:+.2f}", comparison.difference),
+          fmt::format("{:+.2f} to {:+.2f}", comparison.low, comparison.high),
+          fmt::format("{:.1f}", comparison.freedom), fmt::format("{:.2g}", comparison.probability),
+          verdicts[static_cast<std::size_t>(sign_of(comparison) + 1)]};
+}
+
+std::string percent_cell(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f}", 100 * *share) : "–";
+}
+
+std::string trainings_cell(const ImdbGroup& group) {
+  const std::size_t all = group.runs.size() + group.others.size();
+  return group.others.empty() ? fmt::format("{}", all) : fmt::format("{} of {}", group.runs.size(), all);
+}
+
+std::string distinct_text(std::span<const TrainingRecord> records, std::string TrainingRecord::*member) {
+  std::set<std::string> values;
+  for (const TrainingRecord& record : records)
+    if (!(record.*member).empty()) values.insert(record.*member);
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+std::string left_out_remark(const std::vector<ImdbGroup>& groups) {
+  std::vector<std::string> left_out;
+  for (const ImdbGroup& group : groups)
+    for (const TrainingRecord* record : group.others) left_out.push_back(left_out_text(*record));
+  return left_out.empty() ? "Every main training came to its end, and every one counts."
+                          : fmt::format("Main trainings that did not come to their end are in no mean: {}.",
+                                        fmt::join(left_out, ", "));
+}
+
+}  // namespace attmirror

@@ -1,0 +1,108 @@
+// Trainings of the two IMDb studies by optimizer, and what the pages of both say of them: docs/results/imdb (p1-imdb)
+// and docs/results/imdb_clean (imdb-clean). Internal.
+#pragma once
+
+#include "papers/records.hpp"
+#include "papers/welch.hpp"
+#include <attmirror/base/table.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace attmirror {
+
+// Kinds of optimizers, in the order of tables: mirror descents, then the others by name.
+enum class ImdbFamily {
+  plain,
+  momentum,
+  normalized,
+  normalized_momentum,
+  two_p,  // one p for the maps Q, K and V, another for the rest; normalized, with momentum
+  adam,
+  adamw,
+  muon,
+  sgd_momentum,
+  signum,
+  unknown,
+};
+inline constexpr std::size_t imdb_family_count = static_cast<std::size_t>(ImdbFamily::unknown);
+std::string_view to_string(ImdbFamily family);     // "plain mirror descent", "Adam", ...
+std::string_view variant_name(ImdbFamily family);  // among mirror descents: "plain", "normalized", ...
+
+// What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw".
+struct ImdbOptimizer {
+  ImdbFamily family = ImdbFamily::unknown;
+  std::vector<double> p;  // of mirror descents: one, or that of attention and that of the rest
+  std::string name;       // "ℓ1.1 mirror descent"; for an unknown one its configuration
+
+  // A mirror descent with p = 2 is gradient descent, which nobody needs this library for.
+  bool is_mirror_descent() const;
+};
+ImdbOptimizer imdb_optimizer(std::string_view config);
+std::string imdb_name(std::string_view config);
+
+// A number that each training has, one of these two kinds.
+using RecordedNumber = std::optional<double> TrainingRecord::*;
+using RecordedCount = std::optional<std::int64_t> TrainingRecord::*;
+
+// The trainings of one configuration that have one role.
+struct ImdbGroup {
+  std::string config, name;                   // "md-1.1", "ℓ1.1 mirror descent"
+  std::vector<const TrainingRecord*> runs;    // that came to their end: what means are over
+  std::vector<const TrainingRecord*> others;  // that diverged, were stopped or failed
+
+  // Accuracies in percent; what a training has not is left out.
+  SampleSummary percent(RecordedNumber member) const;
+  SampleSummary numbers(RecordedNumber member) const;
+  SampleSummary counts(RecordedCount member) const;
+  SampleSummary mean_sparsity() const;  // Hoyer's, mean of K, Q and V
+  SampleSummary mean_above() const;     // weights above 0.06, share of K, Q and V together, in percent
+  // Of one map, 0 to 2 for K, Q and V.
+  SampleSummary map_sparsity(std::size_t map) const;
+  SampleSummary map_above(std::size_t map) const;  // in percent
+  // A training of the group, one that came to its end where there is one.
+  const TrainingRecord& any() const { return runs.empty() ? *others.front() : *runs.front(); }
+};
+
+// In the order of families, and of p in each. The records must outlive the groups.
+std::vector<ImdbGroup> imdb_groups(std::span<const TrainingRecord> records,
+                                   TrainingRole role = TrainingRole::main);
+// Throws Error (bad input) where there is none.
+const ImdbGroup& group_of(const std::vector<ImdbGroup>& groups, std::string_view config);
+
+// 1: all of the interval is above 0, -1: below, 0: it contains 0.
+int sign_of(const WelchComparison& comparison);
+// "+1.72 points (95 % interval 1.51 to 1.93)"
+std::string difference_text(const WelchComparison& comparison);
+// "1.72 points higher (95 % interval 1.51 to 1.93)"
+std::string higher_text(const WelchComparison& comparison);
+// "83.41 ± 0.11": the mean, and half of its 95 % interval; "–" for nothing.
+std::string mean_text(const SampleSummary& sample, int decimals);
+// The standard error of the mean; 0 for a single number.
+double error_of(const SampleSummary& sample);
+
+// The columns difference, interval, degrees of freedom, p-value and verdict, and their cells.
+std::vector<Column> comparison_columns();
+std::vector<std::string> comparison_cells(const WelchComparison& comparison);
+
+// "83.41" for 0.8341, "–" for nothing.
+std::string percent_cell(const std::optional<double>& share);
+template <class Number>
+std::string cell_of(const std::optional<Number>& number, const char* format) {
+  return number ? fmt::format(fmt::runtime(format), *number) : "–";
+}
+// "5", or "4 of 5" where some did not come to their end.
+std::string trainings_cell(const ImdbGroup& group);
+
+// "NVIDIA H200", "2026-11-17, 2026-11-18"
+std::string distinct_text(std::span<const TrainingRecord> records, std::string TrainingRecord::*member);
+// Which main trainings are in no mean, and why.
+std::string left_out_remark(const std::vector<ImdbGroup>& groups);
+
+}  // namespace attmirror
