@@ -138,16 +138,24 @@ bool ImdbOptimizer::is_mirror_descent() const {
 }
 
 ImdbOptimizer imdb_optimizer(std::string_view config) {
+  constexpr std::string_view films = "-films";
+  if (config.ends_with(films)) {
+    ImdbOptimizer optimizer = imdb_optimizer(config.substr(0, config.size() - films.size()));
+    optimizer.name += " (other films)";
+    optimizer.other_films = true;
+    return optimizer;
+  }
   for (const NamedOptimizer& known : named_optimizers)
-    if (known.config == config) return {known.family, {}, known.name};
+    if (known.config == config) return {.family = known.family, .p = {}, .name = known.name};
   if (config.starts_with("md-"))
     for (const auto& [word, family] : mirror_words) {
       const std::string_view rest = config.substr(3);
       if (!rest.starts_with(word)) continue;
       const std::vector<double> p = parse_exponents(rest.substr(word.size()));
-      if (p.size() == (family == ImdbFamily::two_p ? 2u : 1u)) return {family, p, mirror_name(family, p)};
+      if (p.size() == (family == ImdbFamily::two_p ? 2u : 1u))
+        return {.family = family, .p = p, .name = mirror_name(family, p)};
     }
-  return {ImdbFamily::unknown, {}, std::string(config)};
+  return {.family = ImdbFamily::unknown, .p = {}, .name = std::string(config)};
 }
 
 std::string imdb_name(std::string_view config) { return imdb_optimizer(config).name; }
