@@ -55,17 +55,16 @@ std::string validation_cell(const TrainingRecord& record) {
 }
 
 // What a group has in the place of one part of the recipe, "p = 1.1" or "normalized"; "" where more than that differs.
-// SGD with momentum is mirror descent with momentum and p = 2.
 std::string replaced_part(const ImdbOptimizer& recipe, const ImdbOptimizer& other) {
-  const bool is_sgd = other.family == ImdbFamily::sgd_momentum;
-  const ImdbFamily family = is_sgd ? ImdbFamily::momentum : other.family;
-  const std::vector<double> p = is_sgd ? std::vector<double>{2} : other.p;
-  if (p.size() != 1 || recipe.p.size() != 1) return "";
-  if (family == recipe.family && p != recipe.p) return fmt::format("p = {:g}", p[0]);
+  const auto here = recipe.variant_and_p(), there = other.variant_and_p();
+  if (!here || !there) return "";
+  const auto& [family, p] = *there;
+  const auto& [recipe_family, recipe_p] = *here;
+  if (family == recipe_family && p != recipe_p) return fmt::format("p = {:g}", p);
   const bool to_normalized =
-      (recipe.family == ImdbFamily::momentum && family == ImdbFamily::normalized_momentum) ||
-      (recipe.family == ImdbFamily::plain && family == ImdbFamily::normalized);
-  return to_normalized && p == recipe.p ? "normalized" : "";
+      (recipe_family == ImdbFamily::momentum && family == ImdbFamily::normalized_momentum) ||
+      (recipe_family == ImdbFamily::plain && family == ImdbFamily::normalized);
+  return to_normalized && p == recipe_p ? "normalized" : "";
 }
 
 }  // namespace
@@ -170,9 +169,10 @@ Table clean_exponent_table(const CleanStudy& study) {
   std::set<ImdbFamily> variants;
   std::map<double, std::map<ImdbFamily, double>> cells;
   for (const ImdbSearch& search : study.searches) {
-    if (search.optimizer.p.size() != 1 || !search.winner) continue;
-    variants.insert(search.optimizer.family);
-    cells[search.optimizer.p[0]][search.optimizer.family] = search.accuracy();
+    const auto place = search.optimizer.variant_and_p();
+    if (!place || !search.winner) continue;
+    variants.insert(place->first);
+    cells[place->second][place->first] = search.accuracy();
   }
   for (const ImdbFamily variant : variants) table.columns.push_back({std::string(variant_name(variant))});
   for (const auto& [p, accuracies] : cells) {

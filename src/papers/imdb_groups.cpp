@@ -137,6 +137,11 @@ bool ImdbOptimizer::is_mirror_descent() const {
   return std::ranges::any_of(p, [](double one) { return one != 2; });
 }
 
+std::optional<std::pair<ImdbFamily, double>> ImdbOptimizer::variant_and_p() const {
+  if (family == ImdbFamily::sgd_momentum) return std::pair(ImdbFamily::momentum, 2.0);
+  return p.size() == 1 ? std::optional(std::pair(family, p[0])) : std::nullopt;
+}
+
 ImdbOptimizer imdb_optimizer(std::string_view config) {
   constexpr std::string_view films = "-films";
   if (config.ends_with(films)) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -44,6 +45,9 @@ struct ImdbOptimizer {
 
   // A mirror descent with p = 2 is gradient descent, which nobody needs this library for.
   bool is_mirror_descent() const;
+  // Its place among mirror descents of one p, where SGD with momentum is the variant with momentum for p = 2; none for
+  // the others.
+  std::optional<std::pair<ImdbFamily, double>> variant_and_p() const;
 };
 ImdbOptimizer imdb_optimizer(std::string_view config);
 std::string imdb_name(std::string_view config);
