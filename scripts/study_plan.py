@@ -1,4 +1,4 @@
-"""The plan of a study of trainings, for imdb_study.py: which trainings there are, and what is known of each.
+"""The plan of a study of trainings, for training_study.py: which trainings there are, and what is known of each.
 
 A study is a folder with plan.toml and configs/NAME.toml, the files that `attmirror deep train` reads. The records of its
 trainings are files RUNS/ID.json, one each, which hold everything that a table or a figure needs: a folder of these alone is

@@ -1,4 +1,4 @@
-"""The records of a study as two files, for imdb_study.py: runs.csv and curves.csv, and as a third where settings were
+"""The records of a study as two files, for training_study.py: runs.csv and curves.csv, and as a third where settings were
 searched: speed.csv. docs/results/imdb/README.md says what the columns are, and src/papers/records.cpp reads them.
 """
 import csv

@@ -1,4 +1,4 @@
-"""The search for an optimizer's settings, for imdb_study.py: the same steps, and at most the same number of trainings, for
+"""The search for an optimizer's settings, for training_study.py: the same steps, and at most the same number of trainings, for
 every optimizer of a study.
 
 All trainings of a search have one seed, and the accuracy on held-out reviews after the last epoch decides. From the learning

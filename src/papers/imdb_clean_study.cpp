@@ -222,7 +222,7 @@ WelchComparison compare_tests(const ImdbGroup& first, const ImdbGroup& second) {
 std::vector<std::string> clean_remarks(const CleanStudy& study) {
   std::vector<std::string> remarks{
       fmt::format(
-          "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and sentences. scripts/imdb_study.py --study docs/results/imdb_clean run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings. docs/results/imdb_clean has the configurations and the plan.",
+          "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and sentences. scripts/training_study.py --study docs/results/imdb_clean run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings. docs/results/imdb_clean has the configurations and the plan.",
           study.records.size(), distinct_text(study.records, &TrainingRecord::device),
           distinct_text(study.records, &TrainingRecord::date)),
       "In the table of optimizers, epochs are counted in the tuning run that won (20,000 reviews), and seconds are medians over epochs of tuning runs, while several trainings shared the GPU: read them as ratios. Embeddings are random at first, with the deviation that the settings name. Two-p mirror descent has the first p for Q, K and V and the second for the rest; it is normalized and has momentum.",

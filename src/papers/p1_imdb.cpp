@@ -211,7 +211,7 @@ std::vector<std::string> imdb_remarks(std::span<const TrainingRecord> records,
                                       const std::vector<ImdbGroup>& groups) {
   std::vector<std::string> remarks{
       fmt::format(
-          "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and verdicts. scripts/imdb_study.py run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings; without --only it trains all of them, and scripts/imdb_study.py collect RUNS writes the records anew. docs/results/imdb has the configurations and the plan.",
+          "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and verdicts. scripts/training_study.py run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings; without --only it trains all of them, and scripts/training_study.py collect RUNS writes the records anew. docs/results/imdb has the configurations and the plan.",
           records.size(), distinct_text(records, &TrainingRecord::device),
           distinct_text(records, &TrainingRecord::date)),
       "P1 reports the best test accuracy of a run: the largest over its epochs, chosen on the test set itself, which makes it optimistic, and the more so the longer a run is. The last epoch, and the mean of the last ten (of all, where there are fewer), choose nothing.",

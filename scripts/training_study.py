@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""imdb_study.py: runs the trainings of a study and keeps their records, by default those of docs/results/imdb.
+"""training_study.py: runs the trainings of a study and keeps their records, by default those of docs/results/imdb.
 
-  imdb_study.py run --trainer PROGRAM --data FOLDER -o RUNS [--jobs N] [--seconds S] [--only WORD,...]
+  training_study.py run --trainer PROGRAM --data FOLDER -o RUNS [--jobs N] [--seconds S] [--only WORD,...]
       runs the planned trainings that have not finished, several at once; call it again to go on. Learning rates, and
       what else a search decides, are written into configs/ as soon as the tuning runs of an optimizer have finished.
-  imdb_study.py choose RUNS
+  training_study.py choose RUNS
       shows what the tuning runs reached, and writes the settings that won into configs/.
-  imdb_study.py collect RUNS [-o FOLDER]
+  training_study.py collect RUNS [-o FOLDER]
       writes runs.csv, one row a training, and curves.csv, one row an epoch.
 
 PROGRAM is attmirror, attmirror-deep, or the attmirror_deep_train of tests/device. The folder of the data has
@@ -64,7 +64,7 @@ def answer_of(command, environment):
     """What a command with --json prints; None where it fails, with its message on stderr."""
     done = subprocess.run(command + ["--json"], env=environment, capture_output=True, text=True)
     if done.returncode != 0:
-        print(f"imdb_study.py: {done.stderr.strip() or done.stdout.strip()}", file=sys.stderr)
+        print(f"training_study.py: {done.stderr.strip() or done.stdout.strip()}", file=sys.stderr)
         return None
     return json.loads(done.stdout)
 
@@ -270,7 +270,7 @@ class Study:
         try:
             return self.next_run()
         except StudyError as error:
-            print(f"imdb_study.py: {error}", file=sys.stderr)
+            print(f"training_study.py: {error}", file=sys.stderr)
             self.failed += 1
             self.stop()
             return None
@@ -280,7 +280,7 @@ class Study:
             try:
                 self.train(run)
             except Exception as error:  # of this run alone: the others go on
-                print(f"imdb_study.py: {run.id}: {error}", file=sys.stderr)
+                print(f"training_study.py: {run.id}: {error}", file=sys.stderr)
                 self.failed += 1
             with self.changed:
                 self.active -= 1
@@ -375,7 +375,7 @@ def main():
             return choose(plan, options.runs)
         return study_records.collect(plan, options.runs, options.output or options.study, replaces=bool(options.output))
     except StudyError as error:
-        print(f"imdb_study.py: {error}", file=sys.stderr)
+        print(f"training_study.py: {error}", file=sys.stderr)
         return 2
 
 

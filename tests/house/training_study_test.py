@@ -1,4 +1,4 @@
-"""imdb_study_test.py SOURCE [TRAINER]: tests scripts/imdb_study.py, and the study of docs/results/imdb.
+"""training_study_test.py SOURCE [TRAINER]: tests scripts/training_study.py, and the study of docs/results/imdb.
 
 With TRAINER, the attmirror-deep of this build, it tests the whole way with tiny trainings on the CPU: tuning, learning rates, trainings,
 a stop and a second call, scores, records. Without, it tests what needs no training.
@@ -93,7 +93,7 @@ class Folder(unittest.TestCase):
         (self.study / name).write_text(text, encoding="utf-8")
 
     def call(self, *words, code=0):
-        done = subprocess.run([sys.executable, "-B", SOURCE / "scripts/imdb_study.py", "--study", self.study, *words],
+        done = subprocess.run([sys.executable, "-B", SOURCE / "scripts/training_study.py", "--study", self.study, *words],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
@@ -223,7 +223,7 @@ class Trainings(Folder):
         """Calls it, and sends it a signal as soon as its training has ended one more epoch."""
         metrics = self.top / "runs/gd-s1/metrics.jsonl"
         before = metrics.stat().st_size if metrics.exists() else 0
-        command = [sys.executable, "-B", SOURCE / "scripts/imdb_study.py", "--study", self.study, *self.words, *words]
+        command = [sys.executable, "-B", SOURCE / "scripts/training_study.py", "--study", self.study, *self.words, *words]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             while process.poll() is None and not (metrics.exists() and metrics.stat().st_size > before):
                 time.sleep(0.02)
