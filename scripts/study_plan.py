@@ -13,6 +13,7 @@ import tomllib
 
 # What a training is for; the ending of its id.
 ROLES = {"main": "", "tuning": None, "repeat": "-repeat", "ablation": "", "longer": "-longer", "transfer": "-transfer"}
+DATA = ("texts", "images")  # what a study trains on; texts where plan.toml does not say
 FINISHED = ("completed", "reached accuracy", "diverged")
 
 
@@ -45,6 +46,7 @@ class Plan:
     folder: pathlib.Path
     runs: tuple
     searches: tuple = ()  # study_search.Search: trainings that follow from the records of others
+    data: str = "texts"   # one of DATA
 
     def config_path(self, config):
         return self.folder / "configs" / f"{config}.toml"
@@ -61,6 +63,8 @@ def read_plan(folder):
         plan = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise StudyError(f"cannot read {path}: {error}") from None
+    if (data := plan.get("data", "texts")) not in DATA:
+        raise StudyError(f"{path}: data is {data!r}: expected one of {', '.join(DATA)}")
     runs = []
     for number, entry in enumerate(plan.get("runs", []), 1):
         where = f"{path}: runs entry {number}"
@@ -87,7 +91,7 @@ def read_plan(folder):
     if twice := [name for name in ids if ids.count(name) > 1]:
         raise StudyError(f"{path}: {twice[0]} is planned twice")
     import study_search  # it needs Run, and so comes second
-    return Plan(folder, tuple(runs), study_search.read_searches(plan, folder, path))
+    return Plan(folder, tuple(runs), study_search.read_searches(plan, folder, path), data)
 
 
 def record_path(runs_folder, run):
@@ -115,13 +119,18 @@ def is_finished(record):
     """Whether nothing is left to do: a main training that ended is measured, too."""
     if record is None or record["status"] not in FINISHED:
         return False
-    return not is_measured(record) or bool(record["score"] and record["weights"])
+    return not is_measured(record) or bool(record["weights"] and (record["score"] or not is_scored(record)))
 
 
 def is_measured(record):
     """Whether attention and weights of a training are looked at: not of one that diverged, chose settings or read other
     texts."""
     return record["role"] not in ("tuning", "transfer") and record["status"] in ("completed", "reached accuracy")
+
+
+def is_scored(record):
+    """Whether a training has a token-selection score: images have no pivotal words."""
+    return not record["config"] or record["config"]["data"]["kind"] != "images"
 
 
 def choose_rate(plan, runs_folder, config):

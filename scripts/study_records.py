@@ -1,5 +1,6 @@
-"""The records of a study as two files, for training_study.py: runs.csv and curves.csv, and as a third where settings were
-searched: speed.csv. docs/results/imdb/README.md says what the columns are, and src/papers/records.cpp reads them.
+"""The records of a study as files, for training_study.py: runs.csv and curves.csv; speed.csv where settings were searched;
+attention.csv where attention was measured during training; histograms.csv, of weights, for images. The READMEs of
+docs/results/imdb and docs/results/cifar say what the columns are, and src/papers/records.cpp reads them.
 """
 import csv
 import io
@@ -16,6 +17,11 @@ RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "data", "settings", "
                "seconds", "device", "date", "commit", "note")
 CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
                  *(f"{name}_sparsity" for name in MAPS))
+# "class_": of the class token, the first, which the answer is read from; without: means over all queries.
+SPREAD = ("entropy", "top_share", "tokens_90")
+NORMS = (("key_norm", "K_norm"), ("query_norm", "Q_norm"), ("product_norm", "KQ_norm"))
+ATTENTION_COLUMNS = ("run", "epoch", "block", *SPREAD, *(f"class_{name}" for name in SPREAD), *(name for name, _ in NORMS))
+HISTOGRAM_COLUMNS = ("run", "map", "weight", "count")
 SPEED_COLUMNS = ("optimizer", "epoch_seconds", "parameters")
 
 
@@ -58,7 +64,8 @@ def run_row(record):
     if record["config"]:
         optimizer = record["config"]["optimizer"]
         row |= {"lr": number(optimizer["lr"], 6), "p": number(exponent(optimizer), 6)}
-        row |= {"data": record.get("data") or "imdb", "settings": chosen_settings(record["config"]),
+        images = record["config"]["data"]["kind"] == "images"
+        row |= {"data": "cifar10" if images else record.get("data") or "imdb", "settings": chosen_settings(record["config"]),
                 "state_bytes": record.get("state_bytes") or ""}
     epochs = record["epochs"]
     row["epochs"] = len(epochs)
@@ -73,7 +80,7 @@ def run_row(record):
         for name in MAPS:
             row |= {f"{name}_{what}": number(last[name][key], 6)
                     for what, key in (("share", "above_0.06"), ("largest", "largest"), ("sparsity", "sparsity"))}
-    # Tuning looks at a hundred test reviews, which say nothing.
+    # Tuning looks at a hundred test rows, which say nothing.
     tests = [] if record["role"] == "tuning" else [e for e in epochs if e["test_accuracy"] is not None]
     if tests:
         best = max(tests, key=lambda epoch: epoch["test_accuracy"])
@@ -99,6 +106,26 @@ def curve_rows(record):
         if record["role"] != "tuning":
             row |= {"test_loss": number(epoch["test_loss"], 5), "test_accuracy": number(epoch["test_accuracy"], 5)}
         yield row | {f"{name}_sparsity": number(epoch[name]["sparsity"], 4) for name in MAPS}
+
+
+def attention_rows(record):
+    """A row for each block of each epoch in which attention was measured; blocks count from 1."""
+    for epoch in record["epochs"]:
+        for block, measures in enumerate(epoch.get("attention") or [], 1):
+            row = {"run": record["id"], "epoch": epoch["epoch"], "block": block}
+            for prefix, queries in (("", "all"), ("class_", "first")):
+                row |= {f"{prefix}{name}": number(measures[queries][name], 6) for name in SPREAD}
+            yield row | {name: number(measures[key], 6) for name, key in NORMS}
+
+
+def histogram_rows(record):
+    """A row for each bin of K, Q and V that has weights; `weight` is its middle."""
+    for entry in record["weights"]["models"][0]["maps"] if record["weights"] else ():
+        counts, width = entry["histogram"]["counts"], entry["histogram"]["bin"]
+        for place, count in enumerate(counts):
+            if count:
+                yield {"run": record["id"], "map": entry["map"], "weight": number((place - len(counts) // 2) * width, 6),
+                       "count": count}
 
 
 def kind(optimizer):
@@ -131,7 +158,7 @@ def csv_text(columns, rows):
 
 
 def collect(plan, runs_folder, output, replaces):
-    """Writes both files, in an order that depends on nothing else: by role, config, seed and learning rate. Unless it
+    """Writes the files, in an order that depends on nothing else: by role, config, seed and learning rate. Unless it
     `replaces` them, files of more trainings than there are now stay as they are."""
     records = [study_plan.read_record(path) for path in sorted(pathlib.Path(runs_folder).glob("*.json"))]
     if not records:
@@ -151,6 +178,11 @@ def collect(plan, runs_folder, output, replaces):
     study_plan.write_atomically(output / "runs.csv", csv_text(RUN_COLUMNS, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",
                                 csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
+    if attention := [row for record in records for row in attention_rows(record)]:
+        study_plan.write_atomically(output / "attention.csv", csv_text(ATTENTION_COLUMNS, attention))
+    if plan.data == "images":
+        study_plan.write_atomically(output / "histograms.csv", csv_text(
+            HISTOGRAM_COLUMNS, (row for record in records for row in histogram_rows(record))))
     if plan.searches:
         study_plan.write_atomically(output / "speed.csv", csv_text(SPEED_COLUMNS, speed_rows(records)))
     missing = {run.id for run in plan.runs} - {record["id"] for record in records}

@@ -7,12 +7,15 @@
   training_study.py choose RUNS
       shows what the tuning runs reached, and writes the settings that won into configs/.
   training_study.py collect RUNS [-o FOLDER]
-      writes runs.csv, one row a training, and curves.csv, one row an epoch.
+      writes runs.csv, one row a training, and curves.csv, one row an epoch; attention.csv and histograms.csv where
+      attention was measured and where images were trained on.
 
 PROGRAM is attmirror, attmirror-deep, or the attmirror_deep_train of tests/device. The folder of the data has
 imdb-train.safetensors and imdb-test.safetensors (or train.tsv.xz and test.tsv.xz), bert-base-uncased-vocab.txt and
-p1_sentences.tsv; a study that reads SST-2 as well has its files there with sst2 for imdb. WORD is a role (main, tuning,
-repeat), a config or the id of a training: md-1.1-s1. Python's standard library is all that it needs.
+p1_sentences.tsv; a study that reads SST-2 as well has its files there with sst2 for imdb. For a study of images
+(data = "images" in its plan.toml) it has CIFAR-10's data_batch_1.bin to data_batch_5.bin and test_batch.bin, which may be
+packed (.bin.xz). WORD is a role (main, tuning, repeat), a config or the id of a training: md-1.1-s1. Python's standard
+library is all that it needs.
 """
 import argparse
 import datetime
@@ -50,6 +53,17 @@ def find_data(folder, other=""):
             raise StudyError(f"{folder} has no file for {what}: expected {' or '.join(names)}")
         found[what] = paths[0].resolve()
     return found
+
+
+def find_images(folder):
+    """The folder of CIFAR-10, which the trainer takes as a whole; the files must all be there."""
+    folder = pathlib.Path(folder).resolve()
+    for number in range(1, 6):
+        if not list(folder.glob(f"data_batch_{number}.bin")) + list(folder.glob(f"data_batch_{number}.bin.xz")):
+            raise StudyError(f"{folder} has no file for train: expected data_batch_{number}.bin or data_batch_{number}.bin.xz")
+    if not list(folder.glob("test_*.bin")) + list(folder.glob("test_*.bin.xz")):
+        raise StudyError(f"{folder} has no file for test: expected test_batch.bin or test_batch.bin.xz")
+    return {"train": folder, "test": folder}
 
 
 def command_of(trainer):
@@ -103,7 +117,7 @@ class Study:
         self.plan = plan
         self.runs_folder = pathlib.Path(options.output)
         self.trainer = command_of(options.trainer)
-        self.data = find_data(options.data)
+        self.data = find_images(options.data) if plan.data == "images" else find_data(options.data)
         self.jobs = options.jobs
         self.seconds = options.seconds
         self.threads = max(1, (os.cpu_count() or 1) // options.jobs)
@@ -184,8 +198,8 @@ class Study:
         data = self.other_data[run.data] if run.data else self.data
         settings = [f"data.train={data['train']}", f"data.test={data['test']}", f"train.seed={run.seed}",
                     f"train.threads={self.threads}", *run.set]
-        # Token files know their vocabulary, and refuse a second one.
-        if data["train"].suffix != ".safetensors":
+        # Token files know their vocabulary, and refuse a second one; images have none.
+        if "vocabulary" in data and data["train"].suffix != ".safetensors":
             settings.append(f"data.vocabulary={data['vocabulary']}")
         if run.lr is not None:
             settings.append(f"optimizer.lr={run.lr}")
@@ -213,8 +227,9 @@ class Study:
         record = self.record_of(run, process.returncode, message)
         if study_plan.is_measured(record):
             weights = str(self.runs_folder / run.id / "final.safetensors")
-            record["score"] = answer_of(self.trainer + ["score", weights, "--sentences", str(self.data["sentences"]),
-                                                        "--vocabulary", str(self.data["vocabulary"])], self.environment)
+            if study_plan.is_scored(record):
+                record["score"] = answer_of(self.trainer + ["score", weights, "--sentences", str(self.data["sentences"]),
+                                                            "--vocabulary", str(self.data["vocabulary"])], self.environment)
             record["weights"] = answer_of(self.trainer + ["histogram", weights], self.environment)
         study_plan.write_atomically(study_plan.record_path(self.runs_folder, run), json.dumps(record) + "\n")
         # A search leaves hundreds of trainings whose weights nobody reads.
@@ -360,7 +375,7 @@ def main():
     run.add_argument("--only", type=lambda text: text.split(","), metavar="WORD,...", help="roles, configs or ids")
     run.add_argument("--commit", metavar="HASH", help="of the sources; by default that of the program")
     chosen = commands.add_parser("choose", help="choose learning rates")
-    collected = commands.add_parser("collect", help="write runs.csv and curves.csv")
+    collected = commands.add_parser("collect", help="write runs.csv, curves.csv and what else was measured")
     for command in (chosen, collected):
         command.add_argument("runs", metavar="RUNS")
     collected.add_argument("-o", "--output", metavar="FOLDER", help="by default the folder of the study")

@@ -15,12 +15,13 @@ ExperimentPointer make_p1_setting_b();       // p1_setting_b.cpp
 ExperimentPointer make_p1_setting_c();       // p1_setting_c.cpp
 ExperimentPointer make_p1_rates();           // p1_rates.cpp
 ExperimentPointer make_p1_imdb();            // p1_imdb.cpp, from records
+ExperimentPointer make_p1_cifar();           // p1_cifar.cpp, from records
 ExperimentPointer make_p2_single_input();    // E2.1
 ExperimentPointer make_p2_multi_input();     // E2.2
 ExperimentPointer make_p2_joint();           // E2.3
 ExperimentPointer make_p2_losses();          // E2.4
 ExperimentPointer make_p2_lemma();           // training p and training W
-ExperimentPointer make_p2_vit();             // E2.5, out of scope
+ExperimentPointer make_p2_vit();             // E2.5, from records
 ExperimentPointer make_p3_plane();           // E3.1 and E3.2
 ExperimentPointer make_p3_local();           // E3.3
 ExperimentPointer make_p3_ranks();           // E3.4

@@ -1,5 +1,6 @@
-// The trainings of docs/results/imdb in two figures: accuracy by epoch, and accuracy against sparsity.
+// The trainings of a study in two figures: accuracy by epoch, and accuracy against sparsity.
 #include "papers/imdb_study.hpp"
+#include "papers/rank_correlation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -31,33 +32,9 @@ Series accuracy_band(const ImdbGroup& group) {
   return series;
 }
 
-// 1, 2, ... by size; equal numbers share the mean of their places.
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<double> ranks;
-  for (const double value : values) {
-    const auto below = std::ranges::count_if(values, [&](double other) { return other < value; });
-    const auto equal = std::ranges::count(values, value);
-    ranks.push_back(static_cast<double>(below) + (static_cast<double>(equal) + 1) / 2);
-  }
-  return ranks;
-}
-
-// Spearman's: Pearson's correlation of the ranks. NaN where all numbers of one kind are equal.
-double rank_correlation(const std::vector<double>& x, const std::vector<double>& y) {
-  const std::vector<double> a = ranks_of(x), b = ranks_of(y);
-  const double middle = (static_cast<double>(x.size()) + 1) / 2;
-  double ab = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ab += (a[i] - middle) * (b[i] - middle);
-    aa += (a[i] - middle) * (a[i] - middle);
-    bb += (b[i] - middle) * (b[i] - middle);
-  }
-  return ab / std::sqrt(aa * bb);
-}
-
 }  // namespace
 
-Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
+Figure imdb_curves(const std::vector<ImdbGroup>& groups, std::string_view ends) {
   Figure figure{.id = "curves", .title = "Test accuracy by epoch: mean and range over seeds"};
   figure.x.label = "epoch";
   figure.x.scale = Axis::Scale::log;
@@ -88,8 +65,8 @@ Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
   constexpr double shown_below = 6;
   figure.y.range = {std::max(std::floor(bottom), std::floor(lowest_peak) - shown_below), std::ceil(top)};
   figure.caption = fmt::format(
-      "{} Lines are means over seeds, bands their range; a curve ends where the first of its trainings did, at 99.5 % training accuracy or after 130 epochs.",
-      leader);
+      "{} Lines are means over seeds, bands their range; a curve ends where the first of its trainings did{}.",
+      leader, ends);
   return figure;
 }
 

@@ -84,16 +84,13 @@ std::optional<double> in_percent(const std::optional<double>& share) {
   return share ? std::optional(100 * *share) : std::nullopt;
 }
 
-// Two classes, and 25,000 reviews: a network that has learnt anything is above this.
-bool is_at_chance(const TrainingRecord& record) { return record.last_test && *record.last_test < 0.51; }
-
 // "muon-s3 (unfinished after 8 epochs, with 86.1 % of the test reviews right)"
-std::string left_out_text(const TrainingRecord& record) {
+std::string left_out_text(const TrainingRecord& record, const TestRows& rows) {
   std::string text = fmt::format("{} ({} after {}", record.run, to_string(record.status),
                                  counted(static_cast<std::uint64_t>(record.epochs), "epoch"));
   if (record.last_test)
-    text += fmt::format(", with {:.1f} % of the test reviews right{}", 100 * *record.last_test,
-                        is_at_chance(record) ? ", which is chance" : "");
+    text += fmt::format(", with {:.1f} % of the {} right{}", 100 * *record.last_test, rows.name,
+                        *record.last_test < rows.chance ? ", which is chance" : "");
   return text + ")";
 }
 
@@ -276,10 +273,30 @@ std::string distinct_text(std::span<const TrainingRecord> records, std::string T
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-std::string left_out_remark(const std::vector<ImdbGroup>& groups) {
+std::vector<std::pair<std::string, std::string>> group_configuration(std::span<const TrainingRecord> records,
+                                                                     const std::vector<ImdbGroup>& groups) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const ImdbGroup& group : groups) {
+    std::vector<std::string> seeds;
+    std::set<double> rates;
+    for (const auto* list : {&group.runs, &group.others})
+      for (const TrainingRecord* record : *list) {
+        seeds.push_back(std::to_string(record->seed));
+        if (record->lr) rates.insert(*record->lr);
+      }
+    entries.emplace_back(group.name, fmt::format("configs/{}.toml, learning rate {}, seeds {}", group.config,
+                                                 fmt::join(rates, ", "), fmt::join(seeds, ", ")));
+  }
+  entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
+  entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
+  entries.emplace_back("commit", distinct_text(records, &TrainingRecord::commit));
+  return entries;
+}
+
+std::string left_out_remark(const std::vector<ImdbGroup>& groups, const TestRows& rows) {
   std::vector<std::string> left_out;
   for (const ImdbGroup& group : groups)
-    for (const TrainingRecord* record : group.others) left_out.push_back(left_out_text(*record));
+    for (const TrainingRecord* record : group.others) left_out.push_back(left_out_text(*record, rows));
   return left_out.empty() ? "Every main training came to its end, and every one counts."
                           : fmt::format("Main trainings that did not come to their end are in no mean: {}.",
                                         fmt::join(left_out, ", "));

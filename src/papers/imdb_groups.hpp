@@ -1,5 +1,5 @@
-// Trainings of the two IMDb studies by optimizer, and what the pages of both say of them: docs/results/imdb (p1-imdb)
-// and docs/results/imdb_clean (imdb-clean). Internal.
+// Trainings by optimizer, and what the pages of all studies say of them: docs/results/imdb (p1-imdb),
+// docs/results/imdb_clean (imdb-clean) and docs/results/cifar (p1-cifar, p2-vit). Internal.
 #pragma once
 
 #include "papers/records.hpp"
@@ -107,7 +107,16 @@ std::string trainings_cell(const ImdbGroup& group);
 
 // "NVIDIA H200", "2026-11-17, 2026-11-18"
 std::string distinct_text(std::span<const TrainingRecord> records, std::string TrainingRecord::*member);
+// The configuration, learning rates and seeds of every group, then device, date and commit.
+std::vector<std::pair<std::string, std::string>> group_configuration(std::span<const TrainingRecord> records,
+                                                                     const std::vector<ImdbGroup>& groups);
+// What a network is tested on, and the accuracy that it exceeds once it has learnt anything.
+struct TestRows {
+  std::string_view name;  // "test reviews"
+  double chance;
+};
+inline constexpr TestRows imdb_test_rows{"test reviews", 0.51};  // two classes, and 25,000 reviews
 // Which main trainings are in no mean, and why.
-std::string left_out_remark(const std::vector<ImdbGroup>& groups);
+std::string left_out_remark(const std::vector<ImdbGroup>& groups, const TestRows& rows = imdb_test_rows);
 
 }  // namespace attmirror

@@ -1,5 +1,5 @@
 // What p1-imdb makes of the records of docs/results/imdb: p1_imdb.cpp judges, imdb_tables.cpp and imdb_figures.cpp
-// show. imdb-clean shares some of the tables and figures. Internal.
+// show. imdb-clean and p1-cifar share some of the tables and figures. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"
@@ -14,7 +14,8 @@ namespace attmirror {
 Table imdb_optimizer_table(const std::vector<ImdbGroup>& groups);
 // Every other optimizer against l1.1 mirror descent.
 Table imdb_comparison_table(const std::vector<ImdbGroup>& groups);
-Table imdb_tuning_table(std::span<const TrainingRecord> records);
+// On which rows: "5,000 held-out training reviews".
+Table imdb_tuning_table(std::span<const TrainingRecord> records, std::string_view held_out);
 Table imdb_runs_table(std::span<const TrainingRecord> records);
 Table imdb_weights_table(
     std::span<const TrainingRecord> records);  // without those that choose learning rates
@@ -22,7 +23,8 @@ Table imdb_weights_table(
 Table imdb_repeat_table(std::span<const TrainingRecord> records, const std::vector<ImdbGroup>& groups,
                         std::string_view measure, RecordedNumber member);
 
-Figure imdb_curves(const std::vector<ImdbGroup>& groups);
+// Where curves end, after a comma: ", after 150 epochs".
+Figure imdb_curves(const std::vector<ImdbGroup>& groups, std::string_view ends);
 // By which accuracy: "last ten epochs", last_ten_test.
 Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups, std::string_view measure,
                             RecordedNumber member);

@@ -60,9 +60,9 @@ Table imdb_comparison_table(const std::vector<ImdbGroup>& groups) {
   return table;
 }
 
-Table imdb_tuning_table(std::span<const TrainingRecord> records) {
+Table imdb_tuning_table(std::span<const TrainingRecord> records, std::string_view held_out) {
   Table table;
-  table.title = "Learning rates: best accuracy on 5,000 held-out training reviews";
+  table.title = fmt::format("Learning rates: best accuracy on {}", held_out);
   table.columns = {{"optimizer", Align::left},
                    {"learning rate"},
                    {"epochs"},

@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -227,20 +226,7 @@ std::vector<std::pair<std::string, std::string>> imdb_configuration(std::span<co
        "Stanford Large Movie Reviews: 25,000 for training, 25,000 for testing, 512 WordPieces at most"},
       {"network", "3 blocks, 3 heads, width 384, dropout 0.2"},
       {"training", "batches of 100, summed losses; until 99.5 % training accuracy, 130 epochs at most"}};
-  for (const ImdbGroup& group : groups) {
-    std::vector<std::string> seeds;
-    std::set<double> rates;
-    for (const auto* list : {&group.runs, &group.others})
-      for (const TrainingRecord* record : *list) {
-        seeds.push_back(std::to_string(record->seed));
-        if (record->lr) rates.insert(*record->lr);
-      }
-    entries.emplace_back(group.name, fmt::format("configs/{}.toml, learning rate {}, seeds {}", group.config,
-                                                 fmt::join(rates, ", "), fmt::join(seeds, ", ")));
-  }
-  entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
-  entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
-  entries.emplace_back("commit", distinct_text(records, &TrainingRecord::commit));
+  for (auto& entry : group_configuration(records, groups)) entries.push_back(std::move(entry));
   return entries;
 }
 
@@ -291,14 +277,15 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
   }
   for (Finding& finding : new_findings(groups)) result.findings.push_back(std::move(finding));
   for (Figure& figure :
-       std::array<Figure, 2>{imdb_curves(groups),
+       std::array<Figure, 2>{imdb_curves(groups, ", at 99.5 % training accuracy or after 130 epochs"),
                              imdb_sparsity_figure(groups, "last ten epochs", &TrainingRecord::last_ten_test)})
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
   result.tables = {{"optimizers", imdb_optimizer_table(groups)},
                    {"comparisons", imdb_comparison_table(groups)},
                    {"trainings", imdb_runs_table(records)},
                    {"weights", imdb_weights_table(records)}};
-  if (const Table tuning = imdb_tuning_table(records); !tuning.rows.empty())
+  if (const Table tuning = imdb_tuning_table(records, "5,000 held-out training reviews");
+      !tuning.rows.empty())
     result.tables.push_back({"learning-rates", tuning});
   if (const Table repeats = imdb_repeat_table(records, groups, "best test", &TrainingRecord::best_test);
       !repeats.rows.empty())

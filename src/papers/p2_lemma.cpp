@@ -114,28 +114,8 @@ class Lemma final : public Experiment {
   }
 };
 
-// Listed, not run.
-class VisionTransformer final : public Experiment {
- public:
-  ExperimentInfo info() const override {
-    return {
-        .id = "p2-vit",
-        .paper = "P2",
-        .item = "Figures of attention sparsity in a vision transformer",
-        .title = "Does a vision transformer behave the same?",
-        .summary = "Trains a ViT-base for 400 epochs and follows sparsity and norms of its attention.",
-        .seconds = 0,
-        .quick_seconds = 0,
-        .out_of_scope =
-            "86 million parameters for 400 epochs take days on processors, and there is no published code or "
-            "number to compare with"};
-  }
-  ExperimentResult run(const ExperimentContext&) const override { return {}; }
-};
-
 }  // namespace
 
 ExperimentPointer make_p2_lemma() { return std::make_unique<Lemma>(); }
-ExperimentPointer make_p2_vit() { return std::make_unique<VisionTransformer>(); }
 
 }  // namespace attmirror

@@ -15,6 +15,9 @@ RecordTexts imdb_records();
 // yet.
 RecordTexts imdb_clean_records();
 
+// P1's vision transformer on CIFAR-10: docs/results/cifar. No runs where nothing has been recorded yet.
+RecordTexts cifar_records();
+
 // P3's global convergence over a grid of sizes: docs/results/p3_global_grid.csv.
 std::string_view global_grid_csv();
 

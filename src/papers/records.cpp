@@ -1,16 +1,13 @@
 #include "papers/records.hpp"
 
-#include "base/csv.hpp"
 #include "base/words.hpp"
+#include "papers/record_rows.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <set>
-#include <system_error>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -23,71 +20,6 @@ constexpr std::array record_roles{TrainingRole::main,     TrainingRole::tuning, 
                                   TrainingRole::ablation, TrainingRole::longer, TrainingRole::transfer};
 constexpr std::array record_states{RecordStatus::completed, RecordStatus::reached_accuracy,
                                    RecordStatus::diverged, RecordStatus::unfinished, RecordStatus::failed};
-constexpr std::array map_names{"K", "Q", "V"};
-
-// One cell, and where it is.
-struct RecordCell {
-  std::string_view file, column, text;
-  std::size_t line;
-
-  Error error(std::string_view expected) const {
-    return bad_input(
-        fmt::format("{} line {}: {} is \"{}\": expected {}", file, line, column, one_line(text), expected));
-  }
-
-  std::optional<double> number() const {
-    if (text.empty()) return {};
-    double value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-      throw error("a number");
-    return value;
-  }
-
-  std::optional<double> share() const {
-    const std::optional<double> value = number();
-    if (value && !(*value >= 0 && *value <= 1)) throw error("a share between 0 and 1");
-    return value;
-  }
-
-  std::optional<std::int64_t> count() const {
-    if (text.empty()) return {};
-    std::int64_t value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc() || end != text.data() + text.size() || value < 0)
-      throw error("a whole number from 0 on");
-    return value;
-  }
-
-  std::int64_t needed_count() const {
-    const std::optional<std::int64_t> value = count();
-    return value ? *value : throw error("a whole number from 0 on");
-  }
-
-  double needed_positive() const {
-    const std::optional<double> value = number();
-    return value && *value > 0 ? *value : throw error("a positive number");
-  }
-
-  std::string word() const { return text.empty() ? throw error("a word") : std::string(text); }
-
-  template <class Words>
-  auto one_of(const Words& words) const {
-    std::vector<std::string_view> names;
-    for (const auto one : words) {
-      if (to_string(one) == text) return one;
-      names.push_back(to_string(one));
-    }
-    throw error(expected_choice(text, names));
-  }
-};
-
-template <class Record>
-struct RecordColumn {
-  std::string name;
-  std::function<void(Record&, const RecordCell&)> read;
-  bool may_lack = false;
-};
 
 using RunColumns = std::vector<RecordColumn<TrainingRecord>>;
 using CurveColumns = std::vector<RecordColumn<std::pair<std::string, EpochRecord>>>;
@@ -161,33 +93,6 @@ CurveColumns curve_columns() {
   return columns;
 }
 
-// Calls use(line, record) for each row of a file.
-template <class Record, class Use>
-void read_rows(std::string_view text, std::string_view file, const std::vector<RecordColumn<Record>>& columns,
-               const Use& use) {
-  const std::vector<CsvRow> rows = parse_csv(text, file);
-  if (rows.empty()) throw bad_input(fmt::format("{} is empty: expected the names of its columns", file));
-  const std::vector<std::string>& names = rows.front().cells;
-  std::vector<const RecordColumn<Record>*> order;
-  for (const std::string& name : names) {
-    const auto found = std::ranges::find(columns, name, &RecordColumn<Record>::name);
-    if (found == columns.end())
-      throw bad_input(fmt::format("{} has an unknown column {}", file, one_line(name)));
-    if (std::ranges::count(names, name) > 1)
-      throw bad_input(fmt::format("{} has the column {} twice", file, name));
-    order.push_back(&*found);
-  }
-  for (const RecordColumn<Record>& column : columns)
-    if (!column.may_lack && std::ranges::find(names, column.name) == names.end())
-      throw bad_input(fmt::format("{} has no column {}", file, column.name));
-  for (std::size_t r = 1; r < rows.size(); ++r) {
-    Record record;
-    for (std::size_t c = 0; c < order.size(); ++c)
-      order[c]->read(record, {file, order[c]->name, rows[r].cells[c], rows[r].line});
-    use(rows[r].line, std::move(record));
-  }
-}
-
 // What a run says of its curve is what the curve says.
 void check_curve(const TrainingRecord& record) {
   if (std::ssize(record.curve) != record.epochs)
@@ -251,7 +156,7 @@ bool RecordTexts::has_runs() const {
 
 std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
   std::vector<TrainingRecord> records;
-  std::map<std::string, std::size_t, std::less<>> place;
+  RecordPlaces place;
   std::set<std::tuple<std::string, TrainingRole, std::int64_t, double, std::string, std::string>> seen;
   read_rows<TrainingRecord>(
       texts.runs, "runs.csv", run_columns(), [&](std::size_t line, TrainingRecord record) {
@@ -268,17 +173,15 @@ std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
       });
   read_rows<std::pair<std::string, EpochRecord>>(
       texts.curves, "curves.csv", curve_columns(), [&](std::size_t line, const auto& row) {
-        const auto found = place.find(row.first);
-        if (found == place.end())
-          throw bad_input(fmt::format("curves.csv line {}: run is \"{}\", which runs.csv does not have", line,
-                                      one_line(row.first)));
-        std::vector<EpochRecord>& curve = records[found->second].curve;
+        std::vector<EpochRecord>& curve = records[known_place(place, "curves.csv", line, row.first)].curve;
         if (row.second.epoch != std::ssize(curve) + 1)
           throw bad_input(fmt::format("curves.csv line {}: epoch of {} is {}: expected {}", line, row.first,
                                       row.second.epoch, curve.size() + 1));
         curve.push_back(row.second);
       });
   for (const TrainingRecord& record : records) check_curve(record);
+  read_attention(texts.attention, place, records);
+  read_histograms(texts.histograms, place, records);
   return records;
 }
 

@@ -3,7 +3,7 @@
 //
 // runs.csv has a row for each training, whatever became of it; curves.csv one for each of its epochs. The columns
 // are those of docs/results/imdb/README.md, and scripts/study_records.py writes them; docs/results/imdb_clean has three
-// more, and speed.csv beside them. An empty cell is a number that does not exist: the score of a training that failed,
+// more, and speed.csv beside them; docs/results/cifar has attention.csv and histograms.csv. An empty cell is a number that does not exist: the score of a training that failed,
 // the learning rate chosen for an optimizer that has none. Internal.
 #pragma once
 
@@ -46,6 +46,28 @@ struct MapRecord {
   std::optional<double> sparsity;     // Hoyer's: 0 all equal, 1 a single one
 };
 
+// How attention is spread over tokens: means over heads, samples and queries.
+struct AttentionSpreadRecord {
+  double entropy = 0;    // in nats
+  double top_share = 0;  // of the token with the largest probability
+  double tokens_90 = 0;  // that hold 90 %
+};
+
+// One block after one epoch.
+struct AttentionRecord {
+  std::int64_t epoch = 0, block = 0;       // both from 1
+  AttentionSpreadRecord all, class_token;  // over all queries, and for that of the class token
+  double key_norm = 0, query_norm = 0,
+         product_norm = 0;  // Frobenius norms of K, Q and, over all heads, K Q^T
+};
+
+// A bin of the histogram of one map after the last epoch.
+struct HistogramBin {
+  char map = 'K';     // or Q or V
+  double weight = 0;  // the middle of the bin
+  std::int64_t count = 0;
+};
+
 // One training.
 struct TrainingRecord {
   std::string run;     // "md-1.1-s1", unique
@@ -70,6 +92,8 @@ struct TrainingRecord {
   std::optional<double> seconds;
   std::string device, date, commit, note;
   std::vector<EpochRecord> curve;
+  std::vector<AttentionRecord> attention;  // by epoch, then block; empty where it was not measured
+  std::vector<HistogramBin> histogram;     // by map, then weight; bins without weights are left out
 
   // It came to its end, so that its last epoch means what that of others means.
   bool is_comparable() const;
@@ -85,8 +109,8 @@ struct SpeedRecord {
 // The files of a study as text.
 struct RecordTexts {
   std::string_view runs, curves;
-  std::string_view speed{};          // may be empty
-  std::vector<std::string> configs;  // the names of its configurations
+  std::string_view speed{}, attention{}, histograms{};  // may be empty
+  std::vector<std::string> configs;                     // the names of its configurations
 
   // Whether runs.csv has a row below the names of its columns.
   bool has_runs() const;
@@ -94,7 +118,7 @@ struct RecordTexts {
 
 // The trainings in the order of runs.csv. Throws Error (bad input), naming file and line, for a column that is
 // missing or unknown, a cell that is not what its column says, a training that is there twice or whose
-// configuration is not there, and for curves that do not fit the runs.
+// configuration is not there, and for curves, attention and histograms that do not fit the runs.
 std::vector<TrainingRecord> read_records(const RecordTexts& texts);
 
 // The rows of speed.csv; none for an empty text. Throws Error (bad input) for bad columns and cells, an optimizer that

@@ -7,8 +7,11 @@
 #include "deep/views/weight_statistics.hpp"
 #include <attmirror/deep/weights_file.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +30,22 @@ struct HistogramOptions {
   PageOutput output;
 };
 
+// Bins of one width for every network, so that histograms of different ones can be laid over each other: the middle
+// one is about 0, and what lies beyond the outermost counts there.
+Json histogram_json(std::span<const float> weights, double largest) {
+  constexpr double width = 0.01;
+  constexpr double most = 200;  // bins on either side of the middle one
+  const auto side = static_cast<std::size_t>(std::min(std::ceil(largest / width), most));
+  const double limit = (static_cast<double>(side) + 0.5) * width;
+  return {{"bin", width}, {"counts", deep::weight_histogram(weights, limit, 2 * side + 1)}};
+}
+
 Json statistics_json(const deep::WeightModel& model) {
   Json maps = Json::array();
   for (const char map : std::string_view("KQV")) {
-    const deep::WeightStatistics s = deep::weight_statistics(deep::map_weights(*model.network, map),
-                                                             fmt::format("{} of {}", map, model.name));
+    const std::vector<float> weights = deep::map_weights(*model.network, map);
+    const deep::WeightStatistics s =
+        deep::weight_statistics(weights, fmt::format("{} of {}", map, model.name));
     Json quantiles = Json::array();
     for (std::size_t i = 0; i < s.quantiles.size(); ++i)
       quantiles.push_back({{"level", s.levels[i]}, {"size", s.quantiles[i]}});
@@ -43,7 +57,8 @@ Json statistics_json(const deep::WeightModel& model) {
                     {"standard_deviation", s.standard_deviation},
                     {"kurtosis", s.kurtosis},
                     {"effective_share", s.effective_share},
-                    {"quantiles", std::move(quantiles)}});
+                    {"quantiles", std::move(quantiles)},
+                    {"histogram", histogram_json(weights, s.largest)}});
   }
   return {{"model", model.name}, {"kind", model.network->kind()}, {"maps", std::move(maps)}};
 }

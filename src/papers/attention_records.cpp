@@ -1,0 +1,100 @@
+// How attention was spread during trainings, and how weights are spread after them: two files of a study's records.
+#include "papers/record_rows.hpp"
+
+namespace attmirror {
+
+namespace {
+
+using AttentionColumns = std::vector<RecordColumn<std::pair<std::string, AttentionRecord>>>;
+using HistogramColumns = std::vector<RecordColumn<std::pair<std::string, HistogramBin>>>;
+
+AttentionColumns attention_columns() {
+  using R = std::pair<std::string, AttentionRecord>;
+  using A = AttentionRecord;
+  using C = RecordCell;
+  AttentionColumns columns{
+      {"run", [](R& row, const C& cell) { row.first = cell.word(); }},
+      {"epoch", [](R& row, const C& cell) { row.second.epoch = cell.needed_count(); }},
+      {"block", [](R& row, const C& cell) { row.second.block = cell.needed_count(); }},
+      {"key_norm", [](R& row, const C& cell) { row.second.key_norm = cell.needed_size(); }},
+      {"query_norm", [](R& row, const C& cell) { row.second.query_norm = cell.needed_size(); }},
+      {"product_norm", [](R& row, const C& cell) { row.second.product_norm = cell.needed_size(); }}};
+  for (const auto& [prefix, spread] : {std::pair{"", &A::all}, std::pair{"class_", &A::class_token}}) {
+    const auto named = [&](const char* what) { return fmt::format("{}{}", prefix, what); };
+    columns.push_back({named("entropy"), [spread](R& row, const C& cell) {
+                         (row.second.*spread).entropy = cell.needed_size();
+                       }});
+    columns.push_back({named("top_share"), [spread](R& row, const C& cell) {
+                         (row.second.*spread).top_share = cell.needed_share();
+                       }});
+    columns.push_back({named("tokens_90"), [spread](R& row, const C& cell) {
+                         (row.second.*spread).tokens_90 = cell.needed_size();
+                       }});
+  }
+  return columns;
+}
+
+HistogramColumns histogram_columns() {
+  using R = std::pair<std::string, HistogramBin>;
+  using C = RecordCell;
+  return {{"run", [](R& row, const C& cell) { row.first = cell.word(); }},
+          {"map",
+           [](R& row, const C& cell) {
+             if (std::ranges::find(map_names, cell.text) == map_names.end()) throw cell.error("K, Q or V");
+             row.second.map = cell.text.front();
+           }},
+          {"weight", [](R& row, const C& cell) { row.second.weight = cell.needed_number(); }},
+          {"count", [](R& row, const C& cell) { row.second.count = cell.needed_count(); }}};
+}
+
+}  // namespace
+
+// Epochs of a training ascend, and each has blocks 1, 2, ...
+void read_attention(std::string_view text, const RecordPlaces& places, std::vector<TrainingRecord>& records) {
+  if (text.empty()) return;
+  read_rows<std::pair<std::string, AttentionRecord>>(
+      text, "attention.csv", attention_columns(), [&](std::size_t line, const auto& row) {
+        TrainingRecord& record = records[known_place(places, "attention.csv", line, row.first)];
+        const AttentionRecord& next = row.second;
+        const AttentionRecord last = record.attention.empty() ? AttentionRecord{} : record.attention.back();
+        const std::int64_t block = next.epoch == last.epoch ? last.block + 1 : 1;
+        if (next.block != block)
+          throw bad_input(fmt::format("attention.csv line {}: block of {} is {}: expected {}", line,
+                                      row.first, next.block, block));
+        if (next.epoch < std::max<std::int64_t>(last.epoch, 1) || next.epoch > record.epochs)
+          throw bad_input(fmt::format("attention.csv line {}: epoch of {} is {}: expected one from {} to {}",
+                                      line, row.first, next.epoch, std::max<std::int64_t>(last.epoch, 1),
+                                      record.epochs));
+        record.attention.push_back(next);
+      });
+  for (const TrainingRecord& record : records) {
+    const auto in_epoch = [&](std::int64_t epoch) {
+      return std::ranges::count(record.attention, epoch, &AttentionRecord::epoch);
+    };
+    for (const AttentionRecord& one : record.attention)
+      if (in_epoch(one.epoch) != in_epoch(record.attention.front().epoch))
+        throw bad_input(
+            fmt::format("attention.csv: {} has {} blocks in epoch {}: expected {}, as in epoch {}",
+                        record.run, in_epoch(one.epoch), one.epoch, in_epoch(record.attention.front().epoch),
+                        record.attention.front().epoch));
+  }
+}
+
+void read_histograms(std::string_view text, const RecordPlaces& places,
+                     std::vector<TrainingRecord>& records) {
+  if (text.empty()) return;
+  read_rows<std::pair<std::string, HistogramBin>>(
+      text, "histograms.csv", histogram_columns(), [&](std::size_t line, const auto& row) {
+        TrainingRecord& record = records[known_place(places, "histograms.csv", line, row.first)];
+        const HistogramBin& next = row.second;
+        if (std::ranges::any_of(record.histogram, [&](const HistogramBin& bin) {
+              return bin.map == next.map && bin.weight >= next.weight;
+            }))
+          throw bad_input(
+              fmt::format("histograms.csv line {}: weight of {} is {}: expected one above the last", line,
+                          row.first, next.weight));
+        record.histogram.push_back(next);
+      });
+}
+
+}  // namespace attmirror

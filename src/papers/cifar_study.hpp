@@ -1,0 +1,69 @@
+// What p1-cifar and p2-vit make of the records of docs/results/cifar: p1_cifar.cpp judges accuracies, p2_vit.cpp attention,
+// and p2_vit_figures.cpp draws the latter. Internal.
+#pragma once
+
+#include "papers/imdb_groups.hpp"
+#include <attmirror/base/figure.hpp>
+#include <attmirror/papers/experiment.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace attmirror {
+
+// All of the experiments but reading. Both take what there is: trainings that were stopped count as far as they got.
+ExperimentResult cifar_result(std::span<const TrainingRecord> records);
+ExperimentResult vit_result(std::span<const TrainingRecord> records);
+
+// The same groups, where trainings that were stopped are among those that came to their end: a curve is right as far as
+// it goes.
+std::vector<ImdbGroup> with_unfinished(std::vector<ImdbGroup> groups);
+
+// Where the records come from, and how a training is made again.
+std::string cifar_records_remark(std::span<const TrainingRecord> records);
+// Which main trainings are in no mean, and why.
+std::string cifar_left_out_remark(const std::vector<ImdbGroup>& groups);
+// Data, network and training, then every group.
+std::vector<std::pair<std::string, std::string>> cifar_configuration(std::span<const TrainingRecord> records,
+                                                                     const std::vector<ImdbGroup>& groups);
+
+// One block of one training, from the first to the last epoch in which attention was measured.
+struct BlockTrend {
+  const TrainingRecord* run = nullptr;
+  AttentionRecord first, last;
+  double correlation =
+      0;  // Spearman's, over epochs, of |K Q^T| and the share of the top token; NaN: one is constant
+
+  bool grew() const { return last.product_norm > first.product_norm; }
+  // Less spread by both measures.
+  bool sparsified() const {
+    return last.all.top_share > first.all.top_share && last.all.entropy < first.all.entropy;
+  }
+  // What P2 describes: weights grow, attention concentrates, and the two go together.
+  bool as_claimed() const { return grew() && sparsified() && correlation > 0; }
+};
+// None for a training in which attention was measured less than twice.
+std::vector<BlockTrend> block_trends(const TrainingRecord& run);
+
+// The trainings of an optimizer whose attention was measured at least twice.
+struct VitGroup {
+  std::string name;
+  std::vector<const TrainingRecord*> runs;
+  std::vector<BlockTrend> trends;  // training by training, block by block
+
+  std::int64_t blocks() const;               // of the network
+  std::vector<std::int64_t> epochs() const;  // in which all of its trainings were measured
+  // Means over trainings and blocks after one of these epochs.
+  AttentionRecord mean_at(std::int64_t epoch) const;
+};
+
+// Optimizers that P2's claim is judged for, in the order of tables.
+std::vector<VitGroup> vit_groups(const std::vector<ImdbGroup>& groups);
+// Top share, entropy and tokens by epoch, top share against |K Q^T|, correlations by block; those with anything to draw.
+std::vector<Figure> vit_figures(const std::vector<VitGroup>& groups);
+Table vit_block_table(const std::vector<VitGroup>& groups);
+
+}  // namespace attmirror

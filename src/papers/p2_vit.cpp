@@ -1,0 +1,234 @@
+// P2's vision transformer (E2.5): does attention sparsify as its weights grow?
+//
+// P2 trains a ViT-base on CIFAR-10 for 400 epochs with a fixed learning rate of 3e-3 and shows that attention maps become
+// sparser while the norms of attention weights grow, as its theory has it: gradient descent sends |W| to infinity, and
+// softmax(X W z) then selects a token. It published neither code nor numbers. Our network is P1's, which is smaller: 6
+// blocks of width 512 instead of 12 of 768, 150 epochs. This experiment trains nothing; it reads the records of
+// docs/results/cifar, where attention was measured on 64 test images every 5 epochs.
+//
+// For each block of each training, with s the attention of a query, means over queries, heads and images:
+//
+//   top share    max_t s_t                         1: one token
+//   entropy      - sum_t s_t log s_t               0: one token; log T: all alike
+//   tokens       the fewest that hold 90 % of s    1 to T
+//   |K Q^T|      Frobenius, over all heads
+//
+// A block does what P2 describes if from the first measurement to the last |K Q^T| grew, the top share rose and the
+// entropy fell, and if |K Q^T| and the top share rose together (Spearman's correlation over the epochs is positive).
+#include "papers/cifar_study.hpp"
+#include "papers/experiments.hpp"
+#include "papers/rank_correlation.hpp"
+#include "papers/recorded_studies.hpp"
+#include "papers/shorthand.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attmirror {
+
+namespace {
+
+std::size_t claimed_blocks(const VitGroup& group) {
+  return static_cast<std::size_t>(std::ranges::count_if(group.trends, &BlockTrend::as_claimed));
+}
+
+// "every block of gradient descent", "4 of 12 blocks of Adam (2 trainings)", "no block of AdamW"
+std::string blocks_text(const VitGroup& group) {
+  const std::size_t claimed = claimed_blocks(group), all = group.trends.size();
+  const std::string trainings =
+      group.runs.size() > 1 ? fmt::format(" ({})", counted(group.runs.size(), "training")) : "";
+  if (claimed == all) return fmt::format("every block of {}{}", group.name, trainings);
+  if (claimed == 0) return fmt::format("no block of {}{}", group.name, trainings);
+  return fmt::format("{} of {} blocks of {}{}", claimed, all, group.name, trainings);
+}
+
+std::string vit_claim(const std::vector<VitGroup>& groups) {
+  constexpr auto claim = "P2's claim that attention sparsifies as weights grow";
+  if (groups.empty())
+    return fmt::format(
+        "{} cannot be judged yet: no training has measured attention twice. (The network is P1's, smaller than P2's ViT-base.)",
+        claim);
+  std::size_t claimed = 0, all = 0;
+  std::vector<std::string> parts;
+  for (const VitGroup& group : groups) {
+    claimed += claimed_blocks(group);
+    all += group.trends.size();
+    parts.push_back(blocks_text(group));
+  }
+  const char* verdict = claimed == all ? "holds" : claimed == 0 ? "does not hold" : "holds in part";
+  return fmt::format(
+      "{} {} on P1's vision transformer, which is smaller than P2's ViT-base: in {}, K Qᵀ grew and attention concentrated with it.",
+      claim, verdict, fmt::join(parts, ", "));
+}
+
+// How the numbers behind the claim went: " Gradient descent (l2): ..."
+std::string trend_sentence(const VitGroup& group) {
+  const std::vector<std::int64_t> epochs = group.epochs();
+  const AttentionRecord first = group.mean_at(epochs.front()), last = group.mean_at(epochs.back());
+  const auto word = [](double from, double to, const char* up, const char* down) {
+    return to > from ? up : to < from ? down : "stays";
+  };
+  return fmt::format(
+      " With {}, from epoch {} to epoch {}, the norm of K Qᵀ {} from {:.3g} to {:.3g}, the share of attention on the top token {} from {:.3f} to {:.3f}, and {:.1f} instead of {:.1f} tokens hold 90 % (means over blocks).",
+      group.name, epochs.front(), epochs.back(),
+      word(first.product_norm, last.product_norm, "grows", "shrinks"), first.product_norm, last.product_norm,
+      word(first.all.top_share, last.all.top_share, "rises", "falls"), first.all.top_share,
+      last.all.top_share, last.all.tokens_90, first.all.tokens_90);
+}
+
+// Nobody has published such numbers.
+std::vector<Finding> vit_findings(const std::vector<VitGroup>& groups) {
+  std::vector<Finding> findings;
+  for (const VitGroup& group : groups) {
+    const std::vector<std::int64_t> epochs = group.epochs();
+    for (const std::int64_t epoch : {epochs.front(), epochs.back()}) {
+      const AttentionRecord mean = group.mean_at(epoch);
+      const auto add = [&](const char* what, double number) {
+        findings.push_back(
+            new_number(fmt::format("{} after {} epochs, {}", what, epoch, group.name), number));
+        findings.back().note = fmt::format("mean over blocks, {}", counted(group.runs.size(), "training"));
+      };
+      add("share of attention on the top token", mean.all.top_share);
+      add("entropy of attention in nats", mean.all.entropy);
+      add("tokens that hold 90 % of attention", mean.all.tokens_90);
+      add("norm of K Qᵀ", mean.product_norm);
+    }
+    findings.push_back(
+        new_number(fmt::format("share of blocks that do what P2 describes, {}", group.name),
+                   static_cast<double>(claimed_blocks(group)) / static_cast<double>(group.trends.size())));
+  }
+  if (findings.empty()) findings.push_back(new_number("trainings whose attention was measured twice", 0));
+  return findings;
+}
+
+class VisionTransformer final : public Experiment {
+ public:
+  ExperimentInfo info() const override {
+    return {
+        .id = "p2-vit",
+        .paper = "P2",
+        .item = "Figures of attention sparsity in a vision transformer",
+        .title = "Does attention sparsify as weights grow?",
+        .summary =
+            "Reads the records of P1's vision transformer on CIFAR-10, which is smaller than P2's ViT-base, and follows how concentrated its attention is and how large K, Q and K Qᵀ are during training, for gradient descent, mirror descent and Adam.",
+        .seconds = 0.1,
+        .quick_seconds = 0.1,
+        .out_of_scope = cifar_records().has_runs() ? "" : "no training has been recorded yet"};
+  }
+
+  ExperimentResult run(const ExperimentContext& context) const override {
+    const RecordTexts texts = cifar_records();
+    if (!texts.has_runs()) return {};  // out of scope, as info() says
+    ExperimentResult result = vit_result(read_records(texts));
+    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
+    context.progress(1);
+    return result;
+  }
+};
+
+}  // namespace
+
+std::vector<BlockTrend> block_trends(const TrainingRecord& run) {
+  std::vector<BlockTrend> trends;
+  for (std::int64_t block = 1;; ++block) {
+    std::vector<double> norms, shares;
+    BlockTrend trend{.run = &run, .first = {}, .last = {}};
+    for (const AttentionRecord& record : run.attention) {
+      if (record.block != block) continue;
+      if (norms.empty()) trend.first = record;
+      trend.last = record;
+      norms.push_back(record.product_norm);
+      shares.push_back(record.all.top_share);
+    }
+    if (norms.size() < 2) return trends;
+    trend.correlation = rank_correlation(norms, shares);
+    trends.push_back(trend);
+  }
+}
+
+std::int64_t VitGroup::blocks() const {
+  std::int64_t most = 0;
+  for (const BlockTrend& trend : trends) most = std::max(most, trend.first.block);
+  return most;
+}
+
+std::vector<std::int64_t> VitGroup::epochs() const {
+  std::vector<std::int64_t> common;
+  for (const TrainingRecord* run : runs) {
+    std::vector<std::int64_t> measured, both;
+    for (const AttentionRecord& record : run->attention)
+      if (record.block == 1) measured.push_back(record.epoch);
+    if (run == runs.front()) {
+      common = std::move(measured);
+      continue;
+    }
+    std::ranges::set_intersection(common, measured, std::back_inserter(both));
+    common = std::move(both);
+  }
+  return common;
+}
+
+AttentionRecord VitGroup::mean_at(std::int64_t epoch) const {
+  AttentionRecord mean{.epoch = epoch};
+  double count = 0;
+  const auto move = [&](double& to, double value) { to += (value - to) / count; };
+  for (const TrainingRecord* run : runs)
+    for (const AttentionRecord& record : run->attention) {
+      if (record.epoch != epoch) continue;
+      ++count;
+      for (const auto spread : {&AttentionRecord::all, &AttentionRecord::class_token})
+        for (const auto member : {&AttentionSpreadRecord::entropy, &AttentionSpreadRecord::top_share,
+                                  &AttentionSpreadRecord::tokens_90})
+          move(mean.*spread.*member, record.*spread.*member);
+      for (const auto norm :
+           {&AttentionRecord::key_norm, &AttentionRecord::query_norm, &AttentionRecord::product_norm})
+        move(mean.*norm, record.*norm);
+    }
+  return mean;
+}
+
+std::vector<VitGroup> vit_groups(const std::vector<ImdbGroup>& groups) {
+  std::vector<VitGroup> list;
+  for (const ImdbGroup& group : groups) {
+    VitGroup measured{.name = group.name, .runs = {}, .trends = {}};
+    for (const TrainingRecord* run : group.runs) {
+      const std::vector<BlockTrend> trends = block_trends(*run);
+      if (trends.empty()) continue;
+      measured.runs.push_back(run);
+      measured.trends.insert(measured.trends.end(), trends.begin(), trends.end());
+    }
+    // Means need epochs that all trainings have.
+    if (measured.epochs().size() >= 2) list.push_back(std::move(measured));
+  }
+  return list;
+}
+
+ExperimentResult vit_result(std::span<const TrainingRecord> records) {
+  const std::vector<ImdbGroup> groups = with_unfinished(imdb_groups(records));
+  const std::vector<VitGroup> measured = vit_groups(groups);
+  ExperimentResult result;
+  result.conclusion = vit_claim(measured);
+  for (const VitGroup& group : measured) result.conclusion += trend_sentence(group);
+  result.findings = vit_findings(measured);
+  result.figures = vit_figures(measured);
+  if (Table blocks = vit_block_table(measured); !blocks.rows.empty())
+    result.tables.push_back({"blocks", std::move(blocks)});
+  result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
+                              distinct_text(records, &TrainingRecord::device),
+                              distinct_text(records, &TrainingRecord::date));
+  result.remarks = {
+      cifar_records_remark(records),
+      "P2 trains a ViT-base (12 blocks of width 768) for 400 epochs with a learning rate of 3e-3 and published neither code nor numbers, so that there is a claim to compare with and no number. Ours has 6 blocks of width 512, 145 tokens and 150 epochs, and the learning rate of gradient descent was chosen on held-out images.",
+      "Attention is measured on 64 test images, the first time a few epochs after the beginning. The means of the figures are over blocks and trainings; the table has every block, and the attention of the class token, which the answer is read from.",
+      cifar_left_out_remark(groups)};
+  result.configuration = cifar_configuration(records, groups);
+  return result;
+}
+
+ExperimentPointer make_p2_vit() { return std::make_unique<VisionTransformer>(); }
+
+}  // namespace attmirror
