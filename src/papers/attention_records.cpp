@@ -1,5 +1,6 @@
 // How attention was spread during trainings, and how weights are spread after them: two files of a study's records.
 #include "papers/record_rows.hpp"
+#include "papers/shorthand.hpp"
 
 namespace attmirror {
 
@@ -74,9 +75,9 @@ void read_attention(std::string_view text, const RecordPlaces& places, std::vect
     for (const AttentionRecord& one : record.attention)
       if (in_epoch(one.epoch) != in_epoch(record.attention.front().epoch))
         throw bad_input(
-            fmt::format("attention.csv: {} has {} blocks in epoch {}: expected {}, as in epoch {}",
-                        record.run, in_epoch(one.epoch), one.epoch, in_epoch(record.attention.front().epoch),
-                        record.attention.front().epoch));
+            fmt::format("attention.csv: {} has {} in epoch {}: expected {}, as in epoch {}", record.run,
+                        counted(static_cast<std::uint64_t>(in_epoch(one.epoch)), "block"), one.epoch,
+                        in_epoch(record.attention.front().epoch), record.attention.front().epoch));
   }
 }
 

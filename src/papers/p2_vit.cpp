@@ -173,7 +173,8 @@ std::vector<std::int64_t> VitGroup::epochs() const {
 }
 
 AttentionRecord VitGroup::mean_at(std::int64_t epoch) const {
-  AttentionRecord mean{.epoch = epoch};
+  AttentionRecord mean;
+  mean.epoch = epoch;
   double count = 0;
   const auto move = [&](double& to, double value) { to += (value - to) / count; };
   for (const TrainingRecord* run : runs)

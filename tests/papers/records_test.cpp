@@ -209,5 +209,84 @@ void expect_sound_records(const RecordTexts& texts, const char* study) {
 TEST(Records, ThoseOfImdbAreSound) { expect_sound_records(imdb_records(), "imdb"); }
 TEST(Records, ThoseOfImdbCleanAreSound) { expect_sound_records(imdb_clean_records(), "imdb_clean"); }
 
+// attention.csv and histograms.csv beside the fixtures.
+std::vector<TrainingRecord> read_with(const std::string& attention, const std::string& histograms) {
+  const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
+  return read_records({.runs = runs,
+                       .curves = curves,
+                       .attention = attention,
+                       .histograms = histograms,
+                       .configs = fixture_configs});
+}
+
+void expect_refused_with(const std::string& attention, const std::string& histograms,
+                         const std::string& message) {
+  try {
+    read_with(attention, histograms);
+    ADD_FAILURE() << "no error; expected: " << message;
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), message);
+    EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+  }
+}
+
+const std::string attention_text =
+    "run,epoch,block,entropy,top_share,tokens_90,class_entropy,class_top_share,class_tokens_90,key_norm,query_norm,product_norm\n"
+    "md-1.1-s1,2,1,4.5,0.1,90,4.25,0.125,80,3,4,10\n"
+    "md-1.1-s1,2,2,4,0.2,70,3.5,0.25,60,3,4,11\n"
+    "md-1.1-s1,6,1,3,0.3,50,2.5,0.5,40,5,6,20\n"
+    "md-1.1-s1,6,2,2,0.4,30,1.5,0.75,20,5,6,21\n";
+
+TEST(Records, AttentionIsReadByEpochAndBlock) {
+  const std::vector<TrainingRecord> records = read_with(attention_text, "");
+  ASSERT_EQ(records[3].attention.size(), 4u);
+  EXPECT_TRUE(records[4].attention.empty());
+  const AttentionRecord& last = records[3].attention[3];
+  EXPECT_EQ(last.epoch, 6);
+  EXPECT_EQ(last.block, 2);
+  EXPECT_EQ(last.all.entropy, 2);
+  EXPECT_EQ(last.all.top_share, 0.4);
+  EXPECT_EQ(last.all.tokens_90, 30);
+  EXPECT_EQ(last.class_token.top_share, 0.75);
+  EXPECT_EQ(last.key_norm, 5);
+  EXPECT_EQ(last.query_norm, 6);
+  EXPECT_EQ(last.product_norm, 21);
+}
+
+TEST(Records, BadAttentionIsRefused) {
+  const auto refused = [](std::string_view from, std::string_view to, const char* message) {
+    expect_refused_with(replaced(attention_text, from, to), "", message);
+  };
+  refused("md-1.1-s1,2,1", "md-9-s1,2,1",
+          "attention.csv line 2: run is \"md-9-s1\", which runs.csv does not have");
+  refused("0.1,90", "1.5,90", "attention.csv line 2: top_share is \"1.5\": expected a share between 0 and 1");
+  refused("0.1,90", ",90", "attention.csv line 2: top_share is \"\": expected a share between 0 and 1");
+  refused("3,4,11", "-3,4,11", "attention.csv line 3: key_norm is \"-3\": expected a number from 0 on");
+  refused("s1,2,2", "s1,2,3", "attention.csv line 3: block of md-1.1-s1 is 3: expected 2");
+  refused("s1,6,1", "s1,1,1", "attention.csv line 4: epoch of md-1.1-s1 is 1: expected one from 2 to 6");
+  refused("s1,6,2", "s1,7,1", "attention.csv line 5: epoch of md-1.1-s1 is 7: expected one from 6 to 6");
+  refused("md-1.1-s1,6,2,2,0.4,30,1.5,0.75,20,5,6,21\n", "",
+          "attention.csv: md-1.1-s1 has 1 block in epoch 6: expected 2, as in epoch 2");
+  refused(",product_norm", ",norm", "attention.csv has an unknown column norm");
+}
+
+TEST(Records, HistogramsAreReadAndRefused) {
+  const std::string text =
+      "run,map,weight,count\nmd-1.1-s1,K,-0.01,5\nmd-1.1-s1,K,0,7\nmd-1.1-s1,Q,-0.02,1\n";
+  const std::vector<HistogramBin>& bins = read_with("", text)[3].histogram;
+  ASSERT_EQ(bins.size(), 3u);
+  EXPECT_EQ(bins[2].map, 'Q');
+  EXPECT_EQ(bins[2].weight, -0.02);
+  EXPECT_EQ(bins[1].count, 7);
+  expect_refused_with("", replaced(text, "s1,Q", "s1,W"),
+                      "histograms.csv line 4: map is \"W\": expected K, Q or V");
+  expect_refused_with("", replaced(text, "K,0,7", "K,-0.01,7"),
+                      "histograms.csv line 3: weight of md-1.1-s1 is -0.01: expected one above the last");
+  expect_refused_with("", replaced(text, "0,7", "0,some"),
+                      "histograms.csv line 3: count is \"some\": expected a whole number from 0 on");
+  expect_refused_with("", replaced(text, "0,7", ",7"),
+                      "histograms.csv line 3: weight is \"\": expected a number");
+}
+
 }  // namespace
 }  // namespace attmirror

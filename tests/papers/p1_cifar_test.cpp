@@ -1,0 +1,144 @@
+// The experiment p1-cifar on made-up records: its sentences are right whichever way the numbers fall.
+#include "papers/cifar_records.hpp"
+#include "papers/recorded_studies.hpp"
+#include "papers/result_of.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace attmirror {
+namespace {
+
+using test::CifarRecords;
+using test::made_up_cifar_records;
+
+std::string cifar_conclusion(double mirror, double sparsity = 0.4) {
+  return cifar_result(made_up_cifar_records(mirror, sparsity).list).conclusion;
+}
+
+const Table& cifar_table(const ExperimentResult& result, std::string_view id) {
+  const auto found = std::ranges::find(result.tables, id, &NamedTable::id);
+  if (found == result.tables.end()) throw std::runtime_error("no table " + std::string(id));
+  return found->table;
+}
+
+void expect_part(const std::string& text, std::string_view part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
+}
+
+TEST(Cifar, TheClaimIsOneOfEquality) {
+  const std::string held = cifar_conclusion(0.80);
+  EXPECT_TRUE(held.starts_with(
+      "P1's claim that ℓ1.1 mirror descent reaches Adam's test accuracy on CIFAR-10 holds, to within the point that can be read off P1's figure: over 2 and 2 independent seeds its mean over the last ten of 150 epochs is 80.00 %, 0.50 points lower (95 % interval -1."))
+      << held;
+  expect_part(held, " than that of Adam, and its best epoch is 0.50 points lower");
+  expect_part(cifar_conclusion(0.77), "on CIFAR-10 is contradicted: ");
+  expect_part(cifar_conclusion(0.85), "on CIFAR-10 holds, and it is even more accurate: ");
+  // Seeds that differ by as much decide nothing.
+  CifarRecords wide = made_up_cifar_records(0.78);
+  for (TrainingRecord& record : wide.list)
+    if (record.run == "md-1.1-s1") record.last_ten_test = *record.last_ten_test - 0.05;
+  expect_part(cifar_result(wide.list).conclusion, "on CIFAR-10 is not decided by so few seeds: ");
+}
+
+TEST(Cifar, WeightsOfKAreJudgedByWelch) {
+  expect_part(
+      cifar_conclusion(0.8),
+      "That its weights of K lie nearer to 0 than Adam's holds: Hoyer sparsity 0.400 against 0.200 (95 % interval of the difference 0.19");
+  expect_part(cifar_conclusion(0.8, 0.1), "nearer to 0 than Adam's is contradicted: ");
+  expect_part(cifar_conclusion(0.8, 0.2), "nearer to 0 than Adam's is not decided by so few seeds: ");
+  expect_part(
+      cifar_conclusion(0.8),
+      "reach: gradient descent (ℓ2) 72.00 % (2 seeds), ℓ1.5 mirror descent with momentum 85.00 % (1 seed), AdamW 86.00 % (1 seed).");
+}
+
+TEST(Cifar, PublishedNumbersAreReadToAPoint) {
+  const ExperimentResult result = cifar_result(made_up_cifar_records().list);
+  const Finding& late = test::named(result, "test accuracy after 150 epochs, Adam");
+  EXPECT_EQ(late.published, 80.5);
+  EXPECT_NEAR(late.ours, 80.5, 1e-9);
+  EXPECT_EQ(judge(late), Verdict::reproduced);
+  EXPECT_EQ(judge(test::named(result, "test accuracy after 150 epochs, ℓ1.1")), Verdict::reproduced);
+  // 0.1 + 0.705 (1 - 1/32)
+  const Finding& early = test::named(result, "test accuracy after 50 epochs, Adam");
+  EXPECT_NEAR(early.ours, 78.297, 1e-3);
+  EXPECT_EQ(judge(early), Verdict::reproduced);
+  EXPECT_EQ(judge(test::named(cifar_result(made_up_cifar_records(0.77).list), "after 150 epochs, ℓ1.1")),
+            Verdict::differs);
+  EXPECT_EQ(judge(test::named(result, "largest weight of K, Adam")), Verdict::unpublished);
+  expect_part(test::named(result, "largest weight of K, Adam").note, "about 0.41");
+  EXPECT_EQ(test::named(result, "main trainings that came to their end").ours, 8);
+}
+
+TEST(Cifar, TablesAndFiguresShowEveryTraining) {
+  const CifarRecords records = made_up_cifar_records();
+  const ExperimentResult result = cifar_result(records.list);
+  test::expect_sound(result);
+  EXPECT_EQ(cifar_table(result, "trainings").rows.size(), records.list.size());
+  EXPECT_EQ(cifar_table(result, "learning-rates").rows.size(), 4u);
+  EXPECT_EQ(cifar_table(result, "learning-rates").rows[2].back(), "yes");
+  const Table& optimizers = cifar_table(result, "optimizers");
+  ASSERT_EQ(optimizers.rows.size(), 5u);
+  const auto adam = std::ranges::find(optimizers.rows, "Adam", [](const auto& row) { return row.front(); });
+  ASSERT_NE(adam, optimizers.rows.end());
+  EXPECT_TRUE((*adam)[3].starts_with("78.30 ± ")) << (*adam)[3];
+  std::vector<std::string> ids;
+  for (const Figure& figure : result.figures) ids.push_back(figure.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"curves", "weights-K", "weights-Q", "weights-V", "sparsity"}));
+  EXPECT_EQ(result.figures[0].series.size(), 7u);  // five optimizers, and two of P1
+  EXPECT_EQ(result.figures[1].series[0].x.size(), 41u);
+}
+
+TEST(Cifar, StoppedTrainingsCountAsFarAsTheyGot) {
+  CifarRecords records = made_up_cifar_records();
+  records.stop("adam-s2", 60);
+  const ExperimentResult result = cifar_result(records.list);
+  expect_part(
+      result.conclusion,
+      "cannot be judged yet: that takes two finished trainings of each, and there are 2 of mirror descent and 1 of Adam.");
+  EXPECT_EQ(test::named(result, "test accuracy after 50 epochs, Adam").note, "2 seeds; read off a curve");
+  EXPECT_EQ(test::named(result, "test accuracy after 150 epochs, Adam").note, "1 seed; read off a curve");
+  expect_part(result.remarks.back(), "adam-s2 (unfinished after 60 epochs, with 79.");
+  // In no mean of last epochs.
+  EXPECT_EQ(test::named(result, "mean of the last ten epochs, Adam").note, "1 seed");
+  for (const Figure& figure : result.figures) EXPECT_NO_THROW(figure.validate()) << figure.id;
+}
+
+TEST(Cifar, FewRecordsAreEnough) {
+  CifarRecords tuned;
+  tuned.tune("md-2", 0.1, 0.4);
+  const ExperimentResult result = cifar_result(tuned.list);
+  expect_part(result.conclusion, "there are 0 of mirror descent and 0 of Adam.");
+  EXPECT_FALSE(result.findings.empty());
+  EXPECT_TRUE(result.figures.empty());
+  CifarRecords failed = made_up_cifar_records();
+  for (TrainingRecord& record : failed.list) {
+    record = {.run = record.run,
+              .config = record.config,
+              .role = record.role,
+              .seed = record.seed,
+              .status = RecordStatus::failed,
+              .note = "no GPU"};
+  }
+  const ExperimentResult nothing = cifar_result(failed.list);
+  EXPECT_EQ(test::named(nothing, "main trainings that came to their end").ours, 0);
+  EXPECT_TRUE(nothing.figures.empty());
+}
+
+// Of the repository: out of scope exactly as long as there is nothing.
+TEST(Cifar, IsOutOfScopeWithoutRecords) {
+  for (const char* id : {"p1-cifar", "p2-vit"}) {
+    const Experiment& experiment = find_experiment(id);
+    if (cifar_records().has_runs()) {
+      EXPECT_EQ(experiment.info().out_of_scope, "");
+      EXPECT_FALSE(experiment.run({}).findings.empty());
+    } else {
+      EXPECT_EQ(experiment.info().out_of_scope, "no training has been recorded yet");
+      EXPECT_TRUE(experiment.run({}).findings.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attmirror
