@@ -1,5 +1,5 @@
-// What p1-cifar and p2-vit make of the records of docs/results/cifar: p1_cifar.cpp judges accuracies, p2_vit.cpp attention,
-// and p2_vit_figures.cpp draws the latter. Internal.
+// What p1-cifar and p2-vit make of the records of docs/results/cifar: p1_cifar.cpp judges accuracies, p2_vit.cpp
+// attention, and p2_vit_figures.cpp draws the latter. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"
@@ -24,8 +24,8 @@ std::vector<ImdbGroup> with_unfinished(std::vector<ImdbGroup> groups);
 
 // Where the records come from, and how a training is made again.
 std::string cifar_records_remark(std::span<const TrainingRecord> records);
-// Which main trainings are in no mean, and why.
-std::string cifar_left_out_remark(const std::vector<ImdbGroup>& groups);
+// Which main trainings count in part, and which not at all.
+std::vector<std::string> cifar_left_out_remarks(const std::vector<ImdbGroup>& groups);
 // Data, network and training, then every group.
 std::vector<std::pair<std::string, std::string>> cifar_configuration(std::span<const TrainingRecord> records,
                                                                      const std::vector<ImdbGroup>& groups);
@@ -51,8 +51,8 @@ std::vector<BlockTrend> block_trends(const TrainingRecord& run);
 // The trainings of an optimizer whose attention was measured at least twice.
 struct VitGroup {
   std::string name;
-  std::vector<const TrainingRecord*> runs;
-  std::vector<BlockTrend> trends;  // training by training, block by block
+  std::vector<const TrainingRecord*> longest;  // those that were measured last: what means are over
+  std::vector<BlockTrend> trends;              // training by training, block by block
 
   std::int64_t blocks() const;               // of the network
   std::vector<std::int64_t> epochs() const;  // in which all of its trainings were measured
@@ -62,7 +62,7 @@ struct VitGroup {
 
 // Optimizers that P2's claim is judged for, in the order of tables.
 std::vector<VitGroup> vit_groups(const std::vector<ImdbGroup>& groups);
-// Top share, entropy and tokens by epoch, top share against |K Q^T|, correlations by block; those with anything to draw.
+// Top share, entropy, tokens and |K Q^T| by epoch, top share against |K Q^T|, correlations by block; none without groups.
 std::vector<Figure> vit_figures(const std::vector<VitGroup>& groups);
 Table vit_block_table(const std::vector<VitGroup>& groups);
 

@@ -75,6 +75,7 @@ TEST(Cifar, TablesAndFiguresShowEveryTraining) {
   const CifarRecords records = made_up_cifar_records();
   const ExperimentResult result = cifar_result(records.list);
   test::expect_sound(result);
+  EXPECT_EQ(result.remarks.back(), "Every main training came to its end, and every one counts.");
   EXPECT_EQ(cifar_table(result, "trainings").rows.size(), records.list.size());
   EXPECT_EQ(cifar_table(result, "learning-rates").rows.size(), 4u);
   EXPECT_EQ(cifar_table(result, "learning-rates").rows[2].back(), "yes");
@@ -99,7 +100,19 @@ TEST(Cifar, StoppedTrainingsCountAsFarAsTheyGot) {
       "cannot be judged yet: that takes two finished trainings of each, and there are 2 of mirror descent and 1 of Adam.");
   EXPECT_EQ(test::named(result, "test accuracy after 50 epochs, Adam").note, "2 seeds; read off a curve");
   EXPECT_EQ(test::named(result, "test accuracy after 150 epochs, Adam").note, "1 seed; read off a curve");
-  expect_part(result.remarks.back(), "adam-s2 (unfinished after 60 epochs, with 79.");
+  EXPECT_EQ(
+      result.remarks.back(),
+      "Trainings that were stopped count as far as they got, and in no mean of best or last epochs: adam-s2 (60 epochs).");
+  const Table& optimizers = cifar_table(result, "optimizers");
+  const auto adam = std::ranges::find(optimizers.rows, "Adam", [](const auto& row) { return row.front(); });
+  ASSERT_NE(adam, optimizers.rows.end());
+  EXPECT_EQ((*adam)[1], "1 of 2");
+  EXPECT_EQ((*adam)[6], "80.40");  // the best of the other one alone
+  // Its curve does not end with the one that was stopped.
+  EXPECT_EQ(result.figures[0].series[3].name, "Adam");
+  EXPECT_EQ(result.figures[0].series[3].x.size(), 150u);
+  records.stop("adam-s1", 40);
+  EXPECT_EQ(cifar_result(records.list).figures[0].series[3].x.size(), 40u);
   // In no mean of last epochs.
   EXPECT_EQ(test::named(result, "mean of the last ten epochs, Adam").note, "1 seed");
   for (const Figure& figure : result.figures) EXPECT_NO_THROW(figure.validate()) << figure.id;
@@ -114,15 +127,18 @@ TEST(Cifar, FewRecordsAreEnough) {
   EXPECT_TRUE(result.figures.empty());
   CifarRecords failed = made_up_cifar_records();
   for (TrainingRecord& record : failed.list) {
-    record = {.run = record.run,
-              .config = record.config,
-              .role = record.role,
-              .seed = record.seed,
-              .status = RecordStatus::failed,
-              .note = "no GPU"};
+    TrainingRecord early;
+    early.run = record.run;
+    early.config = record.config;
+    early.role = record.role;
+    early.seed = record.seed;
+    early.status = RecordStatus::failed;
+    early.note = "no GPU";
+    record = early;
   }
   const ExperimentResult nothing = cifar_result(failed.list);
   EXPECT_EQ(test::named(nothing, "main trainings that came to their end").ours, 0);
+  expect_part(nothing.remarks.back(), "are in no mean: md-1.1-s1 (failed after 0 epochs), ");
   EXPECT_TRUE(nothing.figures.empty());
 }
 
