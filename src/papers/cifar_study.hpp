@@ -62,7 +62,8 @@ struct VitGroup {
 
 // Optimizers that P2's claim is judged for, in the order of tables.
 std::vector<VitGroup> vit_groups(const std::vector<ImdbGroup>& groups);
-// Top share, entropy, tokens and |K Q^T| by epoch, top share against |K Q^T|, correlations by block; none without groups.
+// Top share, entropy, tokens and |K Q^T| by epoch, top share against |K Q^T|, correlations by block. None without
+// groups.
 std::vector<Figure> vit_figures(const std::vector<VitGroup>& groups);
 Table vit_block_table(const std::vector<VitGroup>& groups);
 

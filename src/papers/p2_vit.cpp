@@ -1,10 +1,10 @@
 // P2's vision transformer (E2.5): does attention sparsify as its weights grow?
 //
 // P2 trains a ViT-base on CIFAR-10 for 400 epochs with a fixed learning rate of 3e-3 and shows that attention maps
-// become sparser while the norms of attention weights grow, as its theory has it: gradient descent sends |W| to infinity, and
-// softmax(X W z) then selects a token. It published neither code nor numbers. Our network is P1's, which is smaller: 6
-// blocks of width 512 instead of 12 of 768, 150 epochs. This experiment trains nothing; it reads the records of
-// docs/results/cifar, where attention was measured on 64 test images every 5 epochs.
+// become sparser while the norms of attention weights grow, as its theory has it: gradient descent sends |W| to
+// infinity, and softmax(X W z) then selects a token. It published neither code nor numbers. Our network is P1's,
+// which is smaller: 6 blocks of width 512 instead of 12 of 768, 150 epochs. This experiment trains nothing; it reads
+// the records of docs/results/cifar, where attention was measured on 64 test images every 5 epochs.
 //
 // For each block of each training, with s the attention of a query, means over queries, heads and images:
 //
