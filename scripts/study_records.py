@@ -10,13 +10,15 @@ import statistics
 import study_plan
 
 MAPS = ("K", "Q", "V")
-RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "data", "settings", "state_bytes", "status", "epochs", "best_test", "best_epoch", "last_test",
+RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "status", "epochs", "best_test", "best_epoch", "last_test",
                "last_ten_test", "epochs_to_stop", "best_validation", "train_loss", "train_accuracy", "score",
                "score_sentences", "word_score",
                *(f"{name}_{what}" for name in MAPS for what in ("above", "share", "largest", "sparsity")),
                "seconds", "device", "date", "commit", "note")
 CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
                  *(f"{name}_sparsity" for name in MAPS))
+# After p, where settings were searched and where data are images.
+SEARCH_COLUMNS = ("data", "settings", "state_bytes")
 # "class_": of the class token, the first, which the answer is read from; without: means over all queries.
 SPREAD = ("entropy", "top_share", "tokens_90")
 NORMS = (("key_norm", "K_norm"), ("query_norm", "Q_norm"), ("product_norm", "KQ_norm"))
@@ -44,8 +46,10 @@ def exponent(optimizer):
 def chosen_settings(config):
     """KEY=VALUE of what a search may decide, where it is not as by default."""
     optimizer, model = config["optimizer"], config["model"]
-    values = {"optimizer.lr": optimizer["lr"], "model.embedding_deviation": model.get("embedding_deviation", 1),
-              "optimizer.weight_decay": optimizer.get("weight_decay", 0)}
+    values = {"optimizer.lr": optimizer["lr"]}
+    if config["data"]["kind"] != "images":
+        values["model.embedding_deviation"] = model.get("embedding_deviation", 1)
+    values["optimizer.weight_decay"] = optimizer.get("weight_decay", 0)
     for key in ("attention_p", "attention_lr", "momentum"):
         if optimizer.get(key):
             values[f"optimizer.{key}"] = optimizer[key]
@@ -58,7 +62,7 @@ def chosen_settings(config):
 
 def run_row(record):
     """One training as a row: what does not exist is left empty."""
-    row = dict.fromkeys(RUN_COLUMNS, "")
+    row = dict.fromkeys(RUN_COLUMNS + SEARCH_COLUMNS, "")
     row |= {"run": record["id"], "config": record["config_id"], "note": record["message"]}
     row |= {key: record[key] for key in ("role", "seed", "status", "device", "date", "commit")}
     if record["config"]:
@@ -109,13 +113,17 @@ def curve_rows(record):
 
 
 def attention_rows(record):
-    """A row for each block of each epoch in which attention was measured; blocks count from 1."""
+    """A row for each block of each epoch in which attention was measured; blocks count from 1. An epoch in which weights
+    were no longer finite has none."""
     for epoch in record["epochs"]:
+        rows = []
         for block, measures in enumerate(epoch.get("attention") or [], 1):
             row = {"run": record["id"], "epoch": epoch["epoch"], "block": block}
             for prefix, queries in (("", "all"), ("class_", "first")):
                 row |= {f"{prefix}{name}": number(measures[queries][name], 6) for name in SPREAD}
-            yield row | {name: number(measures[key], 6) for name, key in NORMS}
+            rows.append(row | {name: number(measures[key], 6) for name, key in NORMS})
+        if all(value != "" for row in rows for value in row.values()):
+            yield from rows
 
 
 def histogram_rows(record):
@@ -151,7 +159,7 @@ def speed_rows(records):
 
 def csv_text(columns, rows):
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -175,7 +183,11 @@ def collect(plan, runs_folder, output, replaces):
             raise study_plan.StudyError(f"{output / 'runs.csv'} has {len(there)} trainings, and {runs_folder} {len(records)}: "
                                         "give -o FOLDER to write them elsewhere")
     output.mkdir(parents=True, exist_ok=True)
-    study_plan.write_atomically(output / "runs.csv", csv_text(RUN_COLUMNS, map(run_row, records)))
+    columns = RUN_COLUMNS
+    if plan.searches or plan.data == "images":
+        after = RUN_COLUMNS.index("p") + 1
+        columns = RUN_COLUMNS[:after] + SEARCH_COLUMNS + RUN_COLUMNS[after:]
+    study_plan.write_atomically(output / "runs.csv", csv_text(columns, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",
                                 csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
     if attention := [row for record in records for row in attention_rows(record)]:

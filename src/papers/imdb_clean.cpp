@@ -14,8 +14,8 @@
 //   3. sparsity of K, Q and V at equal accuracy: a mirror descent is as accurate as another optimizer if the interval
 //      of the difference contains 0 or is above it, or if the difference is within half a point.
 //
-// Reviews of a film are neighbours in the data, so every fifth review is about films that the other four are about, too;
-// the test set has other films. Some optimizers were therefore tuned a second time, with blocks of 500 neighbours held
+// Reviews of a film are neighbors in the data, so every fifth review is about films that the other four are about, too;
+// the test set has other films. Some optimizers were therefore tuned a second time, with blocks of 500 neighbors held
 // out, and a sentence says whether the first answer still holds.
 #include "papers/imdb_clean.hpp"
 

@@ -20,7 +20,7 @@ inline constexpr RecordedNumber clean_test = &TrainingRecord::last_test;
 // How fast a training is: its epochs to this share of a final accuracy.
 inline constexpr double goal_share = 0.95;
 
-// Which reviews chose the settings: every fifth, whose films the other reviews are about as well, or blocks of neighbours,
+// Which reviews chose the settings: every fifth, whose films the others are about as well, or blocks of neighbors,
 // whose films they mostly are not about.
 enum class HeldOut { reviews, films };
 

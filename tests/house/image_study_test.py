@@ -82,6 +82,16 @@ class Plans(ImageFolder):
         self.assertIn("has no file for test: expected test_batch.bin or", self.call(*images, code=2))
 
 
+class Records(unittest.TestCase):
+    def test_epochs_whose_weights_are_not_finite_have_no_attention(self):
+        spread = {"entropy": 1.5, "top_share": 0.25, "tokens_90": 4}
+        block = {"all": spread, "first": spread, "K_norm": 1, "Q_norm": 2, "KQ_norm": 1.5}
+        epochs = [{"epoch": 1}, {"epoch": 2, "attention": [block, block]}, {"epoch": 3, "attention": [block, block | {"K_norm": None}]}]
+        rows = list(study_records.attention_rows({"id": "gd-s1", "epochs": epochs}))
+        self.assertEqual([(row["epoch"], row["block"]) for row in rows], [(2, 1), (2, 2)])
+        self.assertEqual((rows[0]["class_top_share"], rows[0]["query_norm"]), ("0.25", "2"))
+
+
 class Repository(unittest.TestCase):
     """The study of docs/results/cifar."""
 
@@ -146,6 +156,7 @@ class Trainings(ImageFolder):
         self.assertEqual(list(runs), ["adam-s1", "gd-s1", "adam-s100-lr1e-09", "adam-s100-lr0.01"])
         self.assertEqual((runs["gd-s1"]["status"], runs["gd-s1"]["data"], runs["gd-s1"]["score"]), ("completed", "cifar10", ""))
         self.assertNotEqual(runs["gd-s1"]["K_above"], "")
+        self.assertEqual(runs["gd-s1"]["settings"], "optimizer.lr=0.01 optimizer.weight_decay=0.0")
         # Attention is measured after epoch 2 and after the last, in both blocks, and not in tuning.
         attention = rows_of(self.top / "out/attention.csv")
         self.assertEqual([(row["run"], row["epoch"], row["block"]) for row in attention],
@@ -169,4 +180,4 @@ class Trainings(ImageFolder):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Repository"])
+    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Records", "Repository"])

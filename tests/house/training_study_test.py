@@ -196,15 +196,13 @@ class Repository(unittest.TestCase):
             self.assertEqual(config, rest["adam"])
 
     def test_columns_are_those_of_the_readme_and_of_the_fixtures(self):
-        later = {"data", "settings", "state_bytes"}  # of docs/results/imdb_clean, whose page has them; older files lack them
         readme = (self.folder / "README.md").read_text(encoding="utf-8")
-        later_readme = (SOURCE / "docs/results/imdb_clean/README.md").read_text(encoding="utf-8")
         for columns, file in ((study_records.RUN_COLUMNS, "runs.csv"), (study_records.CURVE_COLUMNS, "curves.csv")):
             for column in columns:
                 name = column if column[:2] not in ("K_", "Q_", "V_") else f"K{column[1:]}"
-                self.assertIn(f"`{name}`", later_readme if column in later else readme)
+                self.assertIn(f"`{name}`", readme)
             head = (SOURCE / "tests/fixtures/records" / file).read_text(encoding="utf-8").splitlines()[0]
-            self.assertEqual(head, ",".join(column for column in columns if column not in later))
+            self.assertEqual(head, ",".join(columns))
 
     def test_records_fit_the_plan(self):
         if not (self.folder / "runs.csv").exists():
