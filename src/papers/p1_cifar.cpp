@@ -221,13 +221,13 @@ Figure cifar_curves(std::vector<ImdbGroup> groups, const std::vector<ImdbGroup>&
   Figure figure = imdb_curves(groups, "");
   figure.x.scale = Axis::Scale::linear;  // as P1's
   if (figure.series.empty()) return figure;
+  for (std::size_t s = 0; s < figure.series.size(); ++s) figure.series[s].color = static_cast<int>(s);
   for (const char* config : {"adam", "md-1.1"}) {
     Series points{.name = fmt::format("P1's figure, {}", imdb_name(config))};
     points.mark = Series::Mark::points;
-    // Colors are given out in the order of series.
     if (const auto curve = std::ranges::find(figure.series, imdb_name(config), &Series::name);
         curve != figure.series.end())
-      points.color = static_cast<int>(curve - figure.series.begin());
+      points.color = curve->color;
     for (const PublishedAccuracy& published : cifar_published)
       if (std::string_view(published.config) == config) {
         points.x.push_back(static_cast<double>(published.epoch));
@@ -316,7 +316,7 @@ std::vector<ImdbGroup> with_unfinished(std::vector<ImdbGroup> groups) {
 
 std::string cifar_records_remark(std::span<const TrainingRecord> records) {
   return fmt::format(
-      "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and sentences. scripts/training_study.py --study docs/results/cifar run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings. docs/results/cifar has the configurations and the plan.",
+      "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and sentences. scripts/training_study.py --study docs/results/cifar run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the first column of runs.csv. docs/results/cifar has that file, the configurations and the plan.",
       records.size(), distinct_text(records, &TrainingRecord::device),
       distinct_text(records, &TrainingRecord::date));
 }

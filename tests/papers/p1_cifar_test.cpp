@@ -87,7 +87,12 @@ TEST(Cifar, TablesAndFiguresShowEveryTraining) {
   std::vector<std::string> ids;
   for (const Figure& figure : result.figures) ids.push_back(figure.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"curves", "weights-K", "weights-Q", "weights-V", "sparsity"}));
-  EXPECT_EQ(result.figures[0].series.size(), 7u);  // five optimizers, and two of P1
+  const std::vector<Series>& curves = result.figures[0].series;
+  ASSERT_EQ(curves.size(), 7u);  // five optimizers, and two of P1 in the same colors
+  EXPECT_EQ(curves[5].name, "P1's figure, Adam");
+  EXPECT_EQ(curves[5].color, std::ranges::find(curves, "Adam", &Series::name)->color);
+  EXPECT_EQ(curves[6].color, std::ranges::find(curves, "ℓ1.1 mirror descent", &Series::name)->color);
+  EXPECT_NE(curves[5].color, curves[6].color);
   EXPECT_EQ(result.figures[1].series[0].x.size(), 41u);
 }
 
