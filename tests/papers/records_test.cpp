@@ -279,7 +279,7 @@ TEST(Records, BadAttentionIsRefused) {
 TEST(Records, HistogramsAreReadAndRefused) {
   const std::string text =
       "run,map,weight,count\nmd-1.1-s1,K,-0.01,5\nmd-1.1-s1,K,0,7\nmd-1.1-s1,Q,-0.02,1\n";
-  const std::vector<HistogramBin>& bins = read_with("", text)[3].histogram;
+  const std::vector<HistogramBin> bins = read_with("", text)[3].histogram;
   ASSERT_EQ(bins.size(), 3u);
   EXPECT_EQ(bins[2].map, 'Q');
   EXPECT_EQ(bins[2].weight, -0.02);
