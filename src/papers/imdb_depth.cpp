@@ -31,25 +31,15 @@ namespace {
 
 constexpr RecordedNumber best_accuracy = &TrainingRecord::best_test;
 constexpr RecordedNumber last_ten_accuracy = &TrainingRecord::last_ten_test;
-// P1's pictures of attention and weights are of this size.
-constexpr int largest_size = 6;
-
-// Of P1's figures at 6 blocks, one network each: l1.1 mirror descent and gradient descent.
-struct PublishedWeights {
-  const char* row;
-  double score;
-  std::array<double, 3> above;  // weights of K, Q and V above 0.06
-  double largest_key;           // |w| of K, read off a figure to two digits
-};
-constexpr PublishedWeights published_weights[] = {{"md-1.1", 0.4387, {18206, 13964, 7643}, 0.70},
-                                                  {"md-2", 0.3122, {27224, 14654, 10127}, 0.26}};
+constexpr int largest_size = depth_sizes.back();
 
 std::vector<int> deep_sizes(std::vector<int> sizes) {
   std::erase(sizes, 3);
   return sizes;
 }
 
-// Each size alone: "At 6 blocks alone its best test accuracy is 1.50 points higher (...), over 3 and 3 seeds."
+// Each size alone: " At 6 blocks alone it is 1.50 points higher (95 % interval 1.20 to 1.80) at the best epoch, over 3
+// and 3 seeds."
 std::string size_sentences(const DepthStudy& study) {
   std::string text;
   for (const int blocks : {6, 4}) {
@@ -58,13 +48,26 @@ std::string size_sentences(const DepthStudy& study) {
       return group ? group->runs.size() : 0;
     };
     if (const auto comparison = study.compared_at(blocks, "md-1.1", "md-2", best_accuracy))
-      text += fmt::format(" At {} blocks alone its best test accuracy is {}, over {} and {} seeds.", blocks,
+      text += fmt::format(" At {} blocks alone it is {} at the best epoch, over {} and {} seeds.", blocks,
                           higher_text(*comparison), count("md-1.1"), count("md-2"));
     else
       text += fmt::format(" At {} blocks alone nothing can be said: {} and {} of the two have ended.", blocks,
                           counted(count("md-1.1"), "training"), counted(count("md-2"), "training"));
   }
   return text;
+}
+
+// Where a training that collapsed is in the means, what they are without it.
+std::string sound_sentence(const DepthStudy& study) {
+  const bool any = std::ranges::any_of(study.records, [](const TrainingRecord& record) {
+    const ImdbOptimizer optimizer = imdb_optimizer(record.config);
+    return record.is_comparable() && collapse_of(record) && !optimizer.p.empty() && optimizer.p[0] != 3;
+  });
+  const auto by_best = study.pooled("md-1.1", "md-2", best_accuracy, Collapsed::left_out);
+  const auto by_last = study.pooled("md-1.1", "md-2", last_ten_accuracy, Collapsed::left_out);
+  if (!any || !by_best || std::isnan(by_best->freedom)) return "";
+  return fmt::format(" Without the trainings that collapsed these are {} and {}.", higher_text(*by_best),
+                     higher_text(*by_last));
 }
 
 std::string claim_sentence(const DepthStudy& study) {
@@ -83,9 +86,9 @@ std::string claim_sentence(const DepthStudy& study) {
       fmt::format("{} {} and with P1's learning rates", sizes.size() > 1 ? " over" : " at",
                   sizes.size() > 1 ? blocks_text(sizes) + " together" : blocks_text(sizes));
   return fmt::format(
-      "{} {}: over independent seeds its best test accuracy is {}, and its mean over the last ten epochs {}.{}",
+      "{} {}: over independent seeds its best test accuracy is {}, and its mean over the last ten epochs {}.{}{}",
       claim, claim_verdict(*by_best, *by_last, where), higher_text(*by_best), higher_text(*by_last),
-      size_sentences(study));
+      sound_sentence(study), size_sentences(study));
 }
 
 std::string adam_sentence(const DepthStudy& study) {
@@ -110,24 +113,13 @@ std::string collapse_sentence(const DepthStudy& study) {
                      fmt::join(collapses, ", "), theirs);
 }
 
-// Both optimizers of P1's pictures, with at least two trainings each.
-std::optional<std::array<const ImdbGroup*, 2>> pictured_groups(const DepthStudy& study) {
-  const ImdbGroup* md = study.group_of_at_least(2, published_weights[0].row, largest_size);
-  const ImdbGroup* gd = study.group_of_at_least(2, published_weights[1].row, largest_size);
-  return md && gd ? std::optional(std::array{md, gd}) : std::nullopt;
-}
-
-std::string selection_sentence(const DepthStudy& study) {
-  const auto groups = pictured_groups(study);
-  if (!groups) return "";
-  const SampleSummary md = (*groups)[0]->numbers(&TrainingRecord::score),
-                      gd = (*groups)[1]->numbers(&TrainingRecord::score);
-  if (md.count < 2 || gd.count < 2) return " Token selection at 6 blocks is not in the records.";
-  const WelchComparison comparison = welch(md, gd);
+std::string selection_sentence(const DepthClaims& claims) {
+  const auto comparison = claims.score.comparison();
+  if (!comparison) return " Token selection at 6 blocks cannot be compared yet.";
   return fmt::format(
-      " P1's claim that it selects pivotal words better at 6 blocks (a score of {} against {}) {}: the mean score is {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
-      published_weights[0].score, published_weights[1].score, claim_word(comparison), md.mean, gd.mean,
-      comparison.low, comparison.high);
+      " P1's claim that ℓ1.1 mirror descent selects pivotal words better at 6 blocks {}: its mean score is {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
+      claim_word(*comparison), claims.score.ours[0].mean, claims.score.ours[1].mean, comparison->low,
+      comparison->high);
 }
 
 // The verdict on fewer large weights in all three maps.
@@ -149,37 +141,28 @@ std::string fewer_verdict(const std::array<int, 3>& signs) {
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-std::string sparsity_sentence(const DepthStudy& study) {
-  const auto groups = pictured_groups(study);
-  if (!groups) return "";
+std::string sparsity_sentence(const DepthClaims& claims) {
   std::array<int, 3> signs{};
   std::vector<std::string> counts;
   for (std::size_t map = 0; map < signs.size(); ++map) {
-    const SampleSummary md = (*groups)[0]->map_count(map), gd = (*groups)[1]->map_count(map);
-    if (md.count < 2 || gd.count < 2) return " Weights at 6 blocks are not in the records.";
-    const WelchComparison comparison = welch(md, gd);
-    signs[map] = sign_of(comparison);
+    const DepthClaim& claim = claims.above[map];
+    const auto comparison = claim.comparison();
+    if (!comparison) return " Weights at 6 blocks cannot be compared yet.";
+    signs[map] = sign_of(*comparison);
     counts.push_back(
-        fmt::format("{} {:.0f} against {:.0f} (95 % interval of the difference {:.0f} to {:.0f})",
-                    map_names[map], md.mean, gd.mean, comparison.low, comparison.high));
+        fmt::format("{:.0f} against {:.0f} in {}", claim.ours[0].mean, claim.ours[1].mean, map_names[map]));
   }
-  std::string text =
-      fmt::format(" P1's claim that it has fewer weights above 0.06 at 6 blocks {}: the mean counts are {}.",
-                  fewer_verdict(signs), fmt::join(counts, ", "));
-  const std::optional<EqualAccuracy> equal = equal_accuracy(study, largest_size);
-  if (!equal) return text;
-  std::array<SampleSummary, 2> sparsities{};
-  for (const auto& [group, summaries] : equal->groups)
-    for (std::size_t i = 0; i < 2; ++i)
-      if (group == (*groups)[i]) sparsities[i] = summaries[1];
-  if (sparsities[0].count < 2 || sparsities[1].count < 2) return text;
-  const WelchComparison comparison = welch(sparsities[0], sparsities[1]);
-  constexpr std::array verdicts{"less sparse", "neither more nor less sparse for certain", "sparser"};
+  std::string text = fmt::format(" P1's claim that it has fewer weights above 0.06 there {}: on average {}.",
+                                 fewer_verdict(signs), fmt::join(counts, ", "));
+  if (!claims.equal_sparsity) return text;
+  const DepthClaim& equal = *claims.equal_sparsity;
+  const auto comparison = equal.comparison();
+  if (!comparison) return text;
+  constexpr std::array verdicts{"is lower", "cannot be told from that of gradient descent", "is higher"};
   return text +
-         fmt::format(
-             " At equal training accuracy, {:.1f} %, its K, Q and V are {} by Hoyer's measure: {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
-             100 * equal->accuracy, verdicts[static_cast<std::size_t>(sign_of(comparison) + 1)],
-             sparsities[0].mean, sparsities[1].mean, comparison.low, comparison.high);
+         fmt::format(" Its {} {}: {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
+                     equal.quantity, verdicts[static_cast<std::size_t>(sign_of(*comparison) + 1)],
+                     equal.ours[0].mean, equal.ours[1].mean, comparison->low, comparison->high);
 }
 
 // l1.1 minus l2 at every deep size, then over all sizes: P1's by the same formulas from its means and deviations.
@@ -206,34 +189,29 @@ std::vector<Finding> difference_findings(const DepthStudy& study) {
   return findings;
 }
 
-std::vector<Finding> weight_findings(const DepthStudy& study) {
+std::vector<Finding> picture_findings(const DepthClaims& claims) {
   std::vector<Finding> findings;
-  for (const PublishedWeights& published : published_weights) {
-    const ImdbGroup* group = study.group_of_at_least(1, published.row, largest_size);
-    if (!group) continue;
-    const auto add = [&](const std::string& what, double theirs, const SampleSummary& ours) {
-      if (ours.count > 0)
-        findings.push_back(compared_with_one(fmt::format("{}, {}", what, group->name), theirs, ours));
-    };
-    add("token-selection score", published.score, group->numbers(&TrainingRecord::score));
-    for (std::size_t map = 0; map < map_names.size(); ++map)
-      add(fmt::format("weights of {} above 0.06", map_names[map]), published.above[map],
-          group->map_count(map));
-    const std::size_t before = findings.size();
-    add("largest weight of K", published.largest_key, group->map_largest(0));
-    if (findings.size() > before) findings.back().reading = 0.005;
-  }
+  constexpr std::array rows{"md-1.1", "md-2"};
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (const DepthClaim* claim : claims.all()) {
+      if (!claim->published || claim->ours[i].count == 0) continue;
+      findings.push_back(compared_with_one(
+          fmt::format("{}, {}", claim->quantity, imdb_name(depth_config(rows[i], largest_size))),
+          (*claim->published)[i], claim->ours[i]));
+      findings.back().reading = claim->reading;
+      if (claim->decimals == 0) findings.back().digits = 5;  // a count
+    }
   return findings;
 }
 
-std::vector<Finding> depth_findings(const DepthStudy& study) {
+std::vector<Finding> depth_findings(const DepthStudy& study, const DepthClaims& claims) {
   std::vector<ImdbGroup> deep;
   std::ranges::copy_if(study.groups, std::back_inserter(deep), [](const ImdbGroup& group) {
     return imdb_optimizer(group.config).blocks > 3;  // p1-imdb has those of 3
   });
   std::vector<Finding> findings = difference_findings(study);
   for (std::vector<Finding>& list :
-       std::array<std::vector<Finding>, 2>{published_findings(deep), weight_findings(study)})
+       std::array<std::vector<Finding>, 2>{published_findings(deep), picture_findings(claims)})
     std::ranges::move(list, std::back_inserter(findings));
   const auto add = [&](const char* what, const ImdbGroup& group, const SampleSummary& sample) {
     if (sample.count > 0)
@@ -277,10 +255,11 @@ class ImdbDepth final : public Experiment {
 ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
                                    std::span<const TrainingRecord> shallow) {
   const DepthStudy study(deep, shallow);
+  const DepthClaims claims(study);
   ExperimentResult result;
   result.conclusion = claim_sentence(study) + adam_sentence(study) + collapse_sentence(study) +
-                      selection_sentence(study) + sparsity_sentence(study);
-  result.findings = depth_findings(study);
+                      selection_sentence(claims) + sparsity_sentence(claims);
+  result.findings = depth_findings(study, claims);
   for (Figure& figure :
        std::array<Figure, 3>{depth_size_figure(study), depth_curves(study, 6), depth_curves(study, 4)})
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
@@ -288,6 +267,7 @@ ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
                    {"sizes-last", depth_size_table(study, "last epoch", &TrainingRecord::last_test)},
                    {"differences", depth_difference_table(study)},
                    {"collapses", depth_collapse_table(study)},
+                   {"six-blocks", depth_claims_table(claims)},
                    {"attention", depth_attention_table(study)},
                    {"equal-accuracy", depth_equal_table(study)},
                    {"trainings", imdb_runs_table(study.records)},

@@ -17,12 +17,15 @@
 
 namespace attmirror {
 
-// P1's sizes: so many blocks, with as many heads each.
+// P1's sizes, the last of which its pictures are of: so many blocks, with as many heads each.
 inline constexpr std::array depth_sizes{3, 4, 6};
 // The rows of P1's table, and Adam beside them: configurations without their size.
 inline constexpr std::array depth_rows{"md-1.1", "md-2", "md-3", "adam"};
 // "md-1.1-6blocks"; at 3 blocks "md-1.1".
 std::string depth_config(std::string_view row, int blocks);
+
+// Whether trainings that collapsed are in a mean, as in P1's.
+enum class Collapsed { counted, left_out };
 
 // The trainings of P1's three mirror descents and of Adam at all sizes.
 struct DepthStudy {
@@ -43,7 +46,8 @@ struct DepthStudy {
   std::vector<int> sizes_of(std::string_view first, std::string_view second) const;
   // Over those sizes in one model, in points; nothing without any.
   std::optional<WelchComparison> pooled(std::string_view first, std::string_view second,
-                                        RecordedNumber member) const;
+                                        RecordedNumber member,
+                                        Collapsed collapsed = Collapsed::counted) const;
   // At one size; nothing unless both have two trainings that came to their end.
   std::optional<WelchComparison> compared_at(int blocks, std::string_view first, std::string_view second,
                                              RecordedNumber member) const;
@@ -66,12 +70,34 @@ struct EqualAccuracy {
 // Nothing unless two optimizers have such a training.
 std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks);
 
+// What P1 shows of l1.1 mirror descent and of gradient descent at 6 blocks, in this order: one network each.
+struct DepthClaim {
+  std::string quantity;                                 // "token-selection score"
+  std::optional<std::array<double, 2>> published = {};  // nothing: P1 does not have it
+  double reading = 0;                                   // of the published numbers
+  std::array<SampleSummary, 2> ours = {};
+  int decimals = 3;
+
+  // Nothing unless both have two trainings.
+  std::optional<WelchComparison> comparison() const;
+};
+struct DepthClaims {
+  DepthClaim score;
+  std::array<DepthClaim, 3> above;  // weights of K, Q and V above 0.06
+  DepthClaim largest_key, sparsity;
+  std::optional<DepthClaim> equal_sparsity;  // at equal training accuracy
+
+  explicit DepthClaims(const DepthStudy& study);
+  std::vector<const DepthClaim*> all() const;
+};
+
 // P1 by size, ours and published, by which accuracy: "best epoch", best_test.
 Table depth_size_table(const DepthStudy& study, std::string_view measure, RecordedNumber member);
 Table depth_difference_table(const DepthStudy& study);  // pairs of optimizers, by size and over all sizes
 Table depth_collapse_table(const DepthStudy& study);
 Table depth_attention_table(const DepthStudy& study);  // token selection and weights after the last epoch
 Table depth_equal_table(const DepthStudy& study);      // sparsity at equal training accuracy
+Table depth_claims_table(const DepthClaims& claims);
 
 Figure depth_size_figure(const DepthStudy& study);
 Figure depth_curves(const DepthStudy& study, int blocks);

@@ -37,7 +37,7 @@ std::optional<double> epoch_sparsity(const EpochRecord& epoch) {
 std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group) {
   std::vector<const TrainingRecord*> runs;
   std::ranges::copy_if(group.runs, std::back_inserter(runs),
-                       [](const TrainingRecord* run) { return !collapse_of(*run) && !run->curve.empty(); });
+                       [](const TrainingRecord* run) { return !collapse_of(*run); });
   return runs;
 }
 
@@ -77,10 +77,17 @@ std::vector<int> DepthStudy::sizes_of(std::string_view first, std::string_view s
 }
 
 std::optional<WelchComparison> DepthStudy::pooled(std::string_view first, std::string_view second,
-                                                  RecordedNumber member) const {
+                                                  RecordedNumber member, Collapsed collapsed) const {
   std::vector<SamplePair> pairs;
-  for (const int blocks : sizes_of(first, second))
-    pairs.push_back({group(first, blocks)->percent(member), group(second, blocks)->percent(member)});
+  const auto sample = [&](const ImdbGroup& all) {
+    ImdbGroup some = all;
+    if (collapsed == Collapsed::left_out) some.runs = sound_runs(all);
+    return some.percent(member);
+  };
+  for (const int blocks : sizes_of(first, second)) {
+    const SamplePair pair{sample(*group(first, blocks)), sample(*group(second, blocks))};
+    if (pair.first.count > 0 && pair.second.count > 0) pairs.push_back(pair);
+  }
   return pairs.empty() ? std::nullopt : std::optional(pooled_difference(pairs));
 }
 
@@ -120,12 +127,56 @@ std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks)
       const auto there = std::ranges::find_if(run->curve, [&](const EpochRecord& epoch) {
         return epoch.train_accuracy.value_or(0) >= equal.accuracy - 1e-12;
       });
+      if (there == run->curve.end()) continue;  // a training without curve
       epochs.push_back(static_cast<double>(there->epoch));
       if (const std::optional<double> sparsity = epoch_sparsity(*there)) sparsities.push_back(*sparsity);
     }
     summaries = {summarize(epochs), summarize(sparsities)};
   }
   return equal;
+}
+
+std::optional<WelchComparison> DepthClaim::comparison() const {
+  return ours[0].count < 2 || ours[1].count < 2 ? std::nullopt : std::optional(welch(ours[0], ours[1]));
+}
+
+DepthClaims::DepthClaims(const DepthStudy& study) {
+  constexpr std::array<std::array<double, 2>, 3> counts{{{18206, 27224}, {13964, 14654}, {7643, 10127}}};
+  const int blocks = depth_sizes.back();
+  const std::array groups{study.group("md-1.1", blocks), study.group("md-2", blocks)};
+  const auto both = [&](const auto& sample_of) {
+    return std::array{groups[0] ? sample_of(*groups[0]) : SampleSummary{},
+                      groups[1] ? sample_of(*groups[1]) : SampleSummary{}};
+  };
+  score = {.quantity = "token-selection score",
+           .published = {{0.4387, 0.3122}},
+           .ours = both([](const ImdbGroup& group) { return group.numbers(&TrainingRecord::score); })};
+  for (std::size_t map = 0; map < map_names.size(); ++map)
+    above[map] = {.quantity = fmt::format("weights of {} above 0.06", map_names[map]),
+                  .published = counts[map],
+                  .ours = both([&](const ImdbGroup& group) { return group.map_count(map); }),
+                  .decimals = 0};
+  // Read off a figure to two digits.
+  largest_key = {.quantity = "largest weight of K",
+                 .published = {{0.70, 0.26}},
+                 .reading = 0.005,
+                 .ours = both([](const ImdbGroup& group) { return group.map_largest(0); })};
+  sparsity = {.quantity = "Hoyer sparsity of K, Q and V at the end",
+              .ours = both([](const ImdbGroup& group) { return group.mean_sparsity(); })};
+  if (const std::optional<EqualAccuracy> equal = equal_accuracy(study, blocks))
+    equal_sparsity = {.quantity = fmt::format("Hoyer sparsity of K, Q and V at {:.1f} % training accuracy",
+                                              100 * equal->accuracy),
+                      .ours = both([&](const ImdbGroup& group) {
+                        const auto found = std::ranges::find_if(
+                            equal->groups, [&](const auto& one) { return one.first == &group; });
+                        return found == equal->groups.end() ? SampleSummary{} : found->second[1];
+                      })};
+}
+
+std::vector<const DepthClaim*> DepthClaims::all() const {
+  std::vector<const DepthClaim*> list{&score, &above[0], &above[1], &above[2], &largest_key, &sparsity};
+  if (equal_sparsity) list.push_back(&*equal_sparsity);
+  return list;
 }
 
 std::string blocks_text(const std::vector<int>& sizes) {

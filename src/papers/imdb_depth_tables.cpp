@@ -2,6 +2,8 @@
 #include "papers/imdb_depth.hpp"
 #include "papers/imdb_published.hpp"
 
+#include <array>
+
 #include <fmt/format.h>
 
 namespace attmirror {
@@ -125,6 +127,34 @@ Table depth_equal_table(const DepthStudy& study) {
         table.rows.push_back({group->name, fmt::format("{:.1f}", 100 * equal->accuracy),
                               mean_text(summaries[0], 1), mean_text(summaries[1], 3),
                               mean_text(group->mean_sparsity(), 3)});
+  return table;
+}
+
+Table depth_claims_table(const DepthClaims& claims) {
+  Table table;
+  table.title =
+      "At 6 blocks, ℓ1.1 mirror descent and gradient descent: P1's numbers, of one network each, our means, and Welch's 95 % interval of their difference";
+  table.columns = {
+      {"quantity", Align::left}, {"P1: ℓ1.1"}, {"P1: ℓ2"}, {"ℓ1.1"}, {"ℓ2"}, {"difference"}, {"interval"},
+      {"verdict", Align::left}};
+  constexpr std::array verdicts{"lower", "not decided", "higher"};
+  for (const DepthClaim* claim : claims.all()) {
+    if (claim->ours[0].count == 0 && claim->ours[1].count == 0) continue;
+    std::vector<std::string> row{claim->quantity};
+    for (std::size_t i = 0; i < 2; ++i)
+      row.push_back(claim->published ? fmt::format("{:g}", (*claim->published)[i]) : "–");
+    for (const SampleSummary& sample : claim->ours) row.push_back(mean_and_count(sample, claim->decimals));
+    if (const auto comparison = claim->comparison()) {
+      const int decimals = claim->decimals;
+      row.push_back(fmt::format("{:+.{}f}", comparison->difference, decimals));
+      row.push_back(
+          fmt::format("{:+.{}f} to {:+.{}f}", comparison->low, decimals, comparison->high, decimals));
+      row.push_back(verdicts[static_cast<std::size_t>(sign_of(*comparison) + 1)]);
+    } else {
+      row.insert(row.end(), {"–", "–", verdicts[1]});
+    }
+    table.rows.push_back(std::move(row));
+  }
   return table;
 }
 

@@ -1,4 +1,4 @@
-"""imdb_study_test.py SOURCE [TRAINER]: tests scripts/imdb_study.py, and the study of docs/results/imdb.
+"""imdb_study_test.py SOURCE [TRAINER]: tests scripts/imdb_study.py, and the studies of docs/results/imdb and imdb_depth.
 
 With TRAINER, the attmirror-deep of this build, it tests the whole way with tiny trainings on the CPU: tuning, learning rates, trainings,
 a stop and a second call, scores, records. Without, it tests what needs no training.
@@ -313,4 +313,4 @@ class Trainings(Folder):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Repository"])
+    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Repository", "Depth"])
