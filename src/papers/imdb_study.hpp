@@ -1,5 +1,5 @@
 // What p1-imdb makes of the records of docs/results/imdb: p1_imdb.cpp judges, imdb_tables.cpp and imdb_figures.cpp
-// show. imdb-clean and p1-cifar share some of the tables and figures. Internal.
+// show. p1-imdb-depth, imdb-clean and p1-cifar share some of the tables and figures. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"

@@ -347,7 +347,10 @@ std::vector<std::pair<std::string, std::string>> cifar_configuration(std::span<c
       {"network",
        "ViT: 48 x 48 pixels, patches of 4, 6 blocks, 8 heads of 64, width 512, MLP 512, dropout 0.1"},
       {"training", "batches of 100, mean losses, 150 epochs"}};
-  for (auto& entry : group_configuration(records, groups)) entries.push_back(std::move(entry));
+  for (const ImdbGroup& group : groups) entries.push_back(group_configuration(group));
+  entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
+  entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
+  entries.emplace_back("commit", distinct_text(records, &TrainingRecord::commit));
   return entries;
 }
 

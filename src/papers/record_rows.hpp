@@ -24,8 +24,6 @@
 
 namespace attmirror {
 
-inline constexpr std::array<std::string_view, 3> map_names{"K", "Q", "V"};
-
 // One cell, and where it is.
 struct RecordCell {
   std::string_view file, column, text;

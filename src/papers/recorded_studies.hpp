@@ -15,6 +15,9 @@ RecordTexts imdb_records();
 // yet.
 RecordTexts imdb_clean_records();
 
+// The same network with 4 and 6 blocks: docs/results/imdb_depth. No runs where nothing has been recorded yet.
+RecordTexts imdb_depth_records();
+
 // P1's vision transformer on CIFAR-10: docs/results/cifar. No runs where nothing has been recorded yet.
 RecordTexts cifar_records();
 
