@@ -8,8 +8,8 @@
 // docs/results/imdb. Every training has its own initialization. There are few seeds at each size, so that P1's claim is
 // tested over all sizes in one model (pooled_difference.hpp), beside Welch's intervals at each.
 //
-// Large weights depend on how long a network has been trained, so that sparsity is compared at the end, as in P1, and at
-// equal training accuracy.
+// Large weights depend on how long a network has been trained, so that sparsity is compared at the end, as in P1, and
+// at equal training accuracy.
 #include "papers/imdb_depth.hpp"
 
 #include "papers/experiments.hpp"

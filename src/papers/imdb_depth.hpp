@@ -53,10 +53,10 @@ struct DepthStudy {
                                              RecordedNumber member) const;
 };
 
-// A training collapses if it diverges, if it is at chance (below 51 % of the test reviews) in all of ten epochs or more,
-// or if its last test accuracy is more than collapse_points below its best. Of P1's ten trainings of l1.1 mirror descent
-// at 6 blocks one did: all of its 1000 epochs did not bring it to 99.5 %. What happened, in words; nothing: it did not
-// collapse.
+// A training collapses if it diverges, if it is at chance (below 51 % of the test reviews) in all of ten epochs or
+// more, or if its last test accuracy is more than collapse_points below its best. Of P1's ten trainings of l1.1
+// mirror descent at 6 blocks one did: all of its 1000 epochs did not bring it to 99.5 %. What happened, in words;
+// nothing: it did not collapse.
 inline constexpr double collapse_points = 10;
 std::optional<std::string> collapse_of(const TrainingRecord& record);
 

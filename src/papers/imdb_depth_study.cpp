@@ -194,7 +194,7 @@ std::vector<std::string> depth_remarks(const DepthStudy& study) {
       "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The mirror descents have P1's learning rates, another one at each size, so that sizes differ in more than their blocks. Adam has the rate that was chosen on held-out reviews for 3 blocks.",
       "Over all sizes, one model has a mean for each size, one difference of the two optimizers and one variance, fitted by least squares; its interval is Student's. What the difference varies by from size to size counts as scatter. Differences at one size have Welch's intervals. Each interval is for one comparison.",
       fmt::format(
-          "A training collapses if it diverges, if it never gets above chance, or if its last test accuracy is more than {:g} points below its best. One that collapsed and came to its end is in all means, as in P1; one that diverged is in none.",
+          "A training collapses if it diverges, if it stays at chance (below 51 %) for all of ten epochs or more, or if its last test accuracy is more than {:g} points below its best. One that collapsed and came to its end is in all means, as in P1; one that diverged is in none.",
           collapse_points),
       left_out_remark(study.groups)};
 }

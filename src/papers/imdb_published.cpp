@@ -131,8 +131,8 @@ Finding compared_with_one(std::string quantity, double published, const SampleSu
   finding.standard_error = error_of(ours);
   finding.published_error = ours.deviation;
   finding.tolerance = Tolerance::standard_errors(student_quantile(0.95, static_cast<double>(ours.count - 1)));
-  // The sample must tell half of the published number by the standard error of the draw, which is sqrt(n + 1) times that
-  // of our mean.
+  // The sample must tell half of the published number by the standard error of the draw, which is sqrt(n + 1) times
+  // that of our mean.
   finding.resolution = std::abs(published) / 2 / std::sqrt(static_cast<double>(ours.count + 1));
   finding.note = "published of a single training, which is taken to scatter as ours do";
   return finding;

@@ -9,7 +9,8 @@
 // training has its own initialization, order and dropout, stops at 99.5 % or after 130 epochs, and the learning rates
 // of Adam, AdamW, Muon and SGD with momentum were chosen on 5,000 held-out training reviews.
 //
-// A mean of ours and a published one agree if Welch's 95 % interval of their difference contains 0 (imdb_published.cpp).
+// A mean of ours and a published one agree if Welch's 95 % interval of their difference contains 0
+// (imdb_published.cpp).
 #include "papers/experiments.hpp"
 #include "papers/imdb_published.hpp"
 #include "papers/imdb_study.hpp"

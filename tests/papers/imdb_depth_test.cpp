@@ -35,9 +35,9 @@ SampleSummary sample_of(std::initializer_list<double> values) {
   return summarize(std::vector<double>(values));
 }
 
-// By hand: {3, 5} and {1, 2, 3} differ by 2 with weight 6/5, {8} and {4, 6} by 3 with weight 2/3, so that d = 33/14. The
-// squares within samples are 2 + 2 + 0 + 2, those between sizes 3/7; 8 - 2 - 1 = 5 degrees of freedom, sigma^2 = 9/7, and
-// the squared standard error is 9/7 / (28/15) = 135/196. Student's 97.5 % quantile for 5 is 2.570582.
+// By hand: {3, 5} and {1, 2, 3} differ by 2 with weight 6/5, {8} and {4, 6} by 3 with weight 2/3, so that d = 33/14.
+// The squares within samples are 2 + 2 + 0 + 2, those between sizes 3/7; 8 - 2 - 1 = 5 degrees of freedom, sigma^2 =
+// 9/7, and the squared standard error is 9/7 / (28/15) = 135/196. Student's 97.5 % quantile for 5 is 2.570582.
 TEST(PooledDifference, IsLeastSquaresWithSizesAsBlocks) {
   const std::vector<SamplePair> pairs{{sample_of({3, 5}), sample_of({1, 2, 3})},
                                       {sample_of({8}), sample_of({4, 6})},
