@@ -11,9 +11,19 @@ namespace attmirror {
 
 namespace {
 
-// sum_{k <= most} C(n, k) / 2^n for most < n / 2. The largest term comes first, from its logarithm because 2^n overflows;
-// each other follows from its neighbor, C(n, k - 1) = C(n, k) k / (n - k + 1), until they no longer count.
-double lower_tail(std::int64_t most, std::int64_t n) {
+// sum_{k <= most} C(n, k) / 2^n for most < n / 2, in whole numbers: n <= 60, so that products fit 64 bits.
+double whole_tail(std::int64_t most, std::int64_t n) {
+  std::uint64_t term = 1, sum = 1;
+  for (std::int64_t k = 1; k <= most; ++k) {
+    term = term * static_cast<std::uint64_t>(n - k + 1) / static_cast<std::uint64_t>(k);
+    sum += term;
+  }
+  return std::ldexp(static_cast<double>(sum), -static_cast<int>(n));
+}
+
+// The same for any n. The largest term comes first, from its logarithm because 2^n overflows; each other follows from its
+// neighbor, C(n, k - 1) = C(n, k) k / (n - k + 1), until they no longer count.
+double long_tail(std::int64_t most, std::int64_t n) {
   const auto count = static_cast<double>(n), top = static_cast<double>(most);
   const double log_term =
       std::lgamma(count + 1) - std::lgamma(top + 1) - std::lgamma(count - top + 1) - count * std::log(2.0);
@@ -23,6 +33,10 @@ double lower_tail(std::int64_t most, std::int64_t n) {
     sum += relative;
   }
   return std::exp(log_term) * sum;
+}
+
+double lower_tail(std::int64_t most, std::int64_t n) {
+  return n <= 60 ? whole_tail(most, n) : long_tail(most, n);
 }
 
 }  // namespace

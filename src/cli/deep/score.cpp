@@ -118,9 +118,9 @@ std::string text_of(const Measured& measured) {
 
 int run_score(const CLI::App& app, const ScoreOptions& options) {
   if (!options.output.path.empty()) check_page_output(options.output);
+  check_review_options(app, options.reviews);
   if (options.sentences.empty() && options.reviews.reviews.empty())
     throw bad_input("there is nothing to score: give --sentences or --reviews");
-  check_review_options(app, options.reviews);
   Measured measured;
   if (!options.sentences.empty()) measured.sentences = read_pivotal_sentences(options.sentences);
   const TextModels loaded = load_text_models(options.models, options.vocabulary);
