@@ -11,9 +11,11 @@ import study_plan
 MAPS = ("K", "Q", "V")
 RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "data", "settings", "state_bytes", "status", "epochs", "best_test", "best_epoch", "last_test",
                "last_ten_test", "epochs_to_stop", "best_validation", "train_loss", "train_accuracy", "score",
-               "score_sentences", "word_score",
+               "score_sentences", "word_score", "review_score", "review_lift", "review_top",
                *(f"{name}_{what}" for name in MAPS for what in ("above", "share", "largest", "sparsity")),
                "seconds", "device", "date", "commit", "note")
+# Records that were made before these existed lack them.
+LATER_COLUMNS = ("data", "settings", "state_bytes", "review_score", "review_lift", "review_top")
 CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
                  *(f"{name}_sparsity" for name in MAPS))
 SPEED_COLUMNS = ("optimizer", "epoch_seconds", "parameters")
@@ -85,6 +87,9 @@ def run_row(record):
         score = record["score"]["models"][0]
         row |= {"score": number(score["published_way"]["mean"], 6), "score_sentences": score["published_way"]["kept"],
                 "word_score": number(score["words_sum"]["mean"], 6)}
+    if record.get("reviews"):
+        score = record["reviews"]["reviews"]["models"][0]
+        row |= {f"review_{what}": number(score[what]["mean"], 6) for what in ("score", "lift", "top")}
     if record["weights"]:
         for entry in record["weights"]["models"][0]["maps"]:
             row[f"{entry['map']}_above"] = entry["above_0.06"]

@@ -195,13 +195,15 @@ class Repository(unittest.TestCase):
             self.assertEqual(config, rest["adam"])
 
     def test_columns_are_those_of_the_readme_and_of_the_fixtures(self):
-        readme = (self.folder / "README.md").read_text(encoding="utf-8")
+        # Columns that came later are described by the study that had them first.
+        readme = "".join((SOURCE / f"docs/results/{study}/README.md").read_text(encoding="utf-8") for study in ("imdb", "imdb_clean"))
+        self.assertLess(set(study_records.LATER_COLUMNS), set(study_records.RUN_COLUMNS))
         for columns, file in ((study_records.RUN_COLUMNS, "runs.csv"), (study_records.CURVE_COLUMNS, "curves.csv")):
             for column in columns:
                 name = column if column[:2] not in ("K_", "Q_", "V_") else f"K{column[1:]}"
                 self.assertIn(f"`{name}`", readme)
             head = (SOURCE / "tests/fixtures/records" / file).read_text(encoding="utf-8").splitlines()[0]
-            self.assertEqual(head, ",".join(columns))
+            self.assertEqual(head, ",".join(column for column in columns if column not in study_records.LATER_COLUMNS))
 
     def test_records_fit_the_plan(self):
         if not (self.folder / "runs.csv").exists():
@@ -264,6 +266,24 @@ class Trainings(Folder):
         self.assertEqual(max(accuracies), float(runs["gd-s1"]["best_test"]))
         self.assertEqual(accuracies[-1], float(runs["gd-s1"]["last_test"]))
         self.assertAlmostEqual(sum(accuracies) / 3, float(runs["gd-s1"]["last_ten_test"]), places=5)
+
+    def test_scores_on_reviews_are_recorded_where_there_are_token_files(self):
+        data = self.top / "data"
+        sys.path.insert(0, str(SOURCE / "tests/docs"))
+        import toy_texts
+        draw = toy_texts.random.Random(2)
+        for name, count in (("train", 2400), ("test", 60)):  # so many that each sentiment word occurs in 300 of them
+            toy_texts.write_lines(data / "texts.tsv", [f"{label}\t{text}" for label, _, text in (toy_texts.review(draw) for _ in range(count))])
+            subprocess.run([TRAINER, "tokenize", data / "texts.tsv", "--vocabulary", data / "vocab.txt", "-o", data / f"imdb-{name}.safetensors",
+                            "--quiet"], check=True)
+        self.call(*self.words, "--only", "gd-s1")
+        record = study_plan.read_record(self.top / "runs/gd-s1.json")["reviews"]["reviews"]
+        self.assertEqual({word["word"] for word in record["words"]}, set(toy_texts.GOOD + toy_texts.BAD))
+        self.assertEqual((len(record["rows"]), len(record["models"][0]["scores"])), (60, 60))
+        self.call("collect", self.top / "runs", "-o", self.top / "out")
+        row, = rows_of(self.top / "out/runs.csv")
+        for what in ("score", "lift", "top"):
+            self.assertAlmostEqual(float(row[f"review_{what}"]), record["models"][0][what]["mean"], places=5)
 
     def test_a_stopped_training_goes_on_and_a_failed_one_is_recorded(self):
         config = CONFIG.format(name="gd", lr=1e-12)
