@@ -1,6 +1,7 @@
 // Everything in the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in
 // attmirror/attmirror.hpp. Texts, tokens and images are in attmirror::corpus; their headers (image_set,
-// sentiment_words, text_set, token_cache, token_set, tokenize, wordpiece) do not need LibTorch and may be included one by one.
+// sentiment_words, text_set, token_cache, token_set, tokenize, wordpiece) do not need LibTorch and may be included
+// one by one.
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>

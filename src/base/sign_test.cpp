@@ -21,8 +21,8 @@ double whole_tail(std::int64_t most, std::int64_t n) {
   return std::ldexp(static_cast<double>(sum), -static_cast<int>(n));
 }
 
-// The same for any n. The largest term comes first, from its logarithm because 2^n overflows; each other follows from its
-// neighbor, C(n, k - 1) = C(n, k) k / (n - k + 1), until they no longer count.
+// The same for any n. The largest term comes first, from its logarithm because 2^n overflows; each other follows
+// from its neighbor, C(n, k - 1) = C(n, k) k / (n - k + 1), until they no longer count.
 double long_tail(std::int64_t most, std::int64_t n) {
   const auto count = static_cast<double>(n), top = static_cast<double>(most);
   const double log_term =

@@ -1,12 +1,12 @@
 // The sign test: of two that are compared case by case, does one win more often than chance would let it?
 //
-// Of n cases in which the two differ, the first wins w. If both were equally good, each case would be the toss of a fair
-// coin, and a count at least as far from n / 2 as w would have the probability
+// Of n cases in which the two differ, the first wins w. If both were equally good, each case would be the toss of a
+// fair coin, and a count at least as far from n / 2 as w would have the probability
 //
 //   p = min(1, 2 sum_{k <= min(w, n - w)} C(n, k) / 2^n),
 //
-// exactly, whatever the distribution of the differences. Ties do not favor either side and are left out. The test sees who
-// wins, not by how much.
+// exactly, whatever the distribution of the differences. Ties do not favor either side and are left out. The test
+// sees who wins, not by how much.
 #pragma once
 
 #include <cstdint>

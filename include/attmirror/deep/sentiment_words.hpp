@@ -1,15 +1,15 @@
 // Words that tell whether a review is positive or negative, found by counting.
 //
-// P1's sentences name the word that decides each of them. Real reviews do not, so a list is made from labeled ones, by a
-// rule that leaves nothing to taste: a word is listed if it
+// P1's sentences name the word that decides each of them. Real reviews do not, so a list is made from labeled ones,
+// by a rule that leaves nothing to taste: a word is listed if it
 //
 //   - is a single WordPiece, a word by itself, of two or more letters from a to z,
 //   - occurs in at least 300 of the reviews, and
 //   - at least 75 % of the reviews in which it occurs have the same label: the word's.
 //
-// The 25,000 training reviews of IMDb give 22 positive words (excellent, superb, touching, loved ...) and 37 negative ones
-// (worst, awful, waste, boring ...); docs/deep-views.md has them all. Fewer occurrences let in names of actors and genres,
-// a higher share leaves few positive words.
+// The 25,000 training reviews of IMDb give 22 positive words (excellent, superb, touching, loved ...) and 37
+// negative ones (worst, awful, waste, boring ...); docs/deep-views.md has them all. Fewer occurrences let in names
+// of actors and genres, a higher share leaves few positive words.
 #pragma once
 
 #include <attmirror/deep/token_set.hpp>
@@ -46,14 +46,14 @@ struct SentimentRule {
   void validate() const;  // throws Error (bad input)
 };
 
-// Sorted by label, the larger share first, then by word. Empty where no word is frequent and one-sided enough. Throws Error
-// (bad input) for tokens of another vocabulary and for a label above 1.
+// Sorted by label, the larger share first, then by word. Empty where no word is frequent and one-sided enough.
+// Throws Error (bad input) for tokens of another vocabulary and for a label above 1.
 std::vector<SentimentWord> sentiment_words(const TokenSet& reviews, const WordPiece& vocabulary,
                                            const SentimentRule& rule = {});
 
-// A list as comma-separated values with the columns word, label, count and share; the last two may be missing. Throws Error
-// (bad input), naming file and line, for other columns, a label that is neither 0 nor 1, a word that is there twice or that
-// is not a single piece of the vocabulary, and for a list without words.
+// A list as comma-separated values with the columns word, label, count and share; the last two may be missing.
+// Throws Error (bad input), naming file and line, for other columns, a label that is neither 0 nor 1, a word that
+// is there twice or that is not a single piece of the vocabulary, and for a list without words.
 std::vector<SentimentWord> read_sentiment_words(const std::filesystem::path& path,
                                                 const WordPiece& vocabulary);
 std::vector<SentimentWord> parse_sentiment_words(std::string_view content, std::string_view name,

@@ -72,15 +72,15 @@ std::vector<std::size_t> places_of(const WordPiece& vocabulary, std::string_view
 SentenceScore sentence_score(const WordPiece& vocabulary, const PivotalSentence& sentence,
                              std::span<const TextPiece> pieces, std::span<const double> attention);
 
-// Two networks, case by case. Means over few sentences have large errors because sentences differ more than networks do;
-// who wins each sentence does not suffer from that.
+// Two networks, case by case. Means over few sentences have large errors because sentences differ more than
+// networks do; who wins each sentence does not suffer from that.
 struct ScorePair {
   std::size_t first = 0, second = 0;  // which of the networks
   SignTest published, words;          // by P1's score, and with special tokens left out
 };
 
-// For each pair of networks: who wins how many sentences, by P1's score and by the score over words (the sum). Throws Error
-// (bad input) unless all have scored as many sentences.
+// For each pair of networks: who wins how many sentences, by P1's score and by the score over words (the sum).
+// Throws Error (bad input) unless all have scored as many sentences.
 std::vector<ScorePair> score_pairs(std::span<const ModelScore> scores);
 
 // The same from numbers: [network][case] both ways.

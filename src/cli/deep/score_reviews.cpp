@@ -155,8 +155,8 @@ Json pairs_json(std::span<const deep::ScorePair> pairs, const std::vector<std::s
   return rows;
 }
 
-// Numbers of single reviews are in arrays, one entry per review: two networks that were scored in different calls can be
-// compared by them.
+// Numbers of single reviews are in arrays, one entry per review: two networks that were scored in different calls
+// can be compared by them.
 Json reviews_json(const deep::ReviewStudy& study, const ReviewOptions& options) {
   Json words = Json::array(), rows = Json::array(), models = Json::array();
   for (const SentimentWord& word : study.words)

@@ -46,7 +46,7 @@ Figure review_figure(const ReviewStudy& study) {
   figure.id = "review-scores";
   figure.title = "How much attention sentiment words get, review by review";
   figure.x.label = "review, sorted by score";
-  figure.y.label = "score of the review's sentiment words (0 to 1)";
+  figure.y.label = "score of sentiment words (0 to 1)";
   figure.y.range = {0, 1};
   std::string means;
   for (const ModelReviews& model : study.models) {
@@ -100,10 +100,12 @@ std::string review_conclusion(const ReviewStudy& study) {
     if (pair.first == std::min(first, second) && pair.second == std::max(first, second)) {
       const SignTest& test = pair.published;
       return fmt::format(
-          "In {}, {} attends most to sentiment words, with a mean score of {}, and {} least, with {}; the former has the "
-          "higher score in {}, the latter in {} (sign test, p = {:.2g}).",
+          "In {}, {} gives sentiment words the highest mean score, {}, and {} the lowest, {}: the former has the higher score "
+          "in {}, the latter in {} (sign test, p = {:.2g}); they give these words {:.2f} and {:.2f} times the attention of an "
+          "average word.",
           reviews, best->model, mean_text(best->score), worst->model, mean_text(worst->score),
-          first < second ? test.first : test.second, first < second ? test.second : test.first, test.p);
+          first < second ? test.first : test.second, first < second ? test.second : test.first, test.p,
+          best->lift.mean, worst->lift.mean);
     }
   return "";
 }

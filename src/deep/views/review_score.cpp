@@ -20,7 +20,8 @@ namespace {
 // Reviews at once. A few thousand tokens keep a core busy, and what they take fits into its cache.
 constexpr std::ptrdiff_t batch_reviews = 8;
 
-// Batches are divided among our threads, so that results do not depend on their number: LibTorch gets one thread in each.
+// Batches are divided among our threads, so that results do not depend on their number: LibTorch gets one thread in
+// each.
 class OneTorchThread {
  public:
   OneTorchThread() : before_(at::get_num_threads()) {}

@@ -36,7 +36,8 @@ TokenSet toy_reviews(std::int64_t length = 16) {
 }
 
 TEST(SentimentWords, RuleOnToyReviews) {
-  // great is in 3 reviews, 2 of them positive; dull in 4, 3 of them negative; lovely in 1; 9 is no word, film in 5, 3 of them positive.
+  // great is in 3 reviews, 2 of them positive; dull in 4, 3 of them negative; lovely in 1; 9 is no word, film in 5,
+  // 3 of them positive.
   const auto words =
       sentiment_words(toy_reviews(), toy_vocabulary(), {.least_reviews = 2, .least_share = 0.65});
   ASSERT_EQ(words.size(), 2u);
@@ -104,7 +105,8 @@ TEST(SentimentWords, BadListsAreRefusedInASentence) {
 TEST(SentimentWords, ReviewsWithWordsOfTheirOwnLabel) {
   const std::vector<SentimentWord> words{{"dull", 0}, {"great", 1}};
   const ReviewChoice all = reviews_with_words(toy_reviews(), toy_vocabulary(), words);
-  // Not the third (no word), the fourth (greater), the last (dull, but positive); in the fifth dull counts, great does not.
+  // Not the third (no word), the fourth (greater), the last (dull, but positive); in the fifth dull counts, great
+  // does not.
   std::vector<std::int64_t> rows;
   for (const ReviewWords& review : all.reviews) rows.push_back(review.row);
   EXPECT_EQ(rows, (std::vector<std::int64_t>{0, 1, 4, 5, 6}));

@@ -235,7 +235,8 @@ TEST_F(DeepCommand, ScoreOnReviews) {
   EXPECT_EQ(
       file_text(at("words.csv")),
       "word,label,count,share\nboring,0,10,1\nhated,0,10,1\nplot,0,10,1\nenjoyed,1,10,1\ngreat,1,10,1\nmovie,1,10,1\n");
-  EXPECT_NE(file_text(at("reviews.html")).find("attends most to sentiment words"), std::string::npos);
+  EXPECT_NE(file_text(at("reviews.html")).find("gives sentiment words the highest mean score"),
+            std::string::npos);
 
   // The list that was written, and a token file, give the same numbers; so does one thread.
   ASSERT_EQ(attmirror_command(Words{"deep", "tokenize", at("reviews.tsv"), "-o", at("reviews.safetensors")} +

@@ -167,7 +167,8 @@ TEST(ReviewScore, PairsAndTables) {
   EXPECT_EQ(table.rows,
             (std::vector<std::vector<std::string>>{{"gd : md", "1 : 3", "1", "0.62", "3 : 1", "1", "0.62"}}));
   const std::string conclusion = deep::review_conclusion(study);
-  EXPECT_NE(conclusion.find("md attends most to sentiment words"), std::string::npos) << conclusion;
+  EXPECT_NE(conclusion.find("md gives sentiment words the highest mean score"), std::string::npos)
+      << conclusion;
   EXPECT_NE(conclusion.find("in 3, the latter in 1"), std::string::npos) << conclusion;
   EXPECT_EQ(deep::review_table(study).rows.size(), 2u);
   const std::string html = to_html(deep::review_page(study));
