@@ -9,7 +9,7 @@ import statistics
 import study_plan
 
 MAPS = ("K", "Q", "V")
-RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "data", "settings", "state_bytes", "status", "epochs", "best_test", "best_epoch", "last_test",
+RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "status", "epochs", "best_test", "best_epoch", "last_test",
                "last_ten_test", "epochs_to_stop", "best_validation", "train_loss", "train_accuracy", "score",
                "score_sentences", "word_score", "review_score", "review_lift", "review_top",
                *(f"{name}_{what}" for name in MAPS for what in ("above", "share", "largest", "sparsity")),
@@ -18,6 +18,8 @@ RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "data", "settings", "
 LATER_COLUMNS = ("data", "settings", "state_bytes", "review_score", "review_lift", "review_top")
 CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
                  *(f"{name}_sparsity" for name in MAPS))
+# After p, where settings were searched.
+SEARCH_COLUMNS = ("data", "settings", "state_bytes")
 SPEED_COLUMNS = ("optimizer", "epoch_seconds", "parameters")
 
 
@@ -54,7 +56,7 @@ def chosen_settings(config):
 
 def run_row(record):
     """One training as a row: what does not exist is left empty."""
-    row = dict.fromkeys(RUN_COLUMNS, "")
+    row = dict.fromkeys(RUN_COLUMNS + SEARCH_COLUMNS, "")
     row |= {"run": record["id"], "config": record["config_id"], "note": record["message"]}
     row |= {key: record[key] for key in ("role", "seed", "status", "device", "date", "commit")}
     if record["config"]:
@@ -129,7 +131,7 @@ def speed_rows(records):
 
 def csv_text(columns, rows):
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -153,7 +155,11 @@ def collect(plan, runs_folder, output, replaces):
             raise study_plan.StudyError(f"{output / 'runs.csv'} has {len(there)} trainings, and {runs_folder} {len(records)}: "
                                         "give -o FOLDER to write them elsewhere")
     output.mkdir(parents=True, exist_ok=True)
-    study_plan.write_atomically(output / "runs.csv", csv_text(RUN_COLUMNS, map(run_row, records)))
+    columns = RUN_COLUMNS
+    if plan.searches:
+        after = RUN_COLUMNS.index("p") + 1
+        columns = RUN_COLUMNS[:after] + SEARCH_COLUMNS + RUN_COLUMNS[after:]
+    study_plan.write_atomically(output / "runs.csv", csv_text(columns, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",
                                 csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
     if plan.searches:

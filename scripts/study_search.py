@@ -99,11 +99,11 @@ def points(search):
         for direction in (1, -1):
             while left > 0:
                 left -= 1
-                neighbour = dataclasses.replace(best, step=best.step + direction)
-                is_better = yield from better(neighbour, best)
+                neighbor = dataclasses.replace(best, step=best.step + direction)
+                is_better = yield from better(neighbor, best)
                 if not is_better and (direction > 0 or known[best] > CHANCE):
                     break
-                best = neighbour
+                best = neighbor
             if best != start:
                 break
         return best

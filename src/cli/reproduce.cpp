@@ -155,7 +155,12 @@ Table screen_table(const ExperimentReport& report) {
 std::string screen_text(const std::vector<ExperimentReport>& reports) {
   std::string text;
   for (const ExperimentReport& report : reports) {
-    if (report.outcome == ExperimentOutcome::done) text += to_text(screen_table(report)) + "\n";
+    if (report.outcome == ExperimentOutcome::done) {
+      text += to_text(screen_table(report)) + "\n";
+      // Quick versions are too small for a conclusion.
+      if (!report.result.conclusion.empty() && report.extent != Extent::quick)
+        text += paragraph(report.result.conclusion, "") + "\n";
+    }
     if (report.outcome == ExperimentOutcome::failed)
       text += fmt::format("{}  failed: {}\n\n", report.info.id, report.error);
     if (report.outcome == ExperimentOutcome::out_of_scope)

@@ -15,6 +15,7 @@ ExperimentPointer make_p1_setting_b();       // p1_setting_b.cpp
 ExperimentPointer make_p1_setting_c();       // p1_setting_c.cpp
 ExperimentPointer make_p1_rates();           // p1_rates.cpp
 ExperimentPointer make_p1_imdb();            // p1_imdb.cpp, from records
+ExperimentPointer make_p1_imdb_depth();      // imdb_depth.cpp, from records
 ExperimentPointer make_p2_single_input();    // E2.1
 ExperimentPointer make_p2_multi_input();     // E2.2
 ExperimentPointer make_p2_joint();           // E2.3

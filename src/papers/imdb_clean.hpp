@@ -20,18 +20,20 @@ inline constexpr RecordedNumber clean_test = &TrainingRecord::last_test;
 // How fast a training is: its epochs to this share of a final accuracy.
 inline constexpr double goal_share = 0.95;
 
+// Which reviews chose the settings: every fifth, whose films the others are about as well, or blocks of neighbors,
+// whose films they mostly are not about.
+enum class HeldOut { reviews, films };
+
 // The records, and what is looked up in them. The records must outlive it.
 struct CleanStudy {
-  std::span<const TrainingRecord> records;
+  std::span<const TrainingRecord> records;  // all of them
   std::span<const SpeedRecord> speeds;
-  std::vector<ImdbGroup> groups;  // of main trainings
+  std::vector<ImdbGroup>
+      groups;  // of main trainings, and searches: those whose settings were chosen in one way
   std::vector<ImdbSearch> searches;
 
-  CleanStudy(std::span<const TrainingRecord> trainings, std::span<const SpeedRecord> measured)
-      : records(trainings),
-        speeds(measured),
-        groups(imdb_groups(trainings)),
-        searches(imdb_searches(trainings)) {}
+  CleanStudy(std::span<const TrainingRecord> trainings, std::span<const SpeedRecord> measured,
+             HeldOut held_out = HeldOut::reviews);
 
   // The highest mean test accuracy among groups of at least two trainings: of the mirror descents, and of the others,
   // gradient descent included. None where there is no such group.
@@ -43,7 +45,7 @@ struct CleanStudy {
 
   // Bytes of the optimizer's state for each parameter of the network.
   std::optional<double> state_per_parameter(const ImdbGroup& group) const;
-  // Of an epoch of 25,000 reviews, alone on the GPU: by the configuration or by its kind of optimizer.
+  // Of an epoch of a tuning run: by the configuration or by its kind of optimizer.
   std::optional<double> epoch_seconds(std::string_view config) const;
   // goal_share of AdamW's final accuracy on held-out reviews: one goal for all.
   std::optional<double> common_goal() const;
@@ -53,7 +55,8 @@ struct CleanStudy {
 WelchComparison compare_tests(const ImdbGroup& first, const ImdbGroup& second);
 
 Table clean_optimizer_table(const CleanStudy& study);
-Table clean_attention_table(const CleanStudy& study);   // token selection and sparsity
+Table clean_films_table(const CleanStudy& study, const CleanStudy& films);  // both ways to choose settings
+Table clean_attention_table(const CleanStudy& study);                       // token selection and sparsity
 Table clean_comparison_table(const CleanStudy& study);  // against AdamW and against the best
 Table clean_exponent_table(const CleanStudy& study);  // p and variants of mirror descent, on held-out reviews
 Table clean_search_table(const CleanStudy& study);    // a row for each search

@@ -40,7 +40,7 @@ void frame_top(Figure& figure) {
 const ImdbSearch* best_of_one_p(const CleanStudy& study) {
   const ImdbSearch* best = nullptr;
   for (const ImdbSearch& search : study.searches)
-    if (search.optimizer.p.size() == 1 && search.winner && (!best || search.accuracy() > best->accuracy()))
+    if (search.optimizer.variant_and_p() && search.winner && (!best || search.accuracy() > best->accuracy()))
       best = &search;
   return best;
 }
@@ -129,9 +129,10 @@ Figure clean_exponent_figure(const CleanStudy& study) {
   std::set<double> exponents;
   std::set<ImdbFamily> variants;
   for (const ImdbSearch& search : study.searches) {
-    if (search.optimizer.p.size() != 1 || !search.winner) continue;
-    exponents.insert(search.optimizer.p[0]);
-    variants.insert(search.optimizer.family);
+    const auto place = search.optimizer.variant_and_p();
+    if (!place || !search.winner) continue;
+    variants.insert(place->first);
+    exponents.insert(place->second);
   }
   Heatmap map{.digits = 1};
   for (const double p : exponents) map.columns.push_back(fmt::format("{:g}", p));
@@ -140,7 +141,7 @@ Figure clean_exponent_figure(const CleanStudy& study) {
     map.values.emplace_back();
     for (const double p : exponents) {
       const auto found = std::ranges::find_if(study.searches, [&](const ImdbSearch& search) {
-        return search.winner && search.optimizer.family == variant && search.optimizer.p == std::vector{p};
+        return search.winner && search.optimizer.variant_and_p() == std::pair(variant, p);
       });
       map.values.back().push_back(found == study.searches.end() ? nan_value : 100 * found->accuracy());
       if (found != study.searches.end() && &*found == best)
@@ -148,7 +149,7 @@ Figure clean_exponent_figure(const CleanStudy& study) {
     }
   }
   figure.caption = fmt::format(
-      "{} is best, at {:.2f} % (outlined). A cell is the winner of a search of at most {} tuning runs, with one seed; an empty one has no tuning run that came to its end.",
+      "{} is best, at {:.2f} % (outlined). A cell is the winner of a search of at most {} tuning runs, with one seed; an empty one was not searched.",
       with_capital(best->optimizer.name), 100 * best->accuracy(), search_budget);
   figure.description = fmt::format(
       "A table of accuracies with a row for each variant of mirror descent and a column for each p. The highest is {:.2f} %, of {}.",
@@ -161,7 +162,7 @@ Figure clean_rate_figure(const CleanStudy& study) {
   const ImdbSearch* best = best_of_one_p(study);
   Figure figure{.id = "rates"};
   if (!best) return figure;
-  const ImdbFamily variant = best->optimizer.family;
+  const ImdbFamily variant = best->optimizer.variant_and_p()->first;
   figure.title = fmt::format("Accuracy on held-out reviews by learning rate and p: {}", to_string(variant));
   figure.x.label = "learning rate";
   figure.x.scale = Axis::Scale::log;
@@ -169,7 +170,8 @@ Figure clean_rate_figure(const CleanStudy& study) {
   figure.description = "The best accuracy at each learning rate, a curve for each p:";
   std::size_t lost = 0;
   for (const ImdbSearch& search : study.searches) {
-    if (search.optimizer.family != variant) continue;
+    const auto place = search.optimizer.variant_and_p();
+    if (!place || place->first != variant) continue;
     std::map<double, double> highest;
     for (const TrainingRecord* trial : search.trials) {
       const std::optional<double> accuracy = final_validation(*trial);
@@ -180,13 +182,13 @@ Figure clean_rate_figure(const CleanStudy& study) {
       }
     }
     if (highest.empty()) continue;
-    Series series{.name = fmt::format("p = {:g}", search.optimizer.p[0])};
+    Series series{.name = fmt::format("p = {:g}", place->second)};
     series.mark = Series::Mark::both;
     for (const auto& [rate, accuracy] : highest) {
       series.x.push_back(rate);
       series.y.push_back(accuracy);
     }
-    figure.description += fmt::format(" p = {:g} has {:.2f} % at {:.3g};", search.optimizer.p[0],
+    figure.description += fmt::format(" p = {:g} has {:.2f} % at {:.3g};", place->second,
                                       100 * search.accuracy(), search.winner->lr.value_or(nan_value));
     figure.series.push_back(std::move(series));
   }

@@ -64,9 +64,10 @@ std::string counted_searches(std::size_t count) {
 // How many tuning runs each side had, and how many of its budget a search used.
 std::string budget_remark(const CleanStudy& study) {
   std::size_t mirror_trials = 0, mirror_searches = 0, other_trials = 0, other_searches = 0, adamw_trials = 0,
-              least = std::numeric_limits<std::size_t>::max(), most = 0, diverged = 0;
+              least = std::numeric_limits<std::size_t>::max(), most = 0, diverged = 0, earlier = 0;
   for (const ImdbSearch& search : study.searches) {
-    const std::size_t trials = search.trials.size();
+    const std::size_t trials = search.counted_trials();
+    earlier += search.trials.size() - trials;
     (is_mirror(search.optimizer) ? mirror_trials : other_trials) += trials;
     (is_mirror(search.optimizer) ? mirror_searches : other_searches) += 1;
     if (search.optimizer.family == ImdbFamily::adamw) adamw_trials += trials;
@@ -84,6 +85,10 @@ std::string budget_remark(const CleanStudy& study) {
       " Mirror descent as a whole had {} in {}, the other optimizers, gradient descent (p = 2) included, {} in {}, AdamW alone {}: the best of many searches has an advantage over the best of few.",
       counted(mirror_trials, "trial"), counted_searches(mirror_searches), other_trials,
       counted_searches(other_searches), adamw_trials);
+  if (earlier > 0)
+    text += fmt::format(
+        " {} more {} of searches that never left chance and were begun again, with smaller learning rates.",
+        counted(earlier, "trial"), earlier == 1 ? "is" : "are");
   std::vector<std::string> at_end;
   for (const ImdbSearch& search : study.searches)
     if (search.winner && rate_place(search) != RatePlace::inside)
@@ -153,9 +158,10 @@ std::vector<std::string> doubt_remarks(const CleanStudy& study) {
           "The main trainings of {} have other settings ({}) than the trial that won ({}).", group.name,
           settings_text(group.any().settings), settings_text(search->winner->settings)));
     if (const ImdbSearch* best = best_search(study.searches, optimizer.family); best != search)
-      remarks.push_back(fmt::format("{} is trained from all seeds, but on held-out reviews {} is better.",
-                                    group.name, best->optimizer.name));
-    if (!optimizer.p.empty() && !optimizer.is_mirror_descent())
+      remarks.push_back(
+          fmt::format("On held-out reviews {} is better than {}, which has main trainings, too.",
+                      best->optimizer.name, group.name));
+    else if (!optimizer.p.empty() && !optimizer.is_mirror_descent())
       remarks.push_back(fmt::format(
           "Of {}, p = 2 won on held-out reviews. That is gradient descent, which counts among the other optimizers.",
           to_string(optimizer.family)));
@@ -164,6 +170,19 @@ std::vector<std::string> doubt_remarks(const CleanStudy& study) {
 }
 
 }  // namespace
+
+CleanStudy::CleanStudy(std::span<const TrainingRecord> trainings, std::span<const SpeedRecord> measured,
+                       HeldOut held_out)
+    : records(trainings),
+      speeds(measured),
+      groups(imdb_groups(trainings)),
+      searches(imdb_searches(trainings)) {
+  const auto is_of_the_other = [&](const auto& part) {
+    return imdb_optimizer(part.config).other_films != (held_out == HeldOut::films);
+  };
+  std::erase_if(groups, is_of_the_other);
+  std::erase_if(searches, is_of_the_other);
+}
 
 const ImdbGroup* CleanStudy::best_mirror() const { return highest(groups, is_mirror, mean_test); }
 const ImdbGroup* CleanStudy::best_other() const { return highest(groups, is_other, mean_test); }
@@ -206,8 +225,8 @@ std::vector<std::string> clean_remarks(const CleanStudy& study) {
           "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and sentences. scripts/imdb_study.py --study docs/results/imdb_clean run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings. docs/results/imdb_clean has the configurations and the plan.",
           study.records.size(), distinct_text(study.records, &TrainingRecord::device),
           distinct_text(study.records, &TrainingRecord::date)),
-      "In the table of optimizers, epochs are counted in the tuning run that won (20,000 reviews), and seconds are those of epochs of 25,000 reviews, alone on the GPU. Embeddings are random at first, with the deviation that the settings name. Two-p mirror descent has the first p for Q, K and V and the second for the rest; it is normalized and has momentum.",
-      budget_remark(study), test_remark(study), left_out_remark(study.groups)};
+      "In the table of optimizers, epochs are counted in the tuning run that won (20,000 reviews), and seconds are medians over epochs of tuning runs, while several trainings shared the GPU: read them as ratios. Embeddings are random at first, with the deviation that the settings name. Two-p mirror descent has the first p for Q, K and V and the second for the rest; it is normalized and has momentum.",
+      budget_remark(study), test_remark(study), left_out_remark(imdb_groups(study.records))};
   if (std::string selection = selection_remark(study); !selection.empty())
     remarks.push_back(std::move(selection));
   for (std::string& doubt : doubt_remarks(study)) remarks.push_back(std::move(doubt));

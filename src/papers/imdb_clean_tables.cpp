@@ -54,6 +54,19 @@ std::string validation_cell(const TrainingRecord& record) {
   return accuracy ? percent_cell(accuracy) : std::string(to_string(record.status));
 }
 
+// What a group has in the place of one part of the recipe, "p = 1.1" or "normalized"; "" where more than that differs.
+std::string replaced_part(const ImdbOptimizer& recipe, const ImdbOptimizer& other) {
+  const auto here = recipe.variant_and_p(), there = other.variant_and_p();
+  if (!here || !there) return "";
+  const auto& [family, p] = *there;
+  const auto& [recipe_family, recipe_p] = *here;
+  if (family == recipe_family && p != recipe_p) return fmt::format("p = {:g}", p);
+  const bool to_normalized =
+      (recipe_family == ImdbFamily::momentum && family == ImdbFamily::normalized_momentum) ||
+      (recipe_family == ImdbFamily::plain && family == ImdbFamily::normalized);
+  return to_normalized && p == recipe_p ? "normalized" : "";
+}
+
 }  // namespace
 
 Table clean_optimizer_table(const CleanStudy& study) {
@@ -83,6 +96,33 @@ Table clean_optimizer_table(const CleanStudy& study) {
          goal_cell(search, goal),
          seconds && epochs ? fmt::format("{:.1f}", *seconds * static_cast<double>(*epochs)) : "–",
          cell_of(seconds, "{:.2f}"), settings_text(group->any().settings)});
+  }
+  return table;
+}
+
+Table clean_films_table(const CleanStudy& study, const CleanStudy& films) {
+  Table table;
+  table.title =
+      "Settings chosen on other films: test accuracy, and its difference to that with settings chosen on every fifth review and to AdamW's, in points";
+  table.columns = with_comparison(
+      {{"optimizer", Align::left}, {"trainings"}, {"test accuracy, %"}, {"against", Align::left}});
+  for (const ImdbGroup* group : by_accuracy(films.groups)) {
+    const auto add = [&](const std::string& against, std::vector<std::string> cells) {
+      std::vector<std::string> row{group->name, trainings_cell(*group),
+                                   mean_text(group->percent(clean_test), 2), against};
+      append_cells(row, std::move(cells));
+      table.rows.push_back(std::move(row));
+    };
+    const ImdbOptimizer optimizer = imdb_optimizer(group->config);
+    const auto before = std::ranges::find_if(study.groups, [&](const ImdbGroup& other) {
+      const ImdbOptimizer named = imdb_optimizer(other.config);
+      return named.family == optimizer.family && named.p == optimizer.p && has_test(other);
+    });
+    const bool compared = before != study.groups.end() && has_test(*group);
+    add("every fifth review",
+        compared ? comparison_cells(compare_tests(*group, *before)) : std::vector<std::string>(5, "–"));
+    if (films.adamw() && group != films.adamw() && has_test(*group))
+      add(films.adamw()->name, comparison_cells(compare_tests(*group, *films.adamw())));
   }
   return table;
 }
@@ -129,9 +169,10 @@ Table clean_exponent_table(const CleanStudy& study) {
   std::set<ImdbFamily> variants;
   std::map<double, std::map<ImdbFamily, double>> cells;
   for (const ImdbSearch& search : study.searches) {
-    if (search.optimizer.p.size() != 1 || !search.winner) continue;
-    variants.insert(search.optimizer.family);
-    cells[search.optimizer.p[0]][search.optimizer.family] = search.accuracy();
+    const auto place = search.optimizer.variant_and_p();
+    if (!place || !search.winner) continue;
+    variants.insert(place->first);
+    cells[place->second][place->first] = search.accuracy();
   }
   for (const ImdbFamily variant : variants) table.columns.push_back({std::string(variant_name(variant))});
   for (const auto& [p, accuracies] : cells) {
@@ -157,7 +198,9 @@ Table clean_search_table(const CleanStudy& study) {
                    {"chosen settings", Align::left}};
   for (const ImdbSearch& search : study.searches) {
     std::vector<std::string> row{search.optimizer.name,
-                                 fmt::format("{} of {}", search.trials.size(), search_budget)};
+                                 fmt::format("{} of {}", search.counted_trials(), search_budget)};
+    if (const std::size_t before = search.trials.size() - search.counted_trials(); before > 0)
+      row.back() += fmt::format(", and {} before", before);
     if (search.winner)
       append_cells(row, {percent_cell(search.accuracy()), std::string(to_string(rate_place(search))),
                          best_search(study.searches, search.optimizer.family) == &search ? "yes" : "",
@@ -177,7 +220,7 @@ Table clean_trial_table(const CleanStudy& study) {
                    {"best epoch, %"},
                    {"won", Align::left},
                    {"settings", Align::left}};
-  for (const ImdbSearch& search : study.searches)
+  for (const ImdbSearch& search : imdb_searches(study.records))
     for (const TrainingRecord* trial : search.trials)
       table.rows.push_back({search.optimizer.name, validation_cell(*trial),
                             percent_cell(trial->best_validation), trial == search.winner ? "yes" : "",
@@ -226,6 +269,14 @@ Table clean_ablation_table(const CleanStudy& study) {
     append_cells(row, has_test(group) ? comparison_cells(compare_tests(group, *recipe))
                                       : std::vector<std::string>{"–", "–", "–", "–",
                                                                  std::string(to_string(group.any().status))});
+    table.rows.push_back(std::move(row));
+  }
+  for (const ImdbGroup& group : study.groups) {
+    const std::string part = replaced_part(imdb_optimizer(recipe->config), imdb_optimizer(group.config));
+    if (part.empty() || !has_test(group)) continue;
+    std::vector<std::string> row{part + ", with settings of its own", trainings_cell(group),
+                                 mean_text(group.percent(clean_test), 2)};
+    append_cells(row, comparison_cells(compare_tests(group, *recipe)));
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -57,7 +57,7 @@ double rank_correlation(const std::vector<double>& x, const std::vector<double>&
 
 }  // namespace
 
-Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
+Figure imdb_curves(const std::vector<ImdbGroup>& groups, int limit) {
   Figure figure{.id = "curves", .title = "Test accuracy by epoch: mean and range over seeds"};
   figure.x.label = "epoch";
   figure.x.scale = Axis::Scale::log;
@@ -88,8 +88,8 @@ Figure imdb_curves(const std::vector<ImdbGroup>& groups) {
   constexpr double shown_below = 6;
   figure.y.range = {std::max(std::floor(bottom), std::floor(lowest_peak) - shown_below), std::ceil(top)};
   figure.caption = fmt::format(
-      "{} Lines are means over seeds, bands their range; a curve ends where the first of its trainings did, at 99.5 % training accuracy or after 130 epochs.",
-      leader);
+      "{} Lines are means over seeds, bands their range; a curve ends where the first of its trainings did, at 99.5 % training accuracy or after {} epochs.",
+      leader, limit);
   return figure;
 }
 

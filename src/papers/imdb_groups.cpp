@@ -137,17 +137,42 @@ bool ImdbOptimizer::is_mirror_descent() const {
   return std::ranges::any_of(p, [](double one) { return one != 2; });
 }
 
+std::optional<std::pair<ImdbFamily, double>> ImdbOptimizer::variant_and_p() const {
+  if (family == ImdbFamily::sgd_momentum) return std::pair(ImdbFamily::momentum, 2.0);
+  return p.size() == 1 ? std::optional(std::pair(family, p[0])) : std::nullopt;
+}
+
 ImdbOptimizer imdb_optimizer(std::string_view config) {
+  constexpr std::string_view films = "-films";
+  if (config.ends_with(films)) {
+    ImdbOptimizer optimizer = imdb_optimizer(config.substr(0, config.size() - films.size()));
+    optimizer.name += " (other films)";
+    optimizer.other_films = true;
+    return optimizer;
+  }
+  constexpr std::string_view blocks = "blocks";
+  if (const std::size_t dash = config.rfind('-'); config.ends_with(blocks) && dash != config.npos) {
+    const std::string_view digits = config.substr(dash + 1, config.size() - dash - 1 - blocks.size());
+    int count = 0;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+    if (code == std::errc() && end == digits.data() + digits.size() && count > 0) {
+      ImdbOptimizer optimizer = imdb_optimizer(config.substr(0, dash));
+      optimizer.name += fmt::format(", {}", counted(static_cast<std::uint64_t>(count), "block"));
+      optimizer.blocks = count;
+      return optimizer;
+    }
+  }
   for (const NamedOptimizer& known : named_optimizers)
-    if (known.config == config) return {known.family, {}, known.name};
+    if (known.config == config) return {.family = known.family, .p = {}, .name = known.name};
   if (config.starts_with("md-"))
     for (const auto& [word, family] : mirror_words) {
       const std::string_view rest = config.substr(3);
       if (!rest.starts_with(word)) continue;
       const std::vector<double> p = parse_exponents(rest.substr(word.size()));
-      if (p.size() == (family == ImdbFamily::two_p ? 2u : 1u)) return {family, p, mirror_name(family, p)};
+      if (p.size() == (family == ImdbFamily::two_p ? 2u : 1u))
+        return {.family = family, .p = p, .name = mirror_name(family, p)};
     }
-  return {ImdbFamily::unknown, {}, std::string(config)};
+  return {.family = ImdbFamily::unknown, .p = {}, .name = std::string(config)};
 }
 
 std::string imdb_name(std::string_view config) { return imdb_optimizer(config).name; }
@@ -176,6 +201,17 @@ SampleSummary ImdbGroup::mean_above() const {
   return summary_over(*this, [](const TrainingRecord& run) {
     return mean_of_maps(run, [](const MapRecord& map) { return in_percent(map.share); });
   });
+}
+
+SampleSummary ImdbGroup::map_count(std::size_t map) const {
+  return summary_over(*this, [&](const TrainingRecord& run) {
+    const std::optional<std::int64_t>& above = run.maps[map].above;
+    return above ? std::optional(static_cast<double>(*above)) : std::nullopt;
+  });
+}
+
+SampleSummary ImdbGroup::map_largest(std::size_t map) const {
+  return summary_over(*this, [&](const TrainingRecord& run) { return run.maps[map].largest; });
 }
 
 SampleSummary ImdbGroup::map_sparsity(std::size_t map) const {
@@ -221,6 +257,29 @@ std::string higher_text(const WelchComparison& comparison) {
                      comparison.difference < 0 ? "lower" : "higher", comparison.low, comparison.high);
 }
 
+std::string_view claim_word(const WelchComparison& comparison) {
+  constexpr std::array<std::string_view, 3> words{"is contradicted", "is not decided", "holds"};
+  return words[static_cast<std::size_t>(sign_of(comparison) + 1)];
+}
+
+std::string claim_verdict(const WelchComparison& best, const WelchComparison& last_ten,
+                          std::string_view where) {
+  std::string verdict = fmt::format("{}{}", claim_word(best), where);
+  if (sign_of(best) != sign_of(last_ten))
+    verdict += fmt::format(", by the best epoch of a run, which P1 reports, and {} by its last ten epochs",
+                           claim_word(last_ten));
+  return verdict;
+}
+
+std::string_view beside_mirror_descent(const WelchComparison& best, const WelchComparison& last_ten) {
+  if (sign_of(best) != sign_of(last_ten))
+    return "and ℓ1.1 mirror descent compare differently by their best and by their last epochs";
+  constexpr std::array<std::string_view, 3> words{"generalizes worse than ℓ1.1 mirror descent",
+                                                  "cannot be told from ℓ1.1 mirror descent",
+                                                  "generalizes better than ℓ1.1 mirror descent"};
+  return words[static_cast<std::size_t>(sign_of(best) + 1)];
+}
+
 std::string mean_text(const SampleSummary& sample, int decimals) {
   if (sample.count == 0) return "–";
   std::string text = fmt::format("{:.{}f}", sample.mean, decimals);
@@ -261,6 +320,18 @@ std::string distinct_text(std::span<const TrainingRecord> records, std::string T
   for (const TrainingRecord& record : records)
     if (!(record.*member).empty()) values.insert(record.*member);
   return fmt::format("{}", fmt::join(values, ", "));
+}
+
+std::pair<std::string, std::string> group_configuration(const ImdbGroup& group) {
+  std::vector<std::string> seeds;
+  std::set<double> rates;
+  for (const auto* list : {&group.runs, &group.others})
+    for (const TrainingRecord* record : *list) {
+      seeds.push_back(std::to_string(record->seed));
+      if (record->lr) rates.insert(*record->lr);
+    }
+  return {group.name, fmt::format("configs/{}.toml, learning rate {}, seeds {}", group.config,
+                                  fmt::join(rates, ", "), fmt::join(seeds, ", "))};
 }
 
 std::string left_out_remark(const std::vector<ImdbGroup>& groups) {

@@ -1,5 +1,5 @@
-// Trainings of the two IMDb studies by optimizer, and what the pages of both say of them: docs/results/imdb (p1-imdb)
-// and docs/results/imdb_clean (imdb-clean). Internal.
+// Trainings of the IMDb studies by optimizer, and what the pages of all say of them: docs/results/imdb (p1-imdb),
+// docs/results/imdb_depth (p1-imdb-depth) and docs/results/imdb_clean (imdb-clean). Internal.
 #pragma once
 
 #include "papers/records.hpp"
@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,14 +36,20 @@ inline constexpr std::size_t imdb_family_count = static_cast<std::size_t>(ImdbFa
 std::string_view to_string(ImdbFamily family);     // "plain mirror descent", "Adam", ...
 std::string_view variant_name(ImdbFamily family);  // among mirror descents: "plain", "normalized", ...
 
-// What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw".
+// What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw", "adamw-films",
+// "md-1.1-6blocks".
 struct ImdbOptimizer {
   ImdbFamily family = ImdbFamily::unknown;
-  std::vector<double> p;  // of mirror descents: one, or that of attention and that of the rest
-  std::string name;       // "ℓ1.1 mirror descent"; for an unknown one its configuration
+  std::vector<double> p;     // of mirror descents: one, or that of attention and that of the rest
+  std::string name;          // "ℓ1.1 mirror descent"; for an unknown one its configuration
+  bool other_films = false;  // tuned on reviews of films that the rest of the training set has not
+  int blocks = 3;            // of the network
 
   // A mirror descent with p = 2 is gradient descent, which nobody needs this library for.
   bool is_mirror_descent() const;
+  // Its place among mirror descents of one p, where SGD with momentum is the variant with momentum for p = 2; none for
+  // the others.
+  std::optional<std::pair<ImdbFamily, double>> variant_and_p() const;
 };
 ImdbOptimizer imdb_optimizer(std::string_view config);
 std::string imdb_name(std::string_view config);
@@ -64,6 +71,8 @@ struct ImdbGroup {
   SampleSummary mean_sparsity() const;  // Hoyer's, mean of K, Q and V
   SampleSummary mean_above() const;     // weights above 0.06, share of K, Q and V together, in percent
   // Of one map, 0 to 2 for K, Q and V.
+  SampleSummary map_count(std::size_t map) const;    // weights above 0.06
+  SampleSummary map_largest(std::size_t map) const;  // |w|
   SampleSummary map_sparsity(std::size_t map) const;
   SampleSummary map_above(std::size_t map) const;  // in percent
   // A training of the group, one that came to its end where there is one.
@@ -82,6 +91,13 @@ int sign_of(const WelchComparison& comparison);
 std::string difference_text(const WelchComparison& comparison);
 // "1.72 points higher (95 % interval 1.51 to 1.93)"
 std::string higher_text(const WelchComparison& comparison);
+// "holds", "is contradicted" or "is not decided"
+std::string_view claim_word(const WelchComparison& comparison);
+// P1's claim by best epochs, with `where` behind it, and by last ones where these say something else.
+std::string claim_verdict(const WelchComparison& best, const WelchComparison& last_ten,
+                          std::string_view where);
+// Of another optimizer, compared with l1.1 mirror descent: "generalizes better than ℓ1.1 mirror descent".
+std::string_view beside_mirror_descent(const WelchComparison& best, const WelchComparison& last_ten);
 // "83.41 ± 0.11": the mean, and half of its 95 % interval; "–" for nothing.
 std::string mean_text(const SampleSummary& sample, int decimals);
 // The standard error of the mean; 0 for a single number.
@@ -102,6 +118,8 @@ std::string trainings_cell(const ImdbGroup& group);
 
 // "NVIDIA H200", "2026-11-17, 2026-11-18"
 std::string distinct_text(std::span<const TrainingRecord> records, std::string TrainingRecord::*member);
+// A group among the settings of a page: its name, and "configs/md-1.1.toml, learning rate 0.0008, seeds 1, 2".
+std::pair<std::string, std::string> group_configuration(const ImdbGroup& group);
 // Which main trainings are in no mean, and why.
 std::string left_out_remark(const std::vector<ImdbGroup>& groups);
 

@@ -54,6 +54,11 @@ const TrainingRecord* winner_of(const std::vector<const TrainingRecord*>& trials
 
 }  // namespace
 
+std::size_t ImdbSearch::counted_trials() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(trials, [](const TrainingRecord* trial) { return trial->note.empty(); }));
+}
+
 double ImdbSearch::accuracy() const { return winner ? *final_validation(*winner) : nan_value; }
 
 std::optional<double> final_validation(const TrainingRecord& record) {

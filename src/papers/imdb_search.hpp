@@ -26,6 +26,8 @@ struct ImdbSearch {
   // first. None: no trial came to its end.
   const TrainingRecord* winner = nullptr;
 
+  // Trials of an earlier try of the search, which a note says, do not count in its budget.
+  std::size_t counted_trials() const;
   double accuracy() const;  // the winner's, a share; NaN where there is none
 };
 

@@ -1,5 +1,5 @@
 // What p1-imdb makes of the records of docs/results/imdb: p1_imdb.cpp judges, imdb_tables.cpp and imdb_figures.cpp
-// show. imdb-clean shares some of the tables and figures. Internal.
+// show. p1-imdb-depth and imdb-clean share some of the tables and figures. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"
@@ -22,7 +22,8 @@ Table imdb_weights_table(
 Table imdb_repeat_table(std::span<const TrainingRecord> records, const std::vector<ImdbGroup>& groups,
                         std::string_view measure, RecordedNumber member);
 
-Figure imdb_curves(const std::vector<ImdbGroup>& groups);
+// Trainings end at 99.5 % training accuracy or after so many epochs.
+Figure imdb_curves(const std::vector<ImdbGroup>& groups, int limit = 130);
 // By which accuracy: "last ten epochs", last_ten_test.
 Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups, std::string_view measure,
                             RecordedNumber member);

@@ -9,127 +9,23 @@
 // training has its own initialization, order and dropout, stops at 99.5 % or after 130 epochs, and the learning rates
 // of Adam, AdamW, Muon and SGD with momentum were chosen on 5,000 held-out training reviews.
 //
-// A mean of ours and a published one agree if Welch's 95 % interval of their difference contains 0. The published
-// deviations are those of ten trials (nine for p = 3).
+// A mean of ours and a published one agree if Welch's 95 % interval of their difference contains 0 (imdb_published.cpp).
 #include "papers/experiments.hpp"
+#include "papers/imdb_published.hpp"
 #include "papers/imdb_study.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
-#include "papers/student_t.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace attmirror {
 
 namespace {
-
-// From P1's figures.
-struct PublishedRow {
-  const char* config;
-  SampleSummary best, last;  // test accuracy in percent
-  double epochs;             // to 99.5 % training accuracy
-};
-constexpr PublishedRow published_rows[] = {
-    {"md-1.1", {83.47, 0.09, 10}, {82.57, 0.19, 10}, 72.1},
-    {"md-2", {81.66, 0.09, 10}, {80.61, 0.32, 10}, 79.9},
-    {"md-3", {82.57, 0.10, 9}, {81.33, 0.23, 9}, 161.7},
-};
-
-// A sample that cannot tell a point of accuracy, about what P1's optimizers differ by, does not decide.
-constexpr double point_resolution = 1;
-
-// Two samples of trainings: they agree if Welch's interval contains 0, which is a tolerance of so many standard errors.
-Finding compared(std::string quantity, const SampleSummary& published, const SampleSummary& ours) {
-  if (ours.count < 2) {
-    Finding finding = new_number(std::move(quantity), ours.count == 1 ? ours.mean : NAN);
-    finding.note = fmt::format("published: {}; {} cannot be compared", published.mean,
-                               counted(static_cast<std::uint64_t>(ours.count), "training"));
-    return finding;
-  }
-  const WelchComparison comparison = welch(ours, published);
-  Finding finding{.quantity = std::move(quantity),
-                  .published = published.mean,
-                  .source = ReferenceSource::figure,
-                  .ours = ours.mean};
-  finding.standard_error = error_of(ours);
-  finding.published_error = error_of(published);
-  finding.tolerance = Tolerance::standard_errors(comparison.factor);
-  finding.resolution = point_resolution;
-  finding.note = fmt::format("Welch: {}", difference_text(comparison));
-  return finding;
-}
-
-// The published number of epochs has no deviation, and a training that stopped at the limit has no number.
-Finding epochs_finding(const ImdbGroup& group, double published) {
-  const SampleSummary ours = group.counts(&TrainingRecord::epochs_to_stop);
-  const std::string quantity = fmt::format("epochs to 99.5 % training accuracy, {}", group.name);
-  if (ours.count == std::ssize(group.runs) && ours.count >= 2) {
-    Finding finding{
-        .quantity = quantity, .published = published, .source = ReferenceSource::figure, .ours = ours.mean};
-    finding.standard_error = error_of(ours);
-    finding.tolerance =
-        Tolerance::standard_errors(student_quantile(0.95, static_cast<double>(ours.count - 1)));
-    return finding;
-  }
-  Finding finding = new_number(quantity, ours.count > 0 ? ours.mean : NAN);
-  finding.note = fmt::format("published: {}; {} of {} got there before the limit", published, ours.count,
-                             counted(group.runs.size(), "training"));
-  return finding;
-}
-
-// P1's last epoch is the one that reaches 99.5 %: of trainings that stopped at the limit it is another.
-Finding last_epoch_finding(const ImdbGroup& group, const SampleSummary& published) {
-  const std::string quantity = fmt::format("test accuracy of the last epoch, {}, %", group.name);
-  const SampleSummary ours = group.percent(&TrainingRecord::last_test);
-  const std::int64_t reached = group.counts(&TrainingRecord::epochs_to_stop).count;
-  if (reached == std::ssize(group.runs)) return compared(quantity, published, ours);
-  Finding finding = new_number(quantity, ours.mean, error_of(ours));
-  finding.note = fmt::format("published: {} at 99.5 % training accuracy, where {} of {} got before the limit",
-                             published.mean, reached, counted(group.runs.size(), "training"));
-  return finding;
-}
-
-std::vector<Finding> published_findings(const std::vector<ImdbGroup>& groups) {
-  std::vector<Finding> findings;
-  const auto found = [&](const char* config) {
-    return std::ranges::find(groups, config, &ImdbGroup::config);
-  };
-  for (const PublishedRow& row : published_rows) {
-    const auto group = found(row.config);
-    if (group == groups.end()) continue;
-    findings.push_back(compared(fmt::format("best test accuracy, {}, %", group->name), row.best,
-                                group->percent(&TrainingRecord::best_test)));
-    findings.push_back(last_epoch_finding(*group, row.last));
-    findings.push_back(epochs_finding(*group, row.epochs));
-  }
-  return findings;
-}
-
-// A difference of ours and a published one, each of two means: its variance is the sum of all four, with the degrees of
-// freedom of Welch and Satterthwaite.
-Finding compared_differences(std::string quantity, const WelchComparison& published,
-                             const WelchComparison& ours) {
-  Finding finding{.quantity = std::move(quantity),
-                  .published = published.difference,
-                  .source = ReferenceSource::figure,
-                  .ours = ours.difference};
-  finding.standard_error = ours.standard_error;
-  finding.published_error = published.standard_error;
-  const double v1 = ours.standard_error * ours.standard_error,
-               v2 = published.standard_error * published.standard_error;
-  const double freedom = (v1 + v2) * (v1 + v2) / (v1 * v1 / ours.freedom + v2 * v2 / published.freedom);
-  finding.tolerance = Tolerance::standard_errors(student_quantile(0.95, freedom));
-  finding.resolution = point_resolution;
-  finding.note = fmt::format("ours: {}", difference_text(ours));
-  return finding;
-}
 
 // What nobody has published: other optimizers, and what does not depend on choosing an epoch.
 std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
@@ -139,8 +35,7 @@ std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
     findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
   };
   for (const ImdbGroup& group : groups) {
-    if (std::ranges::none_of(published_rows,
-                             [&](const PublishedRow& row) { return group.config == row.config; }))
+    if (!published_row(group.config))
       add(group, "best test accuracy in %", group.percent(&TrainingRecord::best_test));
     add(group, "test accuracy in %, mean of the last ten epochs",
         group.percent(&TrainingRecord::last_ten_test));
@@ -158,14 +53,7 @@ std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {
       welch(md.percent(&TrainingRecord::best_test), gd.percent(&TrainingRecord::best_test));
   const WelchComparison last_ten =
       welch(md.percent(&TrainingRecord::last_ten_test), gd.percent(&TrainingRecord::last_ten_test));
-  const int by_best = sign_of(best), by_last = sign_of(last_ten);
-  std::string verdict = by_best > 0 ? "holds" : by_best < 0 ? "is contradicted" : "is not decided";
-  verdict += " at this size and with P1's learning rates";
-  if (by_best != by_last)
-    verdict += fmt::format(", by the best epoch of a run, which P1 reports, and {} by its last ten epochs",
-                           by_last > 0   ? "holds"
-                           : by_last < 0 ? "is contradicted"
-                                         : "is not decided");
+  const std::string verdict = claim_verdict(best, last_ten, " at this size and with P1's learning rates");
   const std::string seeds = md.runs.size() == gd.runs.size()
                                 ? fmt::format("{} independent seeds each,", md.runs.size())
                                 : fmt::format("{} and {} independent seeds", md.runs.size(), gd.runs.size());
@@ -181,16 +69,9 @@ std::string adam_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup&
       welch(adam->percent(&TrainingRecord::best_test), md.percent(&TrainingRecord::best_test));
   const WelchComparison last_ten =
       welch(adam->percent(&TrainingRecord::last_ten_test), md.percent(&TrainingRecord::last_ten_test));
-  const int by_best = sign_of(best), by_last = sign_of(last_ten);
-  const char* verdict =
-      by_best > 0 && by_last > 0   ? "generalizes better than ℓ1.1 mirror descent"
-      : by_best < 0 && by_last < 0 ? "generalizes worse than ℓ1.1 mirror descent"
-      : by_best == 0 && by_last == 0
-          ? "cannot be told from ℓ1.1 mirror descent"
-          : "and ℓ1.1 mirror descent compare differently by their best and by their last epochs";
   return fmt::format(
       "Adam, which P1 does not have on IMDb, with a learning rate chosen on held-out reviews, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
-      verdict, adam->runs.size(), higher_text(best), higher_text(last_ten));
+      beside_mirror_descent(best, last_ten), adam->runs.size(), higher_text(best), higher_text(last_ten));
 }
 
 // The optimizer with the highest mean of best test accuracies, where it has no sentence already.
@@ -227,17 +108,7 @@ std::vector<std::pair<std::string, std::string>> imdb_configuration(std::span<co
        "Stanford Large Movie Reviews: 25,000 for training, 25,000 for testing, 512 WordPieces at most"},
       {"network", "3 blocks, 3 heads, width 384, dropout 0.2"},
       {"training", "batches of 100, summed losses; until 99.5 % training accuracy, 130 epochs at most"}};
-  for (const ImdbGroup& group : groups) {
-    std::vector<std::string> seeds;
-    std::set<double> rates;
-    for (const auto* list : {&group.runs, &group.others})
-      for (const TrainingRecord* record : *list) {
-        seeds.push_back(std::to_string(record->seed));
-        if (record->lr) rates.insert(*record->lr);
-      }
-    entries.emplace_back(group.name, fmt::format("configs/{}.toml, learning rate {}, seeds {}", group.config,
-                                                 fmt::join(rates, ", "), fmt::join(seeds, ", ")));
-  }
+  for (const ImdbGroup& group : groups) entries.push_back(group_configuration(group));
   entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
   entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
   entries.emplace_back("commit", distinct_text(records, &TrainingRecord::commit));
@@ -279,14 +150,14 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
   result.conclusion = claim_sentence(md, gd) + " " + adam_sentence(groups, md) + best_sentence(groups, md);
   result.findings = published_findings(groups);
   if (md.runs.size() >= 2 && gd.runs.size() >= 2) {
-    const auto& [md_config, md_best, md_last, md_epochs] = published_rows[0];
-    const auto& [gd_config, gd_best, gd_last, gd_epochs] = published_rows[1];
+    const PublishedRow &p1_md = *published_row(md.config), &p1_gd = *published_row(gd.config);
     result.findings.push_back(compared_differences(
-        fmt::format("best test accuracy, {} minus {}, points", md.name, gd.name), welch(md_best, gd_best),
+        fmt::format("best test accuracy, {} minus {}, points", md.name, gd.name),
+        welch(p1_md.best, p1_gd.best),
         welch(md.percent(&TrainingRecord::best_test), gd.percent(&TrainingRecord::best_test))));
     result.findings.push_back(compared_differences(
         fmt::format("test accuracy of the last epoch, {} minus {}, points", md.name, gd.name),
-        welch(md_last, gd_last),
+        welch(p1_md.last, p1_gd.last),
         welch(md.percent(&TrainingRecord::last_test), gd.percent(&TrainingRecord::last_test))));
   }
   for (Finding& finding : new_findings(groups)) result.findings.push_back(std::move(finding));

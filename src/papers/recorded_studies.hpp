@@ -15,6 +15,9 @@ RecordTexts imdb_records();
 // yet.
 RecordTexts imdb_clean_records();
 
+// The same network with 4 and 6 blocks: docs/results/imdb_depth. No runs where nothing has been recorded yet.
+RecordTexts imdb_depth_records();
+
 // P3's global convergence over a grid of sizes: docs/results/p3_global_grid.csv.
 std::string_view global_grid_csv();
 

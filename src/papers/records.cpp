@@ -23,7 +23,6 @@ constexpr std::array record_roles{TrainingRole::main,     TrainingRole::tuning, 
                                   TrainingRole::ablation, TrainingRole::longer, TrainingRole::transfer};
 constexpr std::array record_states{RecordStatus::completed, RecordStatus::reached_accuracy,
                                    RecordStatus::diverged, RecordStatus::unfinished, RecordStatus::failed};
-constexpr std::array map_names{"K", "Q", "V"};
 
 // One cell, and where it is.
 struct RecordCell {

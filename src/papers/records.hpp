@@ -38,6 +38,9 @@ struct EpochRecord {
   std::array<std::optional<double>, 3> sparsity;  // Hoyer's, of K, Q and V
 };
 
+// The maps of attention, in the order of all that has three numbers.
+inline constexpr std::array map_names{"K", "Q", "V"};
+
 // One of the maps K, Q and V after the last epoch.
 struct MapRecord {
   std::optional<std::int64_t> above;  // weights with |w| > 0.06: P1's count

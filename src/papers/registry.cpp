@@ -20,6 +20,7 @@ std::vector<ExperimentPointer>& registry() {
     list.push_back(make_p1_setting_c());
     list.push_back(make_p1_rates());
     list.push_back(make_p1_imdb());
+    list.push_back(make_p1_imdb_depth());
     list.push_back(make_p2_single_input());
     list.push_back(make_p2_multi_input());
     list.push_back(make_p2_joint());

@@ -1,4 +1,4 @@
-"""imdb_study_test.py SOURCE [TRAINER]: tests scripts/imdb_study.py, and the study of docs/results/imdb.
+"""imdb_study_test.py SOURCE [TRAINER]: tests scripts/imdb_study.py, and the studies of docs/results/imdb and imdb_depth.
 
 With TRAINER, the attmirror-deep of this build, it tests the whole way with tiny trainings on the CPU: tuning, learning rates, trainings,
 a stop and a second call, scores, records. Without, it tests what needs no training.
@@ -213,6 +213,34 @@ class Repository(unittest.TestCase):
         self.assertEqual(set(recorded), {run.id for run in study_plan.read_plan(self.folder).runs})
 
 
+class Depth(unittest.TestCase):
+    """The study of docs/results/imdb_depth: P1's settings at 4 and 6 blocks."""
+
+    folder = SOURCE / "docs/results/imdb_depth"
+    RATES = {"md-1.1": (6e-4, 1e-3), "md-2": (4e-4, 1e-3), "md-3": (6e-6, 1e-5), "adam": (None, 3e-4)}
+
+    def test_the_plan_has_the_most_wanted_first(self):
+        runs = study_plan.read_plan(self.folder).runs
+        self.assertEqual({run.config for run in runs}, {path.stem for path in (self.folder / "configs").glob("*.toml")})
+        self.assertEqual({run.config for run in runs[:6]}, {"md-1.1-6blocks", "md-2-6blocks"})
+        for config in {run.config for run in runs}:
+            seeds = [run.seed for run in runs if run.config == config]
+            self.assertEqual(len(seeds), 3 if config in ("md-1.1-6blocks", "md-2-6blocks") else 2)
+        self.assertEqual({run.role for run in runs}, {"main"})
+
+    def test_configs_are_those_of_three_blocks_but_for_size_rate_and_limit(self):
+        for path in (self.folder / "configs").glob("*.toml"):
+            row, size = path.stem.rsplit("-", 1)
+            config = tomllib.loads(path.read_text(encoding="utf-8"))
+            shallow = tomllib.loads((SOURCE / f"docs/results/imdb/configs/{row}.toml").read_text(encoding="utf-8"))
+            blocks = int(size.removesuffix("blocks"))
+            self.assertEqual(config["optimizer"].pop("lr"), self.RATES[row][(4, 6).index(blocks)])
+            del shallow["optimizer"]["lr"]
+            shallow["model"] |= {"blocks": blocks, "heads": blocks}
+            shallow["train"]["epochs"] = 200
+            self.assertEqual(config, shallow)
+
+
 class Trainings(Folder):
     def setUp(self):
         super().setUp()
@@ -305,4 +333,4 @@ class Trainings(Folder):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Repository"])
+    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Repository", "Depth"])

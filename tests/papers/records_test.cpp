@@ -228,6 +228,7 @@ void expect_sound_records(const RecordTexts& texts, const char* study) {
 
 TEST(Records, ThoseOfImdbAreSound) { expect_sound_records(imdb_records(), "imdb"); }
 TEST(Records, ThoseOfImdbCleanAreSound) { expect_sound_records(imdb_clean_records(), "imdb_clean"); }
+TEST(Records, ThoseOfImdbDepthAreSound) { expect_sound_records(imdb_depth_records(), "imdb_depth"); }
 
 }  // namespace
 }  // namespace attmirror

@@ -52,7 +52,7 @@ class BatchSource {
 class ChosenRows {
  public:
   ChosenRows(std::int64_t rows, std::int64_t limit) : rows_(limited_rows(rows, limit)) {}
-  // Takes a share of the rows out, in evenly spaced blocks of neighbours, and returns it.
+  // Takes a share of the rows out, in evenly spaced blocks of neighbors, and returns it.
   ChosenRows held_out(double share, std::int64_t block);
   std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
   std::int64_t operator[](std::int64_t i) const { return rows_[static_cast<std::size_t>(i)]; }

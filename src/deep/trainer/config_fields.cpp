@@ -107,7 +107,7 @@ Fields<TrainConfig> data_keys() {
                                 key_share),
       key<data, &D::validation_block>(
           "data.validation_block",
-          "neighbouring rows that are held out together; in IMDb's files reviews of a film are neighbours, and 500 "
+          "neighboring rows that are held out together; in IMDb's files reviews of a film are neighbors, and 500 "
           "keeps nearly all of them on one side",
           Range::between(1, 1 << 30)),
       place(key<data, &D::cache>("data.cache", "texts: folder in which token files are kept", text_only)),

@@ -88,8 +88,8 @@ TEST(Trainer, HoldsOutRowsForValidation) {
                    [&] { train(config, toy_set()); });
 }
 
-// Neighbours stay together.
-TEST(Trainer, HoldsOutBlocksOfNeighbours) {
+// Neighbors stay together.
+TEST(Trainer, HoldsOutBlocksOfNeighbors) {
   const auto rows_of = [](const ChosenRows& rows) {
     std::vector<std::int64_t> list;
     for (std::int64_t i = 0; i < rows.count(); ++i) list.push_back(rows[i]);

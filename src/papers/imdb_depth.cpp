@@ -1,0 +1,286 @@
+// P1's sentiment transformer on IMDb with 4 and 6 blocks: does what p1-imdb finds at 3 blocks hold in deeper networks?
+//
+// P1's table has p = 1.1, 2 and 3 at three sizes: 3, 4 and 6 blocks, with as many heads each. At every size l1.1 mirror
+// descent leads, by 1.5 to 2.3 points. At 6 blocks P1 also shows that it selects pivotal words better and has fewer
+// large weights in K, Q and V, each on one network, and one of its ten trainings collapsed.
+//
+// This experiment trains nothing: it reads the records of docs/results/imdb_depth, and for 3 blocks those of
+// docs/results/imdb. Every training has its own initialization. There are few seeds at each size, so that P1's claim is
+// tested over all sizes in one model (pooled_difference.hpp), beside Welch's intervals at each.
+//
+// Large weights depend on how long a network has been trained, so that sparsity is compared at the end, as in P1, and at
+// equal training accuracy.
+#include "papers/imdb_depth.hpp"
+
+#include "papers/experiments.hpp"
+#include "papers/imdb_published.hpp"
+#include "papers/imdb_study.hpp"
+#include "papers/recorded_studies.hpp"
+#include "papers/shorthand.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attmirror {
+
+namespace {
+
+constexpr RecordedNumber best_accuracy = &TrainingRecord::best_test;
+constexpr RecordedNumber last_ten_accuracy = &TrainingRecord::last_ten_test;
+constexpr int largest_size = depth_sizes.back();
+
+std::vector<int> deep_sizes(std::vector<int> sizes) {
+  std::erase(sizes, 3);
+  return sizes;
+}
+
+// Each size alone: " At 6 blocks alone it is 1.50 points higher (95 % interval 1.20 to 1.80) at the best epoch, over 3
+// and 3 seeds."
+std::string size_sentences(const DepthStudy& study) {
+  std::string text;
+  for (const int blocks : {6, 4}) {
+    const auto count = [&](const char* row) -> std::size_t {
+      const ImdbGroup* group = study.group(row, blocks);
+      return group ? group->runs.size() : 0;
+    };
+    if (const auto comparison = study.compared_at(blocks, "md-1.1", "md-2", best_accuracy))
+      text += fmt::format(" At {} blocks alone it is {} at the best epoch, over {} and {} seeds.", blocks,
+                          higher_text(*comparison), count("md-1.1"), count("md-2"));
+    else
+      text += fmt::format(" At {} blocks alone nothing can be said: {} and {} of the two have ended.", blocks,
+                          counted(count("md-1.1"), "training"), counted(count("md-2"), "training"));
+  }
+  return text;
+}
+
+// Where a training that collapsed is in the means, what they are without it.
+std::string sound_sentence(const DepthStudy& study) {
+  const bool any = std::ranges::any_of(study.records, [](const TrainingRecord& record) {
+    const ImdbOptimizer optimizer = imdb_optimizer(record.config);
+    return record.is_comparable() && collapse_of(record) && !optimizer.p.empty() && optimizer.p[0] != 3;
+  });
+  const auto by_best = study.pooled("md-1.1", "md-2", best_accuracy, Collapsed::left_out);
+  const auto by_last = study.pooled("md-1.1", "md-2", last_ten_accuracy, Collapsed::left_out);
+  if (!any || !by_best || std::isnan(by_best->freedom)) return "";
+  return fmt::format(" Without the trainings that collapsed these are {} and {}.", higher_text(*by_best),
+                     higher_text(*by_last));
+}
+
+std::string claim_sentence(const DepthStudy& study) {
+  constexpr auto claim = "P1's claim that ℓ1.1 mirror descent generalizes better than gradient descent";
+  const std::vector<int> sizes = study.sizes_of("md-1.1", "md-2");
+  const auto by_best = study.pooled("md-1.1", "md-2", best_accuracy);
+  const auto by_last = study.pooled("md-1.1", "md-2", last_ten_accuracy);
+  if (deep_sizes(sizes).empty())
+    return fmt::format(
+        "{} cannot be judged in deeper networks: neither at 4 nor at 6 blocks have trainings of both ended.",
+        claim);
+  if (std::isnan(by_best->freedom))
+    return fmt::format("{} cannot be judged: one training of each has ended, at {}.", claim,
+                       blocks_text(sizes));
+  const std::string where =
+      fmt::format("{} {} and with P1's learning rates", sizes.size() > 1 ? " over" : " at",
+                  sizes.size() > 1 ? blocks_text(sizes) + " together" : blocks_text(sizes));
+  return fmt::format(
+      "{} {}: over independent seeds its best test accuracy is {}, and its mean over the last ten epochs {}.{}{}",
+      claim, claim_verdict(*by_best, *by_last, where), higher_text(*by_best), higher_text(*by_last),
+      sound_sentence(study), size_sentences(study));
+}
+
+std::string adam_sentence(const DepthStudy& study) {
+  const auto by_best = study.compared_at(largest_size, "adam", "md-1.1", best_accuracy);
+  const auto by_last = study.compared_at(largest_size, "adam", "md-1.1", last_ten_accuracy);
+  if (!by_best) return fmt::format(" At {} blocks there is no Adam to compare with yet.", largest_size);
+  return fmt::format(
+      " At {} blocks Adam, with its learning rate of 3 blocks, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
+      largest_size, beside_mirror_descent(*by_best, *by_last), study.group("adam", largest_size)->runs.size(),
+      higher_text(*by_best), higher_text(*by_last));
+}
+
+std::string collapse_sentence(const DepthStudy& study) {
+  std::vector<std::string> collapses;
+  for (const TrainingRecord& record : study.records)
+    if (const std::optional<std::string> collapse = collapse_of(record))
+      collapses.push_back(fmt::format("{} ({})", record.run, *collapse));
+  constexpr auto theirs = "in P1 one of ten did, of ℓ1.1 mirror descent at 6 blocks";
+  if (collapses.empty())
+    return fmt::format(" None of the {} trainings collapsed; {}.", study.records.size(), theirs);
+  return fmt::format(" {} of the {} trainings collapsed: {}; {}.", collapses.size(), study.records.size(),
+                     fmt::join(collapses, ", "), theirs);
+}
+
+std::string selection_sentence(const DepthClaims& claims) {
+  const auto comparison = claims.score.comparison();
+  if (!comparison) return " Token selection at 6 blocks cannot be compared yet.";
+  return fmt::format(
+      " P1's claim that ℓ1.1 mirror descent selects pivotal words better at 6 blocks {}: its mean score is {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
+      claim_word(*comparison), claims.score.ours[0].mean, claims.score.ours[1].mean, comparison->low,
+      comparison->high);
+}
+
+// The verdict on fewer large weights in all three maps.
+std::string fewer_verdict(const std::array<int, 3>& signs) {
+  const auto fewer = std::ranges::count(signs, -1), more = std::ranges::count(signs, 1);
+  if (fewer == 3) return "holds";
+  if (more == 3) return "is contradicted";
+  if (fewer == 0 && more == 0) return "is not decided";
+  constexpr std::array<std::string_view, 3> words{"holds for", "is open for", "is contradicted for"};
+  std::vector<std::string> parts;
+  for (const int sign : {-1, 1, 0}) {
+    std::vector<std::string_view> maps;
+    for (std::size_t map = 0; map < signs.size(); ++map)
+      if (signs[map] == sign) maps.push_back(map_names[map]);
+    if (!maps.empty())
+      parts.push_back(
+          fmt::format("{} {}", words[static_cast<std::size_t>(sign + 1)], fmt::join(maps, " and ")));
+  }
+  return fmt::format("{}", fmt::join(parts, " and "));
+}
+
+std::string sparsity_sentence(const DepthClaims& claims) {
+  std::array<int, 3> signs{};
+  std::vector<std::string> counts;
+  for (std::size_t map = 0; map < signs.size(); ++map) {
+    const DepthClaim& claim = claims.above[map];
+    const auto comparison = claim.comparison();
+    if (!comparison) return " Weights at 6 blocks cannot be compared yet.";
+    signs[map] = sign_of(*comparison);
+    counts.push_back(
+        fmt::format("{:.0f} against {:.0f} in {}", claim.ours[0].mean, claim.ours[1].mean, map_names[map]));
+  }
+  std::string text = fmt::format(" P1's claim that it has fewer weights above 0.06 there {}: on average {}.",
+                                 fewer_verdict(signs), fmt::join(counts, ", "));
+  if (!claims.equal_sparsity) return text;
+  const DepthClaim& equal = *claims.equal_sparsity;
+  const auto comparison = equal.comparison();
+  if (!comparison) return text;
+  constexpr std::array verdicts{"is lower", "cannot be told from that of gradient descent", "is higher"};
+  return text +
+         fmt::format(" Its {} {}: {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
+                     equal.quantity, verdicts[static_cast<std::size_t>(sign_of(*comparison) + 1)],
+                     equal.ours[0].mean, equal.ours[1].mean, comparison->low, comparison->high);
+}
+
+// l1.1 minus l2 at every deep size, then over all sizes: P1's by the same formulas from its means and deviations.
+std::vector<Finding> difference_findings(const DepthStudy& study) {
+  std::vector<Finding> findings;
+  const auto named = [](const std::string& where) {
+    return fmt::format("best test accuracy, ℓ1.1 mirror descent minus gradient descent (ℓ2), {}, points",
+                       where);
+  };
+  std::vector<SamplePair> published;
+  const std::vector<int> sizes = study.sizes_of("md-1.1", "md-2");
+  for (const int blocks : sizes) {
+    published.push_back({published_row(depth_config("md-1.1", blocks))->best,
+                         published_row(depth_config("md-2", blocks))->best});
+    const auto ours = study.compared_at(blocks, "md-1.1", "md-2", best_accuracy);
+    if (ours && blocks > 3)
+      findings.push_back(compared_differences(named(fmt::format("{} blocks", blocks)),
+                                              welch(published.back().first, published.back().second), *ours));
+  }
+  if (deep_sizes(sizes).empty() || sizes.size() < 2) return findings;
+  if (const auto ours = study.pooled("md-1.1", "md-2", best_accuracy); !std::isnan(ours->freedom))
+    findings.insert(findings.begin(), compared_differences(named(blocks_text(sizes) + " together"),
+                                                           pooled_difference(published), *ours));
+  return findings;
+}
+
+std::vector<Finding> picture_findings(const DepthClaims& claims) {
+  std::vector<Finding> findings;
+  constexpr std::array rows{"md-1.1", "md-2"};
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (const DepthClaim* claim : claims.all()) {
+      if (!claim->published || claim->ours[i].count == 0) continue;
+      findings.push_back(compared_with_one(
+          fmt::format("{}, {}", claim->quantity, imdb_name(depth_config(rows[i], largest_size))),
+          (*claim->published)[i], claim->ours[i]));
+      findings.back().reading = claim->reading;
+      if (claim->decimals == 0) findings.back().digits = 5;  // a count
+    }
+  return findings;
+}
+
+std::vector<Finding> depth_findings(const DepthStudy& study, const DepthClaims& claims) {
+  std::vector<ImdbGroup> deep;
+  std::ranges::copy_if(study.groups, std::back_inserter(deep), [](const ImdbGroup& group) {
+    return imdb_optimizer(group.config).blocks > 3;  // p1-imdb has those of 3
+  });
+  std::vector<Finding> findings = difference_findings(study);
+  for (std::vector<Finding>& list :
+       std::array<std::vector<Finding>, 2>{published_findings(deep), picture_findings(claims)})
+    std::ranges::move(list, std::back_inserter(findings));
+  const auto add = [&](const char* what, const ImdbGroup& group, const SampleSummary& sample) {
+    if (sample.count > 0)
+      findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
+  };
+  for (const ImdbGroup& group : deep) {
+    if (!published_row(group.config)) add("best test accuracy in %", group, group.percent(best_accuracy));
+    add("test accuracy in %, mean of the last ten epochs", group, group.percent(last_ten_accuracy));
+  }
+  return findings;
+}
+
+class ImdbDepth final : public Experiment {
+ public:
+  ExperimentInfo info() const override {
+    return {
+        .id = "p1-imdb-depth",
+        .paper = "P1",
+        .item = "Table of test accuracies on IMDb, all sizes; attention and weights at size 6",
+        .title = "IMDb: does ℓ1.1 mirror descent lead in deeper networks, too?",
+        .summary =
+            "Reads the records of P1's sentiment transformer on IMDb with 3, 4 and 6 blocks, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam from independent seeds, and compares test accuracies over all sizes, collapses, token selection and sparsity.",
+        .seconds = 0.1,
+        .quick_seconds = 0.1,
+        .out_of_scope = imdb_depth_records().has_runs() ? "" : "no training has been recorded yet"};
+  }
+
+  ExperimentResult run(const ExperimentContext& context) const override {
+    const RecordTexts deep = imdb_depth_records(), shallow = imdb_records();
+    if (!deep.has_runs()) return {};  // out of scope, as info() says
+    ExperimentResult result = imdb_depth_result(
+        read_records(deep), shallow.has_runs() ? read_records(shallow) : std::vector<TrainingRecord>{});
+    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
+    context.progress(1);
+    return result;
+  }
+};
+
+}  // namespace
+
+ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
+                                   std::span<const TrainingRecord> shallow) {
+  const DepthStudy study(deep, shallow);
+  const DepthClaims claims(study);
+  ExperimentResult result;
+  result.conclusion = claim_sentence(study) + adam_sentence(study) + collapse_sentence(study) +
+                      selection_sentence(claims) + sparsity_sentence(claims);
+  result.findings = depth_findings(study, claims);
+  for (Figure& figure :
+       std::array<Figure, 3>{depth_size_figure(study), depth_curves(study, 6), depth_curves(study, 4)})
+    if (!figure.series.empty()) result.figures.push_back(std::move(figure));
+  result.tables = {{"sizes", depth_size_table(study, "best epoch", best_accuracy)},
+                   {"sizes-last", depth_size_table(study, "last epoch", &TrainingRecord::last_test)},
+                   {"differences", depth_difference_table(study)},
+                   {"collapses", depth_collapse_table(study)},
+                   {"six-blocks", depth_claims_table(claims)},
+                   {"attention", depth_attention_table(study)},
+                   {"equal-accuracy", depth_equal_table(study)},
+                   {"trainings", imdb_runs_table(study.records)},
+                   {"weights", imdb_weights_table(study.records)}};
+  std::erase_if(result.tables, [](const NamedTable& one) { return one.table.rows.empty(); });
+  result.sample = fmt::format("records of {} on {}, {}", counted(study.records.size(), "training"),
+                              distinct_text(study.records, &TrainingRecord::device),
+                              distinct_text(study.records, &TrainingRecord::date));
+  result.remarks = depth_remarks(study);
+  result.configuration = depth_configuration(study);
+  return result;
+}
+
+ExperimentPointer make_p1_imdb_depth() { return std::make_unique<ImdbDepth>(); }
+
+}  // namespace attmirror

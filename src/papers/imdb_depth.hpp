@@ -1,0 +1,115 @@
+// What p1-imdb-depth makes of the records of docs/results/imdb_depth (4 and 6 blocks) and docs/results/imdb (3 blocks):
+// imdb_depth.cpp judges, imdb_depth_study.cpp says what a reader should know, imdb_depth_tables.cpp and
+// imdb_depth_figures.cpp show. Internal.
+#pragma once
+
+#include "papers/imdb_groups.hpp"
+#include "papers/pooled_difference.hpp"
+#include <attmirror/papers/experiment.hpp>
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attmirror {
+
+// P1's sizes, the last of which its pictures are of: so many blocks, with as many heads each.
+inline constexpr std::array depth_sizes{3, 4, 6};
+// The rows of P1's table, and Adam beside them: configurations without their size.
+inline constexpr std::array depth_rows{"md-1.1", "md-2", "md-3", "adam"};
+// "md-1.1-6blocks"; at 3 blocks "md-1.1".
+std::string depth_config(std::string_view row, int blocks);
+
+// Whether trainings that collapsed are in a mean, as in P1's.
+enum class Collapsed { counted, left_out };
+
+// The trainings of P1's three mirror descents and of Adam at all sizes.
+struct DepthStudy {
+  std::vector<TrainingRecord> records;  // main trainings of the rows, by size; others are in no comparison
+  std::vector<ImdbGroup> groups;        // of these
+
+  // Records of 4 and 6 blocks, and of 3.
+  DepthStudy(std::span<const TrainingRecord> deep, std::span<const TrainingRecord> shallow);
+  // The groups point at the records.
+  DepthStudy(const DepthStudy&) = delete;
+  DepthStudy& operator=(const DepthStudy&) = delete;
+
+  // Null: not trained.
+  const ImdbGroup* group(std::string_view row, int blocks) const;
+  // Null unless at least so many trainings came to their end.
+  const ImdbGroup* group_of_at_least(std::ptrdiff_t count, std::string_view row, int blocks) const;
+  // The sizes at which both rows have a training that came to its end.
+  std::vector<int> sizes_of(std::string_view first, std::string_view second) const;
+  // Over those sizes in one model, in points; nothing without any.
+  std::optional<WelchComparison> pooled(std::string_view first, std::string_view second,
+                                        RecordedNumber member,
+                                        Collapsed collapsed = Collapsed::counted) const;
+  // At one size; nothing unless both have two trainings that came to their end.
+  std::optional<WelchComparison> compared_at(int blocks, std::string_view first, std::string_view second,
+                                             RecordedNumber member) const;
+};
+
+// A training collapses if it diverges, if it is at chance (below 51 % of the test reviews) in all of ten epochs or more,
+// or if its last test accuracy is more than collapse_points below its best. Of P1's ten trainings of l1.1 mirror descent
+// at 6 blocks one did: all of its 1000 epochs did not bring it to 99.5 %. What happened, in words; nothing: it did not
+// collapse.
+inline constexpr double collapse_points = 10;
+std::optional<std::string> collapse_of(const TrainingRecord& record);
+
+// Weights at equal training accuracy: the highest, in steps of 0.1 %, that every training of a size reached which came
+// to its end and did not collapse. A training is looked at after its first epoch at or above it.
+struct EqualAccuracy {
+  double accuracy = 0;  // a share
+  // By group of the size, in the order of rows: the epoch, and Hoyer sparsity, mean of K, Q and V.
+  std::vector<std::pair<const ImdbGroup*, std::array<SampleSummary, 2>>> groups;
+};
+// Nothing unless two optimizers have such a training.
+std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks);
+
+// What P1 shows of l1.1 mirror descent and of gradient descent at 6 blocks, in this order: one network each.
+struct DepthClaim {
+  std::string quantity;                                 // "token-selection score"
+  std::optional<std::array<double, 2>> published = {};  // nothing: P1 does not have it
+  double reading = 0;                                   // of the published numbers
+  std::array<SampleSummary, 2> ours = {};
+  int decimals = 3;
+
+  // Nothing unless both have two trainings.
+  std::optional<WelchComparison> comparison() const;
+};
+struct DepthClaims {
+  DepthClaim score;
+  std::array<DepthClaim, 3> above;  // weights of K, Q and V above 0.06
+  DepthClaim largest_key, sparsity;
+  std::optional<DepthClaim> equal_sparsity;  // at equal training accuracy
+
+  explicit DepthClaims(const DepthStudy& study);
+  std::vector<const DepthClaim*> all() const;
+};
+
+// P1 by size, ours and published, by which accuracy: "best epoch", best_test.
+Table depth_size_table(const DepthStudy& study, std::string_view measure, RecordedNumber member);
+Table depth_difference_table(const DepthStudy& study);  // pairs of optimizers, by size and over all sizes
+Table depth_collapse_table(const DepthStudy& study);
+Table depth_attention_table(const DepthStudy& study);  // token selection and weights after the last epoch
+Table depth_equal_table(const DepthStudy& study);      // sparsity at equal training accuracy
+Table depth_claims_table(const DepthClaims& claims);
+
+Figure depth_size_figure(const DepthStudy& study);
+Figure depth_curves(const DepthStudy& study, int blocks);
+
+// "3, 4 and 6 blocks", "6 blocks"
+std::string blocks_text(const std::vector<int>& sizes);
+
+std::vector<std::string> depth_remarks(const DepthStudy& study);
+std::vector<std::pair<std::string, std::string>> depth_configuration(const DepthStudy& study);
+
+// All of the experiment but reading.
+ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
+                                   std::span<const TrainingRecord> shallow);
+
+}  // namespace attmirror

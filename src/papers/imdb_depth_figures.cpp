@@ -1,0 +1,95 @@
+// The trainings of all sizes in figures: accuracy by size, and by epoch at each size.
+#include "papers/imdb_depth.hpp"
+#include "papers/imdb_published.hpp"
+#include "papers/imdb_study.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace attmirror {
+
+namespace {
+
+// Epochs at most, as in the configurations of docs/results.
+int epoch_limit(int blocks) { return blocks == 3 ? 130 : 200; }
+
+// Which optimizer leads at each size that has two or more: "The highest means: 85.20 % at 6 blocks (Adam)."
+std::string leaders_text(const DepthStudy& study) {
+  std::vector<std::string> leaders;
+  for (const int blocks : depth_sizes) {
+    std::vector<std::pair<double, const char*>> means;
+    for (const char* row : depth_rows)
+      if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks))
+        means.emplace_back(group->percent(&TrainingRecord::best_test).mean, row);
+    if (means.size() < 2) continue;
+    const auto& [mean, row] = *std::ranges::max_element(means, {}, &std::pair<double, const char*>::first);
+    leaders.push_back(fmt::format("{:.2f} % at {} blocks ({})", mean, blocks, imdb_name(row)));
+  }
+  return leaders.empty() ? "No size has two optimizers yet."
+                         : fmt::format("The highest means: {}.", fmt::join(leaders, ", "));
+}
+
+}  // namespace
+
+Figure depth_size_figure(const DepthStudy& study) {
+  Figure figure{.id = "sizes", .title = "Best test accuracy by the number of blocks: ours and P1's"};
+  figure.x.label = "blocks, with as many heads each";
+  figure.y.label = "best test accuracy, %";
+  figure.description = "Best test accuracy against blocks, a curve for each optimizer, ours and P1's:";
+  int color = 0;
+  double bottom = 100, top = 0;
+  for (const char* row : depth_rows) {
+    Series ours{.name = imdb_name(row)}, theirs{.name = imdb_name(row) + ", P1"};
+    ours.mark = theirs.mark = Series::Mark::both;
+    theirs.dash = Series::Dash::dashed;
+    ours.color = theirs.color = color++;
+    for (const int blocks : depth_sizes) {
+      if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks)) {
+        const SampleSummary best = group->percent(&TrainingRecord::best_test);
+        const auto [low, high] = std::ranges::minmax(group->runs, {}, &TrainingRecord::best_test);
+        ours.x.push_back(blocks);
+        ours.y.push_back(best.mean);
+        ours.low.push_back(100 * *low->best_test);
+        ours.high.push_back(100 * *high->best_test);
+        ours.labels.push_back(fmt::format("{} over {} seeds", mean_text(best, 2), best.count));
+      }
+      if (const PublishedRow* published = published_row(depth_config(row, blocks))) {
+        theirs.x.push_back(blocks);
+        theirs.y.push_back(published->best.mean);
+      }
+    }
+    for (Series* series : {&ours, &theirs}) {
+      if (series->x.empty()) continue;
+      std::vector<std::string> points;
+      for (std::size_t i = 0; i < series->x.size(); ++i) {
+        points.push_back(fmt::format("{:.2f} % at {:g}", series->y[i], series->x[i]));
+        bottom = std::min(bottom, series->y[i]), top = std::max(top, series->y[i]);
+      }
+      figure.description += fmt::format(" {} has {};", series->name, fmt::join(points, ", "));
+      for (const double value : series->high) top = std::max(top, value);
+      figure.series.push_back(std::move(*series));
+    }
+  }
+  figure.description.back() = '.';
+  // By means, because the band of a size with a training that never learnt goes down to 50 %.
+  figure.y.range = {std::floor(bottom) - 1, std::ceil(top)};
+  figure.caption =
+      leaders_text(study) +
+      " Points are means over seeds, bands their range, dashed lines P1's means; the learning rates are P1's, another one at each size.";
+  return figure;
+}
+
+Figure depth_curves(const DepthStudy& study, int blocks) {
+  std::vector<ImdbGroup> groups;
+  for (const char* row : depth_rows)
+    if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks)) groups.push_back(*group);
+  Figure figure = imdb_curves(groups, epoch_limit(blocks));
+  figure.id = fmt::format("curves-{}", blocks);
+  figure.title = fmt::format("Test accuracy by epoch with {} blocks: mean and range over seeds", blocks);
+  return figure;
+}
+
+}  // namespace attmirror

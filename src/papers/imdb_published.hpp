@@ -1,0 +1,42 @@
+// Numbers that P1 published of its sentiment transformer beside ours, for p1-imdb (3 blocks) and p1-imdb-depth (4 and
+// 6). Internal.
+//
+// A mean of ours and a published one agree if Welch's 95 % interval of their difference contains 0.
+#pragma once
+
+#include "papers/imdb_groups.hpp"
+#include <attmirror/papers/finding.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attmirror {
+
+// From P1's figures, one for each p and size.
+struct PublishedRow {
+  const char* config;
+  SampleSummary best, last;  // test accuracy in percent
+  double epochs;             // to 99.5 % training accuracy
+  // Of the epochs; 0: not published. P1 has it where a training took all of its 1000.
+  double epochs_deviation = 0;
+  const char* remark = "";  // what a reader must know of the published numbers
+};
+// The row of a configuration; null: none is published.
+const PublishedRow* published_row(std::string_view config);
+
+// Two samples of trainings: they agree if Welch's interval contains 0, which is a tolerance of so many standard errors.
+Finding compared(std::string quantity, const SampleSummary& published, const SampleSummary& ours);
+// A difference of ours and a published one, each of two means: its variance is the sum of all four, with the degrees of
+// freedom of Welch and Satterthwaite.
+Finding compared_differences(std::string quantity, const WelchComparison& published,
+                             const WelchComparison& ours);
+// A published number of a single training: one more draw from what ours are drawn from, if it agrees. It is in the
+// interval of Student's t for such a draw, whose standard error is that of our mean and our deviation together.
+Finding compared_with_one(std::string quantity, double published, const SampleSummary& ours);
+
+// Best and last accuracies and epochs of the groups that P1 has, in the order of the groups.
+std::vector<Finding> published_findings(const std::vector<ImdbGroup>& groups);
+
+}  // namespace attmirror

@@ -1,0 +1,92 @@
+// Made-up records of studies like docs/results/imdb_depth and docs/results/imdb, whose outcome is known.
+#pragma once
+
+#include "papers/imdb_depth.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace attmirror::test {
+
+// Seeds scatter by 0, +0.1 and -0.1 points about their mean.
+struct DepthRecords {
+  std::vector<TrainingRecord> deep, shallow;
+
+  // Trainings from seeds 1, 2, ... of four epochs: training accuracies 80, 90, 97 and 99.6 %, sparsity from 0.1 in
+  // steps of `sparser`.
+  void add(const char* row, int blocks, double test, std::int64_t seeds, double score = 0.4,
+           std::int64_t above = 10'000, double sparser = 0.05) {
+    constexpr std::array scatter{0.0, 0.001, -0.001, 0.0, 0.0};
+    constexpr std::array training{0.8, 0.9, 0.97, 0.996};
+    constexpr std::array climb{-0.1, -0.05, 0.0, -0.01};  // of test accuracies: the third is the best
+    for (std::int64_t seed = 1; seed <= seeds; ++seed) {
+      const double move = scatter[static_cast<std::size_t>(seed - 1)];
+      TrainingRecord record;
+      record.config = depth_config(row, blocks);
+      record.run = fmt::format("{}-s{}", record.config, seed);
+      record.seed = seed;
+      record.lr = 0.001;
+      record.status = RecordStatus::reached_accuracy;
+      record.epochs = std::ssize(training);
+      for (std::size_t e = 0; e < training.size(); ++e) {
+        EpochRecord epoch;
+        epoch.epoch = static_cast<std::int64_t>(e) + 1;
+        epoch.train_accuracy = training[e];
+        epoch.test_accuracy = test + move + climb[e];
+        epoch.sparsity.fill(0.1 + sparser * static_cast<double>(e) + move);
+        record.curve.push_back(epoch);
+      }
+      record.best_test = test + move;
+      record.best_epoch = 3;
+      record.last_test = test + move - 0.01;
+      record.last_ten_test = test + move - 0.04;
+      record.epochs_to_stop = record.epochs;
+      record.train_accuracy = training.back();
+      record.score = score + 10 * move;
+      record.word_score = score + 10 * move;
+      for (MapRecord& map : record.maps) {
+        map.above = above + static_cast<std::int64_t>(1e5 * move);
+        map.share = 0.05;
+        map.largest = 0.3 + move;
+        map.sparsity = record.curve.back().sparsity[0];
+      }
+      record.seconds = 100;
+      record.device = "a made-up GPU";
+      record.date = "2026-01-02";
+      record.commit = "0123abc";
+      (blocks == 3 ? shallow : deep).push_back(std::move(record));
+    }
+  }
+
+  TrainingRecord& run(std::string_view id) {
+    for (std::vector<TrainingRecord>* list : {&deep, &shallow})
+      for (TrainingRecord& record : *list)
+        if (record.run == id) return record;
+    throw std::runtime_error("no training " + std::string(id));
+  }
+
+  ExperimentResult result() const { return imdb_depth_result(deep, shallow); }
+};
+
+// As planned: l1.1 leads by `lead` at 4 and 6 blocks, and by 1.2 points at 3.
+inline DepthRecords made_up_depth_records(double lead) {
+  DepthRecords records;
+  records.add("md-1.1", 3, 0.83, 5);
+  records.add("md-2", 3, 0.818, 5);
+  records.add("md-3", 3, 0.825, 3);
+  records.add("adam", 3, 0.852, 3);
+  records.add("md-1.1", 4, 0.81 + lead, 2);
+  records.add("md-2", 4, 0.81, 2);
+  records.add("md-3", 4, 0.824, 2);
+  records.add("md-1.1", 6, 0.81 + lead, 3, 0.44, 18'200, 0.08);
+  records.add("md-2", 6, 0.81, 3, 0.31, 27'200, 0.05);
+  records.add("md-3", 6, 0.806, 2);
+  records.add("adam", 6, 0.85, 2);
+  return records;
+}
+
+}  // namespace attmirror::test

@@ -1,0 +1,275 @@
+// The experiment p1-imdb-depth on made-up records: its conclusion is right whichever way the numbers fall.
+#include "papers/depth_records.hpp"
+#include "papers/recorded_studies.hpp"
+#include "papers/result_of.hpp"
+#include <attmirror/base/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace attmirror {
+namespace {
+
+using test::DepthRecords;
+using test::made_up_depth_records;
+
+const Table& depth_table(const ExperimentResult& result, std::string_view id) {
+  const auto found = std::ranges::find(result.tables, id, &NamedTable::id);
+  if (found == result.tables.end()) throw std::runtime_error("no table " + std::string(id));
+  return found->table;
+}
+
+void expect_conclusion(const DepthRecords& records, std::string_view part) {
+  const std::string text = records.result().conclusion;
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
+}
+
+void erase_config(DepthRecords& records, std::string_view config) {
+  for (std::vector<TrainingRecord>* list : {&records.deep, &records.shallow})
+    std::erase_if(*list, [&](const TrainingRecord& record) { return record.config == config; });
+}
+
+SampleSummary sample_of(std::initializer_list<double> values) {
+  return summarize(std::vector<double>(values));
+}
+
+// By hand: {3, 5} and {1, 2, 3} differ by 2 with weight 6/5, {8} and {4, 6} by 3 with weight 2/3, so that d = 33/14. The
+// squares within samples are 2 + 2 + 0 + 2, those between sizes 3/7; 8 - 2 - 1 = 5 degrees of freedom, sigma^2 = 9/7, and
+// the squared standard error is 9/7 / (28/15) = 135/196. Student's 97.5 % quantile for 5 is 2.570582.
+TEST(PooledDifference, IsLeastSquaresWithSizesAsBlocks) {
+  const std::vector<SamplePair> pairs{{sample_of({3, 5}), sample_of({1, 2, 3})},
+                                      {sample_of({8}), sample_of({4, 6})},
+                                      {sample_of({100}), sample_of({})}};  // says nothing
+  const WelchComparison pooled = pooled_difference(pairs);
+  EXPECT_NEAR(pooled.difference, 33.0 / 14, 1e-14);
+  EXPECT_NEAR(pooled.standard_error, std::sqrt(135.0) / 14, 1e-14);
+  EXPECT_EQ(pooled.freedom, 5);
+  EXPECT_NEAR(pooled.low, 33.0 / 14 - 2.570582 * std::sqrt(135.0) / 14, 1e-5);
+  EXPECT_NEAR(pooled.high, 33.0 / 14 + 2.570582 * std::sqrt(135.0) / 14, 1e-5);
+  EXPECT_GT(pooled.probability, 0.02);  // t = 2.84: between the quantiles of 5 % and of 2 %, 3.365
+  EXPECT_LT(pooled.probability, 0.05);
+}
+
+// One size is the two-sample t with one variance: means 4 and 2, 3 degrees of freedom, sigma^2 = 4/3.
+TEST(PooledDifference, OfOneSizeIsStudentsT) {
+  const WelchComparison one =
+      pooled_difference(std::vector<SamplePair>{{sample_of({3, 5}), sample_of({1, 2, 3})}});
+  EXPECT_NEAR(one.difference, 2, 1e-14);
+  EXPECT_EQ(one.freedom, 3);
+  EXPECT_NEAR(one.standard_error, std::sqrt(4.0 / 3 * 5 / 6), 1e-14);
+}
+
+TEST(PooledDifference, SaysWhereNothingCanBeSaid) {
+  const WelchComparison open = pooled_difference(std::vector<SamplePair>{{sample_of({3}), sample_of({1})}});
+  EXPECT_EQ(open.difference, 2);
+  EXPECT_TRUE(std::isnan(open.freedom));
+  EXPECT_EQ(open.low, -INFINITY);
+  EXPECT_THROW(pooled_difference(std::vector<SamplePair>{{sample_of({3}), sample_of({})}}), Error);
+  // No scatter at all.
+  const std::vector<SamplePair> equal{{sample_of({3, 3}), sample_of({1, 1})}};
+  EXPECT_EQ(pooled_difference(equal).low, 2);
+  EXPECT_EQ(pooled_difference(equal).probability, 0);
+}
+
+TEST(ImdbDepth, ConfigurationsNameTheirSize) {
+  EXPECT_EQ(imdb_optimizer("md-1.1-6blocks").blocks, 6);
+  EXPECT_EQ(imdb_optimizer("md-1.1-6blocks").name, "ℓ1.1 mirror descent, 6 blocks");
+  EXPECT_EQ(imdb_optimizer("md-1.1-6blocks").p, std::vector<double>{1.1});
+  EXPECT_EQ(imdb_optimizer("adam-6blocks").family, ImdbFamily::adam);
+  EXPECT_EQ(imdb_optimizer("md-two-1.1-2-4blocks").p.size(), 2u);
+  EXPECT_EQ(imdb_optimizer("md-2").blocks, 3);
+  for (const char* unknown : {"md-1.1-6", "md-1.1-blocks", "md-1.1-0blocks", "md-1.1-sixblocks", "blocks"})
+    EXPECT_EQ(imdb_optimizer(unknown).family, ImdbFamily::unknown) << unknown;
+}
+
+// Differences 1.2, 2 and 2 with weights 2.5, 1 and 1.5: 1.6 points over all sizes.
+TEST(ImdbDepth, TheClaimIsJudgedOverAllSizes) {
+  const std::string held = made_up_depth_records(0.02).result().conclusion;
+  EXPECT_TRUE(held.starts_with(
+      "P1's claim that ℓ1.1 mirror descent generalizes better than gradient descent holds over 3, 4 and 6 blocks together and with P1's learning rates: over independent seeds its best test accuracy is 1.60 points higher (95 % interval 1."))
+      << held;
+  expect_conclusion(
+      made_up_depth_records(0.02),
+      "At 6 blocks alone it is 2.00 points higher (95 % interval 1.77 to 2.23) at the best epoch, over 3 "
+      "and 3 seeds. At 4 blocks alone it is 2.00 points");
+  expect_conclusion(made_up_depth_records(-0.05), "is contradicted over 3, 4 and 6 blocks together");
+  expect_conclusion(made_up_depth_records(-0.012), "is not decided over 3, 4 and 6 blocks together");
+  DepthRecords late = made_up_depth_records(0.02);
+  for (TrainingRecord& record : late.deep)
+    if (record.config.starts_with("md-2")) *record.last_ten_test += 0.032;
+  expect_conclusion(
+      late, "by the best epoch of a run, which P1 reports, and is not decided by its last ten epochs");
+}
+
+TEST(ImdbDepth, PartsOfThePlanAreEnough) {
+  DepthRecords records = made_up_depth_records(0.02);
+  erase_config(records, "md-2-4blocks");
+  expect_conclusion(records, "holds over 3 and 6 blocks together");
+  expect_conclusion(
+      records, "At 4 blocks alone nothing can be said: 2 trainings and 0 trainings of the two have ended.");
+  erase_config(records, "adam-6blocks");
+  expect_conclusion(records, "At 6 blocks there is no Adam to compare with yet.");
+  records.shallow.clear();
+  expect_conclusion(records, "holds at 6 blocks and with P1's learning rates");
+  std::erase_if(records.deep, [](const TrainingRecord& record) { return record.seed > 1; });
+  expect_conclusion(records, "cannot be judged: one training of each has ended, at 6 blocks.");
+  erase_config(records, "md-1.1-6blocks");
+  expect_conclusion(
+      records,
+      "cannot be judged in deeper networks: neither at 4 nor at 6 blocks have trainings of both "
+      "ended. At 6 blocks there is no Adam to compare with yet. None of the");
+  for (TrainingRecord& record : records.deep) record.status = RecordStatus::unfinished;
+  const ExperimentResult begun = records.result();
+  EXPECT_FALSE(begun.findings.empty());
+  for (const Figure& figure : begun.figures) EXPECT_NO_THROW(figure.validate()) << figure.id;
+  for (const NamedTable& one : begun.tables) EXPECT_NO_THROW(one.table.validate()) << one.id;
+}
+
+TEST(ImdbDepth, PublishedNumbersHaveVerdicts) {
+  const ExperimentResult result = made_up_depth_records(0.0157).result();
+  EXPECT_EQ(judge(test::named(result, "best test accuracy, ℓ1.1 mirror descent, 6 blocks")),
+            Verdict::reproduced);
+  EXPECT_EQ(judge(test::named(result, "best test accuracy, ℓ3 mirror descent, 4 blocks")),
+            Verdict::reproduced);
+  EXPECT_EQ(judge(test::named(result, "epochs to 99.5 % training accuracy, gradient descent (ℓ2), 6 blocks")),
+            Verdict::differs);
+  EXPECT_NE(test::named(result, "test accuracy of the last epoch, ℓ1.1 mirror descent, 6 blocks")
+                .note.find("one of the ten published trainings collapsed"),
+            std::string::npos);
+  // P1's deviation of epochs is 298.6, because of the collapse: four epochs are within it.
+  EXPECT_NE(judge(test::named(result, "epochs to 99.5 % training accuracy, ℓ1.1 mirror descent, 6 blocks")),
+            Verdict::differs);
+  EXPECT_EQ(judge(test::named(result, "minus gradient descent (ℓ2), 6 blocks, points")), Verdict::reproduced);
+  // P1's over all sizes: 1.81, 2.31 and 1.54 with equal weights, its counts being equal.
+  EXPECT_NEAR(*test::named(result, "3, 4 and 6 blocks together").published, (1.81 + 2.31 + 1.54) / 3, 1e-12);
+  EXPECT_EQ(judge(test::named(result, "weights of K above 0.06, ℓ1.1 mirror descent, 6 blocks")),
+            Verdict::reproduced);
+  EXPECT_EQ(judge(test::named(result, "weights of Q above 0.06, gradient descent (ℓ2), 6 blocks")),
+            Verdict::differs);
+  EXPECT_EQ(judge(test::named(result, "token-selection score, ℓ1.1")), Verdict::reproduced);
+  // Those of 3 blocks are p1-imdb's.
+  EXPECT_THROW(test::named(result, "best test accuracy, ℓ1.1 mirror descent, %"), std::runtime_error);
+  EXPECT_EQ(judge(test::named(result, "best test accuracy in %, Adam, 6 blocks")), Verdict::unpublished);
+}
+
+TEST(ImdbDepth, TheTableHasEverySizeWithItsSeeds) {
+  const ExperimentResult result = made_up_depth_records(0.02).result();
+  const Table& sizes = depth_table(result, "sizes");
+  ASSERT_EQ(sizes.rows.size(), 7u);
+  EXPECT_EQ(sizes.rows[0], (std::vector<std::string>{"ℓ1.1 mirror descent", "ours", "83.00 ± 0.09 (5)",
+                                                     "83.05 ± 0.64 (2)", "83.00 ± 0.25 (3)"}));
+  EXPECT_EQ(sizes.rows[1], (std::vector<std::string>{"ℓ1.1 mirror descent", "P1", "83.47 ± 0.06 (10)",
+                                                     "83.36 ± 0.09 (10)", "82.57 ± 0.11 (10)"}));
+  EXPECT_EQ(sizes.rows[6][3], "–");  // Adam at 4 blocks
+  const Table& differences = depth_table(result, "differences");
+  EXPECT_EQ(differences.rows[3][2], "3, 4 and 6 together");
+  EXPECT_EQ(differences.rows[3][3], "+1.60");
+  EXPECT_EQ(differences.rows[3][5], "16.0");  // 20 trainings, 3 sizes, 1 difference
+  EXPECT_EQ(differences.rows[3][7], "higher");
+  EXPECT_EQ(depth_table(result, "trainings").rows.size(), 32u);
+  for (const NamedTable& one : result.tables) EXPECT_NO_THROW(one.table.validate()) << one.id;
+  for (const Figure& figure : result.figures) EXPECT_NO_THROW(figure.validate()) << figure.id;
+  EXPECT_EQ(result.figures.size(), 3u);
+}
+
+TEST(ImdbDepth, EveryCollapseIsNamed) {
+  DepthRecords records = made_up_depth_records(0.02);
+  expect_conclusion(records, "None of the 32 trainings collapsed; in P1 one of ten did");
+  EXPECT_TRUE(std::ranges::none_of(records.result().tables,
+                                   [](const NamedTable& one) { return one.id == "collapses"; }));
+  TrainingRecord& fallen = records.run("md-1.1-6blocks-s2");
+  fallen.last_test = 0.5;
+  records.run("md-2-6blocks-s1").status = RecordStatus::diverged;
+  TrainingRecord& stuck = records.run("md-3-4blocks-s1");
+  stuck.best_test = stuck.last_test = 0.503;
+  EXPECT_FALSE(collapse_of(stuck));  // after four epochs nothing is lost yet
+  stuck.epochs = 12;
+  EXPECT_TRUE(collapse_of(stuck));
+  // Ten points below the best are scatter of a long training, a little more is not.
+  TrainingRecord close = fallen;
+  close.best_test = 0.8;
+  close.last_test = 0.7001;
+  EXPECT_FALSE(collapse_of(close));
+  close.last_test = 0.699;
+  EXPECT_TRUE(collapse_of(close));
+  expect_conclusion(records,
+                    "3 of the 32 trainings collapsed: md-3-4blocks-s1 (never above chance: 50.3 % at best), "
+                    "md-1.1-6blocks-s2 (from 83.1 % in epoch 3 to 50.0 % in epoch 4), md-2-6blocks-s1 "
+                    "(diverged after 4 epochs); in P1 one of ten did");
+  const Table table = depth_table(records.result(), "collapses");
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[1].back(), "yes");
+  EXPECT_EQ(table.rows[2].back(), "no");
+}
+
+// A collapse widens every interval, so that the page says what is without it.
+TEST(ImdbDepth, WhatIsWithoutCollapsesIsSaid) {
+  DepthRecords records = made_up_depth_records(0.02);
+  expect_conclusion(records, "points higher");
+  EXPECT_EQ(records.result().conclusion.find("Without the trainings"), std::string::npos);
+  TrainingRecord& fallen = records.run("md-1.1-6blocks-s1");
+  fallen.last_test = fallen.last_ten_test = 0.5;
+  // Weights 2.5, 1 and 6/5, and differences as before: 1.2, 2 and 2 points.
+  expect_conclusion(records, "Without the trainings that collapsed these are 1.57 points higher");
+  expect_conclusion(records, "and is not decided by its last ten epochs");
+}
+
+TEST(ImdbDepth, SelectionAndSparsityAreJudged) {
+  const Table table = depth_table(made_up_depth_records(0.02).result(), "six-blocks");
+  EXPECT_EQ(table.rows[1],
+            (std::vector<std::string>{"weights of K above 0.06", "18206", "27224", "18200 ± 248 (3)",
+                                      "27200 ± 248 (3)", "-9000", "-9227 to -8773", "lower"}));
+  expect_conclusion(made_up_depth_records(0.02),
+                    "selects pivotal words better at 6 blocks holds: its "
+                    "mean score is 0.440 against 0.310 (95 % interval of the difference 0.107 to 0.153).");
+  expect_conclusion(
+      made_up_depth_records(0.02),
+      "fewer weights above 0.06 there holds: on average 18200 against 27200 in K, 18200 against 27200 in Q");
+  DepthRecords mixed = made_up_depth_records(0.02);
+  for (const char* run : {"md-1.1-6blocks-s1", "md-1.1-6blocks-s2", "md-1.1-6blocks-s3"}) {
+    mixed.run(run).maps[1].above = *mixed.run(run).maps[1].above + 9000;
+    mixed.run(run).maps[2].above = *mixed.run(run).maps[2].above + 19'000;
+    mixed.run(run).score = *mixed.run(run).score - 0.13;
+  }
+  expect_conclusion(mixed, "above 0.06 there holds for K and is contradicted for V and is open for Q: ");
+  expect_conclusion(mixed, "selects pivotal words better at 6 blocks is not decided: ");
+}
+
+// Gradient descent without its last epoch: 97 % is what all have reached, in the third.
+TEST(ImdbDepth, SparsityIsComparedAtEqualTrainingAccuracy) {
+  DepthRecords records = made_up_depth_records(0.02);
+  expect_conclusion(records,
+                    "Its Hoyer sparsity of K, Q and V at 99.6 % training accuracy is higher: 0.340 "
+                    "against 0.250 (95 % interval of the difference 0.088 to 0.092).");
+  for (TrainingRecord& record : records.deep)
+    if (record.config == "md-2-6blocks") record.curve.back().train_accuracy = 0.9694;
+  expect_conclusion(records, "at 97.0 % training accuracy is higher: ");
+  for (TrainingRecord& record : records.deep)
+    if (record.config == "md-2-6blocks") record.curve[2].train_accuracy = 0.9689;
+  // 96.94 % is 96.9 % in steps of 0.1, where gradient descent is after the fourth epoch and the others after the third.
+  expect_conclusion(records, "at 96.9 % training accuracy is higher: 0.260 against 0.250");
+  // One that collapsed does not count.
+  TrainingRecord& fallen = records.run("md-2-6blocks-s1");
+  fallen.last_test = 0.5;
+  for (EpochRecord& epoch : fallen.curve) epoch.train_accuracy = 0.5;
+  expect_conclusion(records, "at 96.9 % training accuracy is higher: ");
+}
+
+// What is built in: nothing yet, or records that make a page.
+TEST(ImdbDepth, TheRecordsOfTheRepositoryMakeAPage) {
+  const Experiment& experiment = find_experiment("p1-imdb-depth");
+  if (!imdb_depth_records().has_runs()) {
+    EXPECT_EQ(experiment.info().out_of_scope, "no training has been recorded yet");
+    GTEST_SKIP() << "nothing has been recorded yet";
+  }
+  const ExperimentResult& result = test::quick_result("p1-imdb-depth");
+  EXPECT_FALSE(result.findings.empty());
+  EXPECT_FALSE(result.conclusion.empty());
+  for (const Figure& figure : result.figures) EXPECT_NO_THROW(figure.validate()) << figure.id;
+  for (const NamedTable& one : result.tables) EXPECT_NO_THROW(one.table.validate()) << one.id;
+}
+
+}  // namespace
+}  // namespace attmirror
