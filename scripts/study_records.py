@@ -11,15 +11,15 @@ import study_plan
 MAPS = ("K", "Q", "V")
 RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "status", "epochs", "best_test", "best_epoch", "last_test",
                "last_ten_test", "epochs_to_stop", "best_validation", "train_loss", "train_accuracy", "score",
-               "score_sentences", "word_score", "review_score", "review_lift", "review_top",
+               "score_sentences", "word_score",
                *(f"{name}_{what}" for name in MAPS for what in ("above", "share", "largest", "sparsity")),
                "seconds", "device", "date", "commit", "note")
-# Records that were made before these existed lack them.
-LATER_COLUMNS = ("data", "settings", "state_bytes", "review_score", "review_lift", "review_top")
 CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
                  *(f"{name}_sparsity" for name in MAPS))
 # After p, where settings were searched.
 SEARCH_COLUMNS = ("data", "settings", "state_bytes")
+# After word_score, where trainings were scored on reviews.
+REVIEW_COLUMNS = ("review_score", "review_lift", "review_top")
 SPEED_COLUMNS = ("optimizer", "epoch_seconds", "parameters")
 
 
@@ -56,7 +56,7 @@ def chosen_settings(config):
 
 def run_row(record):
     """One training as a row: what does not exist is left empty."""
-    row = dict.fromkeys(RUN_COLUMNS + SEARCH_COLUMNS, "")
+    row = dict.fromkeys(RUN_COLUMNS + SEARCH_COLUMNS + REVIEW_COLUMNS, "")
     row |= {"run": record["id"], "config": record["config_id"], "note": record["message"]}
     row |= {key: record[key] for key in ("role", "seed", "status", "device", "date", "commit")}
     if record["config"]:
@@ -156,9 +156,11 @@ def collect(plan, runs_folder, output, replaces):
                                         "give -o FOLDER to write them elsewhere")
     output.mkdir(parents=True, exist_ok=True)
     columns = RUN_COLUMNS
-    if plan.searches:
-        after = RUN_COLUMNS.index("p") + 1
-        columns = RUN_COLUMNS[:after] + SEARCH_COLUMNS + RUN_COLUMNS[after:]
+    for last, more, are_there in (("p", SEARCH_COLUMNS, plan.searches),
+                                  ("word_score", REVIEW_COLUMNS, any(record.get("reviews") for record in records))):
+        if are_there:
+            after = columns.index(last) + 1
+            columns = columns[:after] + more + columns[after:]
     study_plan.write_atomically(output / "runs.csv", csv_text(columns, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",
                                 csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
