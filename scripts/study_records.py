@@ -19,6 +19,8 @@ CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "t
                  *(f"{name}_sparsity" for name in MAPS))
 # After p, where settings were searched and where data are images.
 SEARCH_COLUMNS = ("data", "settings", "state_bytes")
+# After word_score, where trainings were scored on reviews.
+REVIEW_COLUMNS = ("review_score", "review_lift", "review_top")
 # "class_": of the class token, the first, which the answer is read from; without: means over all queries.
 SPREAD = ("entropy", "top_share", "tokens_90")
 NORMS = (("key_norm", "K_norm"), ("query_norm", "Q_norm"), ("product_norm", "KQ_norm"))
@@ -62,7 +64,7 @@ def chosen_settings(config):
 
 def run_row(record):
     """One training as a row: what does not exist is left empty."""
-    row = dict.fromkeys(RUN_COLUMNS + SEARCH_COLUMNS, "")
+    row = dict.fromkeys(RUN_COLUMNS + SEARCH_COLUMNS + REVIEW_COLUMNS, "")
     row |= {"run": record["id"], "config": record["config_id"], "note": record["message"]}
     row |= {key: record[key] for key in ("role", "seed", "status", "device", "date", "commit")}
     if record["config"]:
@@ -96,6 +98,9 @@ def run_row(record):
         score = record["score"]["models"][0]
         row |= {"score": number(score["published_way"]["mean"], 6), "score_sentences": score["published_way"]["kept"],
                 "word_score": number(score["words_sum"]["mean"], 6)}
+    if record.get("reviews"):
+        score = record["reviews"]["reviews"]["models"][0]
+        row |= {f"review_{what}": number(score[what]["mean"], 6) for what in ("score", "lift", "top")}
     if record["weights"]:
         for entry in record["weights"]["models"][0]["maps"]:
             row[f"{entry['map']}_above"] = entry["above_0.06"]
@@ -184,9 +189,11 @@ def collect(plan, runs_folder, output, replaces):
                                         "give -o FOLDER to write them elsewhere")
     output.mkdir(parents=True, exist_ok=True)
     columns = RUN_COLUMNS
-    if plan.searches or plan.data == "images":
-        after = RUN_COLUMNS.index("p") + 1
-        columns = RUN_COLUMNS[:after] + SEARCH_COLUMNS + RUN_COLUMNS[after:]
+    for last, more, are_there in (("p", SEARCH_COLUMNS, plan.searches or plan.data == "images"),
+                                  ("word_score", REVIEW_COLUMNS, any(record.get("reviews") for record in records))):
+        if are_there:
+            after = columns.index(last) + 1
+            columns = columns[:after] + more + columns[after:]
     study_plan.write_atomically(output / "runs.csv", csv_text(columns, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",
                                 csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))

@@ -230,6 +230,7 @@ class Study:
             if study_plan.is_scored(record):
                 record["score"] = answer_of(self.trainer + ["score", weights, "--sentences", str(self.data["sentences"]),
                                                             "--vocabulary", str(self.data["vocabulary"])], self.environment)
+                record["reviews"] = self.score_on_reviews(run, weights)
             record["weights"] = answer_of(self.trainer + ["histogram", weights], self.environment)
         study_plan.write_atomically(study_plan.record_path(self.runs_folder, run), json.dumps(record) + "\n")
         # A search leaves hundreds of trainings whose weights nobody reads.
@@ -237,12 +238,23 @@ class Study:
             shutil.rmtree(self.runs_folder / run.id)
         self.report(run, record)
 
+    def score_on_reviews(self, run, weights):
+        """The score on test reviews, with the words that training reviews give. None where the data are no token files,
+        which would be made anew for each training, and for a training on other data, whose texts are no reviews."""
+        files = [self.data[what] for what in ("train", "test", "vocabulary")]
+        if run.data or any(file.suffix != ".safetensors" for file in files[:2]):
+            return None
+        train, test, vocabulary = map(str, files)
+        return answer_of(self.trainer + ["score", weights, "--reviews", test, "--words-from", train, "--vocabulary", vocabulary,
+                                         "--threads", str(self.threads)], self.environment)
+
     def record_of(self, run, returncode, message):
         folder = self.runs_folder / run.id
         record = {"id": run.id, "config_id": run.config, "role": run.role, "seed": run.seed,
                   "lr": run.lr or 0, "data": run.data, "commit": self.commit,
                   "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "status": "failed",
-                  "message": "", "device": "", "config": None, "results": None, "epochs": [], "score": None, "weights": None}
+                  "message": "", "device": "", "config": None, "results": None, "epochs": [], "score": None, "reviews": None,
+                  "weights": None}
         record["config"] = study_plan.read_record(folder / "config.json")
         record["results"] = study_plan.read_record(folder / "results.json")
         if (folder / "metrics.jsonl").exists():

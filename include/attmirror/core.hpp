@@ -17,6 +17,7 @@
 #include <attmirror/base/fingerprint.hpp>
 #include <attmirror/base/isa.hpp>
 #include <attmirror/base/matrix.hpp>
+#include <attmirror/base/sign_test.hpp>
 #include <attmirror/base/stop.hpp>
 #include <attmirror/base/table.hpp>
 #include <attmirror/base/thread_pool.hpp>

@@ -1,6 +1,7 @@
 // Everything in the room `deep`, which needs LibTorch: link attmirror::deep. The rest is in
 // attmirror/attmirror.hpp. Texts, tokens and images are in attmirror::corpus; their headers (image_set,
-// text_set, token_cache, token_set, tokenize, wordpiece) do not need LibTorch and may be included one by one.
+// sentiment_words, text_set, token_cache, token_set, tokenize, wordpiece) do not need LibTorch and may be included
+// one by one.
 #pragma once
 
 #include <attmirror/deep/encoder_classifier.hpp>
@@ -13,6 +14,8 @@
 #include <attmirror/deep/mirror_descent.hpp>
 #include <attmirror/deep/network.hpp>
 #include <attmirror/deep/packed_batch.hpp>
+#include <attmirror/deep/review_score.hpp>
+#include <attmirror/deep/sentiment_words.hpp>
 #include <attmirror/deep/steepest_descent.hpp>
 #include <attmirror/deep/text_attention.hpp>
 #include <attmirror/deep/text_set.hpp>

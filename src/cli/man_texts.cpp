@@ -168,7 +168,9 @@ std::vector<ManText> all_texts() {
        {"attmirror-deep-score", "attmirror-deep-histogram"}},
       {"attmirror deep score",
        "Measures how often the attention of a network selects the word that decides the sentiment of a "
-       "review (P1).",
+       "review (P1): in sentences with one such word each, and in real reviews, with sentiment words from a "
+       "list that is made of other reviews. Of several networks it says which one wins each sentence and each "
+       "review.",
        {},
        {},
        {"attmirror-deep-attention-map"}},

@@ -23,7 +23,8 @@ Batch shown_batch(const Batch& one) {
   return batch;
 }
 
-// softmax(Q K^T / sqrt(width)) of one sample's queries and keys [rows, heads, width]: [heads, rows, rows].
+// softmax(Q K^T / sqrt(width)) of one sample's queries [queries, heads, width] and keys [rows, heads, width]:
+// [heads, queries, rows].
 at::Tensor shown_probabilities(const at::Tensor& query, const at::Tensor& key) {
   const at::Tensor q = query.to(at::kFloat), k = key.to(at::kFloat);
   const at::Tensor scores = at::matmul(q.transpose(0, 1), k.permute({1, 2, 0}));
@@ -189,6 +190,28 @@ std::vector<at::Tensor> Transformer::attention_maps(const Batch& one) {
     rows = block_output(b, rows, batch);
   }
   return maps;
+}
+
+Transformer::AnsweringAttention Transformer::answering_attention(const Batch& batch) const {
+  check(batch);
+  const at::NoGradGuard no_gradients;
+  Batch shown = batch;
+  shown.dropout_keys = at::Tensor();
+  const std::int64_t last = block_count() - 1, inner = shape_.heads * shape_.head_width;
+  Rows rows = entered(block(0), embedded(shown));
+  for (std::int64_t b = 0; b < last; ++b) rows = block_output(b, rows, shown);
+
+  const auto weights = block(last).query_key_value.split({inner, inner, inner}, 0);
+  const at::Tensor query = projected(first_rows(rows.input, shown), weights[0])[0];
+  const at::Tensor key = projected(rows.input, weights[1])[0];
+  const at::Tensor offsets = shown.offsets.to(at::kCPU);
+  const auto* begin = offsets.data_ptr<std::int32_t>();
+  AnsweringAttention result;
+  for (std::int64_t s = 0; s < shown.samples(); ++s)
+    result.probabilities.push_back(
+        shown_probabilities(query.narrow(0, s, 1), key.slice(0, begin[s], begin[s + 1])).squeeze(1));
+  result.logits = answer(first_token_output(last, rows, shown), shown);
+  return result;
 }
 
 }  // namespace attmirror::deep

@@ -91,7 +91,9 @@ struct TrainingRecord {
   std::optional<double> score;                  // P1's token-selection score
   std::optional<std::int64_t> score_sentences;  // over so many sentences
   std::optional<double> word_score;             // the corrected one
-  std::array<MapRecord, 3> maps;                // K, Q, V
+  // On test reviews: the score, the lift of sentiment words, how often one of them has the most attention.
+  std::optional<double> review_score, review_lift, review_top;
+  std::array<MapRecord, 3> maps;  // K, Q, V
   std::optional<double> seconds;
   std::string device, date, commit, note;
   std::vector<EpochRecord> curve;

@@ -223,6 +223,26 @@ TEST(Encoder, ShowsTheProbabilitiesItComputesWith) {
             "a batch of 2 samples has no one attention map");
 }
 
+// Of many texts at once what attention_maps() and logits() have of each, also beside filler.
+TEST(Encoder, ShowsWhereItsAnswersLook) {
+  const TokenSet texts = small_texts({7, 1, 4}, 23);
+  for (const am::LastBlock last : {am::LastBlock::first_token, am::LastBlock::all_tokens}) {
+    am::EncoderOptions options = small_encoder(0.25);
+    options.last_block = last;
+    am::EncoderClassifier network(options, 3);
+    const am::Batch batch = am::pack(texts, all_rows(texts), am::DropoutPlace{5, 1}, 0, 8);
+    const auto answer = network.answering_attention(batch);
+    ASSERT_EQ(answer.probabilities.size(), 3U);
+    EXPECT_FALSE(answer.logits.requires_grad());
+    for (std::int64_t r = 0; r < 3; ++r) {
+      const am::Batch one = am::pack(texts, std::vector<std::int64_t>{r});
+      const auto& shown = answer.probabilities[static_cast<std::size_t>(r)];
+      EXPECT_LE(distance(shown, network.attention_maps(one).back().select(1, 0)), 1e-6);
+      EXPECT_LE(distance(answer.logits[r], network.logits(one)[0]), 1e-6);
+    }
+  }
+}
+
 TEST(Encoder, ProjectionsAreViewsOfTheWeights) {
   am::EncoderClassifier network(small_encoder(), 3);
   const auto projections = network.projections();

@@ -133,6 +133,9 @@ TEST(Vit, ShowsTheProbabilitiesItComputesWith) {
     EXPECT_EQ(maps[b].sizes(), at::IntArrayRef({3, 10, 10}));
     EXPECT_LE(distance(maps[b], expected[b]), 1e-5);
   }
+  const auto answer = network.answering_attention(batch);
+  EXPECT_LE(distance(answer.probabilities.at(0), maps.back().select(1, 0)), 1e-6);
+  EXPECT_LE(distance(answer.logits, network.logits(undropped)), 1e-6);
   const auto projections = network.projections();
   ASSERT_EQ(projections.size(), 6U);
   EXPECT_EQ(projections[4].map, 'Q');

@@ -197,6 +197,8 @@ class Repository(unittest.TestCase):
 
     def test_columns_are_those_of_the_readme_and_of_the_fixtures(self):
         readme = (self.folder / "README.md").read_text(encoding="utf-8")
+        for column in study_records.REVIEW_COLUMNS:
+            self.assertIn(f"`{column}`", readme)
         for columns, file in ((study_records.RUN_COLUMNS, "runs.csv"), (study_records.CURVE_COLUMNS, "curves.csv")):
             for column in columns:
                 name = column if column[:2] not in ("K_", "Q_", "V_") else f"K{column[1:]}"
@@ -289,10 +291,30 @@ class Trainings(Folder):
         self.assertNotEqual([runs["gd-s1"][key] for key in measured], [other[key] for key in measured])
         curve = [row for row in rows_of(self.top / "out/curves.csv") if row["run"] == "gd-s1"]
         self.assertEqual([row["epoch"] for row in curve], ["1", "2", "3"])
+        self.assertEqual(tuple(runs["gd-s1"]), study_records.RUN_COLUMNS)  # texts that are no token files have no score on reviews
         accuracies = [float(row["test_accuracy"]) for row in curve]
         self.assertEqual(max(accuracies), float(runs["gd-s1"]["best_test"]))
         self.assertEqual(accuracies[-1], float(runs["gd-s1"]["last_test"]))
         self.assertAlmostEqual(sum(accuracies) / 3, float(runs["gd-s1"]["last_ten_test"]), places=5)
+
+    def test_scores_on_reviews_are_recorded_where_there_are_token_files(self):
+        data = self.top / "data"
+        sys.path.insert(0, str(SOURCE / "tests/docs"))
+        import toy_texts
+        draw = toy_texts.random.Random(2)
+        for name, count in (("train", 2400), ("test", 60)):  # so many that each sentiment word occurs in 300 of them
+            toy_texts.write_lines(data / "texts.tsv", [f"{label}\t{text}" for label, _, text in (toy_texts.review(draw) for _ in range(count))])
+            subprocess.run([TRAINER, "tokenize", data / "texts.tsv", "--vocabulary", data / "vocab.txt", "-o", data / f"imdb-{name}.safetensors",
+                            "--quiet"], check=True)
+        self.call(*self.words, "--only", "gd-s1")
+        record = study_plan.read_record(self.top / "runs/gd-s1.json")["reviews"]["reviews"]
+        self.assertEqual({word["word"] for word in record["words"]}, set(toy_texts.GOOD + toy_texts.BAD))
+        self.assertEqual((len(record["rows"]), len(record["models"][0]["scores"])), (60, 60))
+        self.call("collect", self.top / "runs", "-o", self.top / "out")
+        row, = rows_of(self.top / "out/runs.csv")
+        self.assertEqual(tuple(row)[tuple(row).index("word_score") + 1:][:3], study_records.REVIEW_COLUMNS)
+        for what in ("score", "lift", "top"):
+            self.assertAlmostEqual(float(row[f"review_{what}"]), record["models"][0][what]["mean"], places=5)
 
     def test_a_stopped_training_goes_on_and_a_failed_one_is_recorded(self):
         config = CONFIG.format(name="gd", lr=1e-12)

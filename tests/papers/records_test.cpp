@@ -148,6 +148,26 @@ TEST(Records, ColumnsOfSettingsMayBeThere) {
   EXPECT_EQ(read(differing, curves).size(), 18u);
 }
 
+TEST(Records, ColumnsOfReviewsMayBeThere) {
+  const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
+  EXPECT_FALSE(read(runs, curves).front().review_score);
+  // The names at the end of the first line, and cells at the end of each other.
+  const auto with_reviews = [&](const std::string& cells) {
+    std::string text;
+    std::istringstream lines(runs);
+    for (std::string line; std::getline(lines, line);)
+      text += line + (text.empty() ? ",review_score,review_lift,review_top" : cells) + "\n";
+    return text;
+  };
+  const TrainingRecord first = read(with_reviews(",0.25,1.5,0.125"), curves).front();
+  EXPECT_EQ(first.review_score, 0.25);
+  EXPECT_EQ(first.review_lift, 1.5);
+  EXPECT_EQ(first.review_top, 0.125);
+  EXPECT_FALSE(read(with_reviews(",,,"), curves).front().review_lift);
+  expect_refused(with_reviews(",1.5,1.5,0"), curves,
+                 "runs.csv line 2: review_score is \"1.5\": expected a share between 0 and 1");
+}
+
 TEST(Records, NamesOfColumnsAreNoRuns) {
   const auto has_runs = [](std::string_view runs) {
     return RecordTexts{.runs = runs, .curves = {}, .configs = {}}.has_runs();

@@ -14,6 +14,7 @@
 // the attention of all its pieces and special tokens are excluded. A word that does not occur has no score.
 #pragma once
 
+#include <attmirror/base/sign_test.hpp>
 #include <attmirror/deep/text_attention.hpp>
 #include <attmirror/deep/text_set.hpp>
 
@@ -70,6 +71,21 @@ std::vector<std::size_t> places_of(const WordPiece& vocabulary, std::string_view
 // The score of one row of attention over `pieces`: the part of token_score() after the network.
 SentenceScore sentence_score(const WordPiece& vocabulary, const PivotalSentence& sentence,
                              std::span<const TextPiece> pieces, std::span<const double> attention);
+
+// Two networks, case by case. Means over few sentences have large errors because sentences differ more than
+// networks do; who wins each sentence does not suffer from that.
+struct ScorePair {
+  std::size_t first = 0, second = 0;  // which of the networks
+  SignTest published, words;          // by P1's score, and with special tokens left out
+};
+
+// For each pair of networks: who wins how many sentences, by P1's score and by the score over words (the sum).
+// Throws Error (bad input) unless all have scored as many sentences.
+std::vector<ScorePair> score_pairs(std::span<const ModelScore> scores);
+
+// The same from numbers: [network][case] both ways.
+std::vector<ScorePair> all_pairs(std::span<const std::vector<std::optional<double>>> published,
+                                 std::span<const std::vector<std::optional<double>>> words);
 
 // The mean of numbers, and its standard error.
 ScoreMean mean_of(std::span<const double> numbers);

@@ -39,6 +39,16 @@ class Transformer : public Network {
  public:
   at::Tensor logits(const Batch& batch) final;
   std::vector<at::Tensor> attention_maps(const Batch& one) final;
+
+  // Where the first token of each sample looks in the last block, which its answer is read from, and that answer:
+  // what attention_maps() and logits() have of it, for many samples in one pass. No dropout, no gradients, and
+  // several threads may call it at once.
+  struct AnsweringAttention {
+    std::vector<at::Tensor> probabilities;  // of each sample: float [heads, rows]
+    at::Tensor logits;                      // [samples, classes], or [samples, 1]
+  };
+  AnsweringAttention answering_attention(const Batch& batch) const;
+
   std::vector<Projection> projections() const final;
 
  protected:

@@ -34,15 +34,6 @@ std::vector<std::int64_t> epoch_order(std::uint64_t order_seed, std::int64_t epo
   return order;
 }
 
-std::vector<std::int64_t> limited_rows(std::int64_t rows, std::int64_t limit) {
-  const std::int64_t count = limit == 0 || limit > rows ? rows : limit;
-  std::vector<std::int64_t> chosen(static_cast<std::size_t>(count));
-  // i rows / count without overflow: quotient and remainder apart.
-  for (std::int64_t i = 0; i < count; ++i)
-    chosen[static_cast<std::size_t>(i)] = i * (rows / count) + i * (rows % count) / count;
-  return chosen;
-}
-
 BatchPart batch_part(std::span<const std::int64_t> lengths, std::int64_t rank, std::int64_t size) {
   std::int64_t total = 0;
   for (const std::int64_t length : lengths) total += length;

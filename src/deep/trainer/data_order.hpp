@@ -1,6 +1,7 @@
 // Which samples a step trains on, as a function of (seed, epoch, step): nothing has to be remembered. Internal.
 #pragma once
 
+#include "deep/corpus/rows.hpp"
 #include <attmirror/deep/train_config.hpp>
 
 #include <cstddef>
@@ -19,9 +20,6 @@ TrialSeeds trial_seeds(const LoopConfig& config, std::int64_t trial);
 
 // A permutation of 0..rows-1, all equally likely (Fisher and Yates).
 std::vector<std::int64_t> epoch_order(std::uint64_t order_seed, std::int64_t epoch, std::int64_t rows);
-
-// `limit` of 0..rows-1, evenly spaced: where a file is sorted by label, all labels keep their share. 0: all.
-std::vector<std::int64_t> limited_rows(std::int64_t rows, std::int64_t limit);
 
 // The samples [begin, end) of a batch that one of `size` processes computes: contiguous, and cut so that each has about
 // as many tokens. May be empty.

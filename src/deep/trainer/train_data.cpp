@@ -1,4 +1,5 @@
 // From what [data] names to token sets and image sets.
+#include "deep/corpus/rows.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/text_set.hpp>
 #include <attmirror/deep/token_cache.hpp>
@@ -6,7 +7,6 @@
 #include <attmirror/deep/trainer.hpp>
 #include <attmirror/deep/wordpiece.hpp>
 
-#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -23,24 +23,6 @@ auto naming_key(const char* key, const Read& read) {
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", key, error.what()));
   }
-}
-
-// Rows cut to the length that the configuration asks for: a token file may hold longer ones.
-TokenSet shortened(TokenSet tokens, std::int64_t length) {
-  if (tokens.length <= length) return tokens;
-  TokenSet cut;
-  cut.labels = tokens.labels;
-  cut.vocabulary = tokens.vocabulary;
-  cut.vocabulary_fingerprint = tokens.vocabulary_fingerprint;
-  cut.length = length;
-  for (std::int64_t r = 0; r < tokens.rows(); ++r) {
-    const auto row = tokens.row(r);
-    cut.ids.insert(
-        cut.ids.end(), row.begin(),
-        row.begin() + std::min<std::ptrdiff_t>(std::ssize(row), static_cast<std::ptrdiff_t>(length)));
-    cut.offsets.push_back(static_cast<std::int64_t>(cut.ids.size()));
-  }
-  return cut;
 }
 
 class TextReader {

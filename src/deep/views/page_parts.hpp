@@ -17,6 +17,13 @@ inline std::string counted(std::size_t count, std::string_view singular, std::st
   return fmt::format("{} {}", count, count == 1 ? singular : plural);
 }
 
+// "0.4387 ± 0.0310"; without an error where there is one case, "–" where there is none.
+inline std::string mean_text(const ScoreMean& mean, int digits = 4) {
+  if (mean.count == 0) return "–";
+  if (mean.count == 1) return fmt::format("{:.{}f}", mean.mean, digits);
+  return fmt::format("{:.{}f} ± {:.{}f}", mean.mean, digits, mean.standard_error, digits);
+}
+
 Section attention_section(const AttentionView& view);
 
 }  // namespace attmirror::deep

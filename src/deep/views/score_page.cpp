@@ -13,12 +13,6 @@ namespace attmirror::deep {
 
 namespace {
 
-std::string score_text(const ScoreMean& mean) {
-  if (mean.count == 0) return "–";
-  if (mean.count == 1) return fmt::format("{:.4f}", mean.mean);
-  return fmt::format("{:.4f} ± {:.4f}", mean.mean, mean.standard_error);
-}
-
 std::string optional_text(const std::optional<double>& number) {
   return number ? fmt::format("{:.3f}", *number) : "–";
 }
@@ -65,7 +59,7 @@ Figure score_figure(std::span<const ModelScore> scores) {
     for (std::size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
     figure.description +=
         fmt::format("{}{}: mean {} over {} sentences", figure.description.empty() ? "" : "; ", score.model,
-                    score_text(score.published), score.published.count);
+                    mean_text(score.published), score.published.count);
     figure.series.push_back(std::move(series));
   }
   figure.caption = fmt::format(
@@ -92,11 +86,11 @@ std::string score_conclusion(std::span<const ModelScore> scores) {
     return fmt::format(
         "{} gives the pivotal word a mean score of {} over {} sentences, where 1 means the most attention of "
         "all tokens.",
-        best->model, score_text(best->published), best->published.count);
+        best->model, mean_text(best->published), best->published.count);
   return fmt::format(
       "{} attends most to the pivotal word, with a mean score of {} (1 is the most attention of all tokens); "
       "the lowest score is that of {}, {}.",
-      best->model, score_text(best->published), worst->model, score_text(worst->published));
+      best->model, mean_text(best->published), worst->model, mean_text(worst->published));
 }
 
 }  // namespace
@@ -110,15 +104,33 @@ Table score_table(std::span<const ModelScore> scores) {
     const auto count = static_cast<std::int64_t>(score.sentences.size());
     const auto of = [](std::int64_t part, std::int64_t all) { return fmt::format("{} of {}", part, all); };
     table.rows.push_back(
-        {score.model, of(score.correct, count), score_text(score.published), of(score.published.count, count),
-         score_text(score.sum), score_text(score.largest), of(score.sum.count, count),
-         of(score.first, score.share.count), score_text(score.share),
+        {score.model, of(score.correct, count), mean_text(score.published), of(score.published.count, count),
+         mean_text(score.sum), mean_text(score.largest), of(score.sum.count, count),
+         of(score.first, score.share.count), mean_text(score.share),
          score.tokens_attended.count > 0 ? fmt::format("{:.2f}", score.tokens_attended.mean) : "–"});
   }
   // P1's tables print 40 of its 50 sentences.
   for (const auto& [name, value] :
        {std::pair{"P1: ℓ1.1", published_score_md}, std::pair{"P1: GD", published_score_gd}})
     table.rows.push_back({name, "–", fmt::format("{:.4f}", value), "40 of 50", "–", "–", "–", "–", "–", "–"});
+  return table;
+}
+
+Table pairs_table(std::span<const ScorePair> pairs, std::span<const std::string> networks,
+                  std::string_view cases, std::string_view words_way) {
+  Table table;
+  table.title = fmt::format("Who wins, in numbers of {}", cases);
+  table.columns = {{"networks", Align::left},         {"by P1's score"}, {"ties"}, {"p"},
+                   {fmt::format("by {}", words_way)}, {"ties"},          {"p"}};
+  for (const ScorePair& pair : pairs) {
+    auto& row = table.rows.emplace_back();
+    row.push_back(fmt::format("{} : {}", networks[pair.first], networks[pair.second]));
+    for (const SignTest& test : {pair.published, pair.words}) {
+      row.push_back(fmt::format("{} : {}", test.first, test.second));
+      row.push_back(fmt::format("{}", test.ties));
+      row.push_back(fmt::format("{:.2g}", test.p));
+    }
+  }
   return table;
 }
 
@@ -151,6 +163,16 @@ Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSente
       "is 1 / Σ s², the number of tokens over which attention is spread."});
   section.blocks.push_back(TableBlock{.id = "scores", .table = score_table(scores)});
   section.blocks.push_back(score_figure(scores));
+  if (scores.size() > 1) {
+    std::vector<std::string> networks;
+    for (const ModelScore& score : scores) networks.push_back(score.model);
+    section.blocks.push_back(Paragraph{
+        "Sentences differ more than networks do, so the networks are also compared sentence by sentence: the one that "
+        "gives the pivotal word the higher score wins. p is that of the two-sided sign test, the probability of so "
+        "uneven a count if both were equally good; ties are left out."});
+    section.blocks.push_back(TableBlock{
+        .id = "pairs", .table = pairs_table(score_pairs(scores), networks, "sentences", "words, sum")});
+  }
   const Table dropped = dropped_table(scores.front(), sentences);
   if (!dropped.rows.empty()) section.blocks.push_back(TableBlock{.id = "dropped", .table = dropped});
   section.blocks.push_back(Folded{

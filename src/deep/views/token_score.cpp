@@ -1,3 +1,4 @@
+#include "deep/corpus/whole_words.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/token_score.hpp>
 #include <attmirror/report/token_maps.hpp>
@@ -13,8 +14,6 @@
 namespace attmirror::deep {
 
 namespace {
-
-bool piece_continues(std::string_view piece) { return piece.starts_with("##") && piece.size() > 2; }
 
 bool is_special(const WordPiece& vocabulary, const TextPiece& piece) {
   return piece.id == vocabulary.classifier() || piece.id == vocabulary.separator();
@@ -167,6 +166,28 @@ ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
   result.tokens_attended =
       mean_of(present(all, [](const SentenceScore& one) { return Number(one.tokens_attended); }));
   return result;
+}
+
+std::vector<ScorePair> score_pairs(std::span<const ModelScore> scores) {
+  std::vector<std::vector<std::optional<double>>> published, words;
+  for (const ModelScore& model : scores) {
+    auto& by_token = published.emplace_back();
+    auto& by_word = words.emplace_back();
+    for (const SentenceScore& one : model.sentences) {
+      by_token.push_back(one.published);
+      by_word.push_back(one.sum);
+    }
+  }
+  return all_pairs(published, words);
+}
+
+std::vector<ScorePair> all_pairs(std::span<const std::vector<std::optional<double>>> published,
+                                 std::span<const std::vector<std::optional<double>>> words) {
+  std::vector<ScorePair> pairs;
+  for (std::size_t i = 0; i < published.size(); ++i)
+    for (std::size_t j = i + 1; j < published.size(); ++j)
+      pairs.push_back({i, j, sign_test(published[i], published[j]), sign_test(words[i], words[j])});
+  return pairs;
 }
 
 }  // namespace attmirror::deep

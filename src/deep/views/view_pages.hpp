@@ -2,6 +2,7 @@
 #pragma once
 
 #include <attmirror/deep/image_attention.hpp>
+#include <attmirror/deep/review_score.hpp>
 #include <attmirror/deep/text_attention.hpp>
 #include <attmirror/deep/text_set.hpp>
 #include <attmirror/deep/token_score.hpp>
@@ -82,6 +83,24 @@ Page score_page(std::span<const ModelScore> scores, std::span<const PivotalSente
 Table score_table(std::span<const ModelScore> scores);
 // Which sentences P1's way drops, and why; the same for all models of one vocabulary and length.
 Table dropped_table(const ModelScore& score, std::span<const PivotalSentence> sentences);
+
+// Who wins how many cases, a row for each pair; `cases` is what they are ("sentences"), `words_way` the second way of
+// counting ("score over words").
+Table pairs_table(std::span<const ScorePair> pairs, std::span<const std::string> networks,
+                  std::string_view cases, std::string_view words_way);
+
+// Networks on reviews with words from a list.
+struct ReviewStudy {
+  std::vector<SentimentWord> words;
+  std::optional<SentimentRule> rule;  // by which they were found; none: they come from a file
+  std::int64_t found = 0;             // reviews with a listed word, of which some were scored
+  std::vector<ModelReviews> models;
+};
+Page review_page(const ReviewStudy& study);
+Section review_section(const ReviewStudy& study);
+std::string review_conclusion(const ReviewStudy& study);
+Table review_table(const ReviewStudy& study);
+Table review_pairs_table(const ReviewStudy& study);
 
 struct WeightModel {
   std::string name;

@@ -186,6 +186,118 @@ TEST_F(DeepCommand, Score) {
     EXPECT_NE(text.out.find(words), std::string::npos) << words;
 }
 
+TEST_F(DeepCommand, ScoreSaysWhoWinsEachSentence) {
+  const Words words = Words{"deep",
+                            "score",
+                            at("sharp.safetensors"),
+                            at("deep.safetensors"),
+                            "--sentences",
+                            at("sentences.tsv")} +
+                      texts();
+  const Outcome outcome = attmirror_command(words + Words{"--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out), &pair = answer["pairs"][0];
+  EXPECT_EQ(answer["pairs"].size(), 1u);
+  EXPECT_EQ(pair["models"], (Json{"sharp", "deep"}));
+  // Three sentences have P1's score, five that over words.
+  for (const auto& [way, cases] : {std::pair{"published_way", 3}, std::pair{"words_sum", 5}}) {
+    const Json& test = pair[way];
+    EXPECT_EQ(test["wins"][0].get<int>() + test["wins"][1].get<int>() + test["ties"].get<int>(), cases)
+        << way;
+    EXPECT_GE(test["p"].get<double>(), 0.0625);
+  }
+  const Outcome text = attmirror_command(words);
+  for (const char* said : {"Who wins, in numbers of sentences", "sharp : deep"})
+    EXPECT_NE(text.out.find(said), std::string::npos) << said;
+}
+
+TEST_F(DeepCommand, ScoreOnReviews) {
+  std::string reviews;
+  for (int i = 0; i < 20; ++i)
+    reviews +=
+        i % 2 == 0 ? "0\tthe plot was boring . i hated it\n" : "1\tthe movie was great . i enjoyed it\n";
+  write_file_atomically(at("reviews.tsv"), reviews);
+  const Words networks{"deep",      "score",          at("sharp.safetensors"), at("deep.safetensors"),
+                       "--reviews", at("reviews.tsv")};
+  const Outcome found = attmirror_command(networks + texts() +
+                                          Words{"--words-from", at("reviews.tsv"), "--least-reviews", "10",
+                                                "--limit", "6", "--list", at("words.csv"), "-o",
+                                                at("reviews.html"), "--json", "--threads", "2"});
+  ASSERT_EQ(found.code, 0) << found.err;
+  const Json answer = Json::parse(found.out);
+  EXPECT_FALSE(answer.contains("models"));  // those of sentences, which were not asked for
+  const Json& study = answer["reviews"];
+  EXPECT_EQ(study["with_listed_word"], 20);
+  EXPECT_EQ(study["rows"], (Json{0, 3, 6, 10, 13, 16}));
+  EXPECT_EQ(study["models"][1]["scores"].size(), 6u);
+  EXPECT_EQ(study["models"][0]["score"]["kept"], 6);
+  EXPECT_EQ(study["pairs"][0]["models"], (Json{"sharp", "deep"}));
+  EXPECT_EQ(
+      file_text(at("words.csv")),
+      "word,label,count,share\nboring,0,10,1\nhated,0,10,1\nplot,0,10,1\nenjoyed,1,10,1\ngreat,1,10,1\nmovie,1,10,1\n");
+  EXPECT_NE(file_text(at("reviews.html")).find("gives sentiment words the highest mean score"),
+            std::string::npos);
+
+  // The list that was written, and a token file, give the same numbers; so does one thread.
+  ASSERT_EQ(attmirror_command(Words{"deep", "tokenize", at("reviews.tsv"), "-o", at("reviews.safetensors")} +
+                              texts())
+                .code,
+            0);
+  const Outcome again = attmirror_command(
+      Words{"deep", "score", at("sharp.safetensors"), at("deep.safetensors"), "--reviews",
+            at("reviews.safetensors"), "--words", at("words.csv"), "--limit", "6", "--json"} +
+      texts());
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(Json::parse(again.out)["reviews"]["models"], study["models"]);
+
+  const Outcome both = attmirror_command(
+      networks + texts() +
+      Words{"--words", at("words.csv"), "--sentences", at("sentences.tsv"), "-o", at("both.html")});
+  ASSERT_EQ(both.code, 0) << both.err;
+  for (const char* said :
+       {"0.4387", "Attention to sentiment words in 20 reviews", "Who wins, in numbers of reviews"})
+    EXPECT_NE(both.out.find(said), std::string::npos) << said;
+}
+
+TEST_F(DeepCommand, ScoreRefusesReviews) {
+  write_file_atomically(at("few.tsv"), "0\tthe plot was boring\n1\tthe movie was great\n");
+  write_file_atomically(at("list.csv"), "word,label\nboring,0\n");
+  write_file_atomically(at("strange.csv"), "word,label\nsplendid,1\n");
+  write_file_atomically(at("absent.csv"), "word,label\ntheater,1\n");
+  const auto refused = [&](const Words& words, std::initializer_list<std::string_view> said) {
+    expect_refusal(Words{"deep", "score", "-o", at("refused.html")} + texts() + words, 2, said);
+    EXPECT_FALSE(fs::exists(at("refused.html")));
+  };
+  const Words network{at("sharp.safetensors")}, reviews{"--reviews", at("few.tsv")},
+      list{"--words", at("list.csv")};
+  refused(network, {"--sentences", "--reviews"});
+  refused(network + list, {"--words", "--reviews"});
+  refused(network + reviews, {"--words", "--words-from"});
+  refused(network + reviews + list + Words{"--words-from", at("few.tsv")}, {"--words and --words-from"});
+  refused(network + reviews + list + Words{"--list", at("new.csv")}, {"--list", "--words-from"});
+  refused(network + reviews + list + Words{"--limit", "-1"}, {"limit is -1"});
+  refused(network + reviews + Words{"--words-from", at("few.tsv"), "--least-share", "0.5"},
+          {"least_share is 0.5"});
+  refused(network + reviews + Words{"--words-from", at("few.tsv"), "--list", at("new.csv")},
+          {"few.tsv", "no word", "300"});
+  EXPECT_FALSE(fs::exists(at("new.csv")));
+  refused(network + Words{"--reviews", at("none.tsv")} + list, {"none.tsv", "No such file"});
+  refused(network + Words{"--reviews", at("sharp.safetensors")} + list,
+          {"sharp.safetensors", "not a token file"});
+  refused(network + reviews + Words{"--words", at("none.csv")}, {"none.csv", "No such file"});
+  refused(network + reviews + Words{"--words", at("strange.csv")}, {"strange.csv line 2", "splendid"});
+  refused(network + reviews + Words{"--words", at("absent.csv")},
+          {"few.tsv", "no review with a listed word"});
+  refused(Words{at("images.safetensors")} + reviews + list, {"images.safetensors", "vit", "encoder"});
+  refused(Words{at("diverged.safetensors")} + reviews + list, {"diverged", "not finite"});
+  ASSERT_EQ(attmirror_command({"deep", "tokenize", at("few.tsv"), "--vocabulary", at("short-vocab.txt"), "-o",
+                               at("other.safetensors")})
+                .code,
+            0);
+  refused(network + Words{"--reviews", at("other.safetensors")} + list,
+          {"other.safetensors", "another vocabulary"});
+}
+
 TEST_F(DeepCommand, Histogram) {
   const Outcome outcome = attmirror_command(
       {"deep", "histogram", at("run"), at("images.safetensors"), "--json", "-o", at("weights.html")});
