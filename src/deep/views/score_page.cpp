@@ -17,6 +17,21 @@ std::string optional_text(const std::optional<double>& number) {
   return number ? fmt::format("{:.3f}", *number) : "–";
 }
 
+// The network with the highest number for sentence i; "tie" where several have it, "–" where one has none.
+std::string winner_of(std::span<const ModelScore> scores, std::size_t i,
+                      std::optional<double> SentenceScore::*number) {
+  const ModelScore* best = nullptr;
+  bool tie = false;
+  for (const ModelScore& score : scores) {
+    const std::optional<double>& value = score.sentences[i].*number;
+    if (!value) return "–";
+    const double most = best ? *(best->sentences[i].*number) : -1;
+    tie = *value == most || (tie && *value < most);
+    if (*value > most) best = &score;
+  }
+  return tie ? "tie" : best->model;
+}
+
 Table sentences_table(std::span<const ModelScore> scores, std::span<const PivotalSentence> sentences) {
   Table table;
   table.title = "Sentence by sentence";
@@ -26,6 +41,10 @@ Table sentences_table(std::span<const ModelScore> scores, std::span<const Pivota
     table.columns.push_back({score.model + ": score over words"});
     table.columns.push_back({score.model + ": rank"});
     table.columns.push_back({score.model + ": answer", Align::left});
+  }
+  if (scores.size() > 1) {
+    table.columns.push_back({"highest P1's score", Align::left});
+    table.columns.push_back({"highest score over words", Align::left});
   }
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     auto& row = table.rows.emplace_back();
@@ -37,6 +56,9 @@ Table sentences_table(std::span<const ModelScore> scores, std::span<const Pivota
       row.push_back(one.rank ? fmt::format("{}", *one.rank) : "–");
       row.push_back(fmt::format("{} {:.3f}", one.correct ? "right" : "wrong", one.probability));
     }
+    if (scores.size() > 1)
+      for (const auto number : {&SentenceScore::published, &SentenceScore::sum})
+        row.push_back(winner_of(scores, i, number));
   }
   return table;
 }

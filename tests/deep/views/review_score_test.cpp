@@ -197,6 +197,23 @@ TEST(TokenScore, PairsOfSentences) {
   EXPECT_NEAR(pairs[0].words.p, 0.5, 1e-12);
   EXPECT_EQ(pairs[1].second, 2u);
   EXPECT_EQ(pairs[1].words.ties, 3);
+  // The page names the winner of each sentence: a of the first by P1's score, b of the first two by words.
+  const std::vector<PivotalSentence> texts{{1, "x", "one"}, {1, "x", "two"}, {1, "x", "three"}};
+  models[0].model = "a";
+  models[1].model = "b";
+  const Page page = deep::score_page(std::span(models).first(2), texts, {});
+  const Table* sentences = nullptr;
+  for (const PageBlock& block : page.sections.front().blocks)
+    if (const auto* folded = std::get_if<Folded>(&block))
+      sentences = &std::get<TableBlock>(folded->blocks.front()).table;
+  ASSERT_TRUE(sentences);
+  const auto winners = [&](std::size_t i) {
+    const auto& row = sentences->rows[i];
+    return row[row.size() - 2] + " " + row.back();
+  };
+  EXPECT_EQ(winners(0), "a b");
+  EXPECT_EQ(winners(1), "– b");
+  EXPECT_EQ(winners(2), "tie –");
   const std::vector<std::string> names{"a", "b", "c"};
   const Table table = deep::pairs_table(pairs, names, "sentences", "words, sum");
   EXPECT_EQ(table.rows[0], (std::vector<std::string>{"a : b", "1 : 0", "1", "1", "0 : 2", "0", "0.5"}));
