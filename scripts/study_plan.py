@@ -59,10 +59,14 @@ class Plan:
 def read_plan(folder):
     folder = pathlib.Path(folder)
     path = folder / "plan.toml"
+    if not path.is_file():
+        raise StudyError(f"there is no {path}: --study expects a folder with plan.toml and configs/")
     try:
         plan = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise StudyError(f"cannot read {path}: {error}") from None
+    if unknown := set(plan) - {"data", "tuning", "runs", "search", "searches"}:
+        raise StudyError(f"{path}: unknown key {min(unknown)}")
     if (data := plan.get("data", "texts")) not in DATA:
         raise StudyError(f"{path}: data is {data!r}: expected one of {', '.join(DATA)}")
     runs = []
@@ -96,6 +100,15 @@ def read_plan(folder):
 
 def record_path(runs_folder, run):
     return pathlib.Path(runs_folder) / f"{run.id}.json"
+
+
+def read_training(path):
+    """The record of a training, which is there."""
+    record = read_record(path)
+    for key in ("id", "config_id", "role", "seed", "lr", "status", "epochs"):
+        if not isinstance(record, dict) or key not in record:
+            raise StudyError(f"{path} is not the record of a training: it has no {key}")
+    return record
 
 
 def read_record(path):

@@ -173,7 +173,7 @@ def csv_text(columns, rows):
 def collect(plan, runs_folder, output, replaces):
     """Writes the files, in an order that depends on nothing else: by role, config, seed and learning rate. Unless it
     `replaces` them, files of more trainings than there are now stay as they are."""
-    records = [study_plan.read_record(path) for path in sorted(pathlib.Path(runs_folder).glob("*.json"))]
+    records = [study_plan.read_training(path) for path in sorted(pathlib.Path(runs_folder).glob("*.json"))]
     if not records:
         raise study_plan.StudyError(f"{runs_folder} has no record of a training")
     for record in records:
@@ -204,6 +204,7 @@ def collect(plan, runs_folder, output, replaces):
             HISTOGRAM_COLUMNS, (row for record in records for row in histogram_rows(record))))
     if plan.searches:
         study_plan.write_atomically(output / "speed.csv", csv_text(SPEED_COLUMNS, speed_rows(records)))
-    missing = {run.id for run in plan.runs} - {record["id"] for record in records}
-    print(f"{len(records)} trainings are in {output / 'runs.csv'}; {len(missing)} of those in plan.toml are not")
+    missing = sorted({run.id for run in plan.runs} - {record["id"] for record in records})
+    named = f": {', '.join(missing[:8])}{', ...' if len(missing) > 8 else ''}" if missing else ""
+    print(f"{len(records)} trainings are in {output / 'runs.csv'}; {len(missing)} of those in plan.toml are not{named}")
     return 0

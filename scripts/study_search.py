@@ -156,17 +156,56 @@ def winner(search, tried):
     return search.settings(point), accuracy
 
 
+NUMBER = (int, float)
+# What [search] has: its type, and what that is called.
+COMMON = {"trials": (int, "a whole number"), "factor": (NUMBER, "a number"), "steps": (int, "a whole number"),
+          "seed": (int, "a whole number"), "embedding_deviations": (list, "a list of numbers"),
+          "shrinkages": (list, "a list of numbers"), "set": (list, "a list of KEY=VALUE")}
+
+
+def check_settings(settings, where):
+    """That a list has KEY=VALUE and nothing else."""
+    for setting in settings if isinstance(settings, list) else [settings]:
+        if not isinstance(settings, list) or not isinstance(setting, str) or "=" not in setting:
+            raise StudyError(f"{where} has {setting!r}: expected a list of KEY=VALUE")
+
+
+def read_common(plan, where):
+    """The table [search] of a plan.toml: what all searches have in common."""
+    common = {"set": []} | plan.get("search", {})
+    if unknown := set(common) - set(COMMON):
+        raise StudyError(f"{where}: search: unknown key {min(unknown)}: expected {', '.join(COMMON)}")
+    for key, (kind, name) in COMMON.items():
+        if key not in common:
+            raise StudyError(f"{where}: search: {key} is missing: expected {name}")
+        if not isinstance(common[key], kind) or isinstance(common[key], bool):
+            raise StudyError(f"{where}: search: {key} is {common[key]!r}: expected {name}")
+    for key in ("embedding_deviations", "shrinkages"):
+        for value in common[key]:
+            if not isinstance(value, NUMBER):
+                raise StudyError(f"{where}: search: {key} has {value!r}: expected numbers")
+    check_settings(common["set"], f"{where}: search: set")
+    return common
+
+
 def read_searches(plan, folder, where):
     """The searches of a plan.toml, already parsed."""
-    common = plan.get("search", {})
+    if not plan.get("searches"):
+        return ()
+    common = read_common(plan, where)
     searches = []
     for number, entry in enumerate(plan.get("searches", []), 1):
         at = f"{where}: searches entry {number}"
         if unknown := set(entry) - {"config", "lr", "priority", "weight_decays", "tied", "also", "set"}:
             raise StudyError(f"{at}: unknown key {min(unknown)}")
-        for key, kind in (("config", str), ("lr", float)):
+        for key, kind, name in (("config", str, "a name"), ("lr", NUMBER, "a number")):
             if not isinstance(entry.get(key), kind):
-                raise StudyError(f"{at}: {key} is {entry.get(key)!r}: expected a {kind.__name__}")
+                raise StudyError(f"{at}: {key} is {entry.get(key)!r}: expected {name}")
+        check_settings(entry.get("set", []), f"{at}: set")
+        if not isinstance(entry.get("also", []), list):
+            raise StudyError(f"{at}: also is {entry['also']!r}: expected a list of lists of KEY=VALUE")
+        for choice in entry.get("also", []):
+            check_settings(choice, f"{at}: also")
         if not (folder / "configs" / f"{entry['config']}.toml").is_file():
             raise StudyError(f"{at}: config is {entry['config']!r}: there is no configs/{entry['config']}.toml")
         own = "weight_decays" in entry

@@ -14,8 +14,8 @@ PROGRAM is attmirror, attmirror-deep, or the attmirror_deep_train of tests/devic
 imdb-train.safetensors and imdb-test.safetensors (or train.tsv.xz and test.tsv.xz), bert-base-uncased-vocab.txt and
 p1_sentences.tsv; a study that reads SST-2 as well has its files there with sst2 for imdb. For a study of images
 (data = "images" in its plan.toml) it has CIFAR-10's data_batch_1.bin to data_batch_5.bin and test_batch.bin, which may be
-packed (.bin.xz). WORD is a role (main, tuning, repeat), a config or the id of a training: md-1.1-s1. Python's standard
-library is all that it needs.
+packed (.bin.xz). WORD is a role (main, tuning, repeat, ablation, longer, transfer), a config or the id of a training:
+md-1.1-s1. Python's standard library is all that it needs.
 """
 import argparse
 import datetime
@@ -343,7 +343,11 @@ class Study:
 
 
 def choose(plan, runs_folder):
-    """Prints the tuning runs, and writes the learning rates that won."""
+    """Prints the tuning runs, and writes the settings that won."""
+    if not pathlib.Path(runs_folder).is_dir():
+        raise StudyError(f"there is no folder {runs_folder}")
+    if not plan.searches and not any(run.role == "tuning" for run in plan.runs):
+        raise StudyError(f"{plan.folder} has nothing to choose: there are no tuning runs in its plan.toml")
     for config in dict.fromkeys(run.config for run in plan.runs if run.role == "tuning"):
         chosen = study_plan.choose_rate(plan, runs_folder, config)
         if chosen is None:
@@ -386,7 +390,7 @@ def main():
     run.add_argument("--seconds", type=positive, metavar="S", help="stop after so long; call again to go on")
     run.add_argument("--only", type=lambda text: text.split(","), metavar="WORD,...", help="roles, configs or ids")
     run.add_argument("--commit", metavar="HASH", help="of the sources; by default that of the program")
-    chosen = commands.add_parser("choose", help="choose learning rates")
+    chosen = commands.add_parser("choose", help="choose settings")
     collected = commands.add_parser("collect", help="write runs.csv, curves.csv and what else was measured")
     for command in (chosen, collected):
         command.add_argument("runs", metavar="RUNS")

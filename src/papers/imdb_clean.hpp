@@ -20,9 +20,8 @@ inline constexpr RecordedNumber clean_test = &TrainingRecord::last_test;
 // How fast a training is: its epochs to this share of a final accuracy.
 inline constexpr double goal_share = 0.95;
 
-// Which reviews chose the settings: every fifth, whose films the others are about as well, or blocks of neighbors,
-// whose films they mostly are not about.
-enum class HeldOut { reviews, films };
+// Which reviews chose the settings: every fifth, or blocks of 500 neighbors. imdb_clean.cpp says what that changes.
+enum class HeldOut { reviews, blocks };
 
 // The records, and what is looked up in them. The records must outlive it.
 struct CleanStudy {
@@ -55,8 +54,8 @@ struct CleanStudy {
 WelchComparison compare_tests(const ImdbGroup& first, const ImdbGroup& second);
 
 Table clean_optimizer_table(const CleanStudy& study);
-Table clean_films_table(const CleanStudy& study, const CleanStudy& films);  // both ways to choose settings
-Table clean_attention_table(const CleanStudy& study);                       // token selection and sparsity
+Table clean_blocks_table(const CleanStudy& study, const CleanStudy& blocks);  // both ways to choose settings
+Table clean_attention_table(const CleanStudy& study);                         // token selection and sparsity
 Table clean_comparison_table(const CleanStudy& study);  // against AdamW and against the best
 Table clean_exponent_table(const CleanStudy& study);  // p and variants of mirror descent, on held-out reviews
 Table clean_search_table(const CleanStudy& study);    // a row for each search

@@ -13,6 +13,8 @@ namespace attmirror {
 
 namespace {
 
+constexpr double interval_level = 0.95;
+
 // The kinds that speed.csv has, where it has no row for the configuration itself.
 std::string_view speed_name(ImdbFamily family) {
   switch (family) {
@@ -115,6 +117,29 @@ std::string test_remark(const CleanStudy& study) {
                    fmt::join(more, ", "));
 }
 
+// Every optimizer is compared with AdamW: by Bonferroni, a p-value counts times the number of comparisons.
+std::string corrected_text(const CleanStudy& study) {
+  if (!study.adamw()) return "Each interval is for one comparison.";
+  std::vector<WelchComparison> comparisons;
+  std::vector<std::string> above;
+  for (const ImdbGroup& group : study.groups)
+    if (&group != study.adamw() && group.percent(clean_test).count >= 2)
+      comparisons.push_back(compare_tests(group, *study.adamw()));
+  std::size_t next = 0;
+  for (const ImdbGroup& group : study.groups) {
+    if (&group == study.adamw() || group.percent(clean_test).count < 2) continue;
+    const WelchComparison& comparison = comparisons[next++];
+    if (comparison.difference > 0 &&
+        comparison.probability * static_cast<double>(comparisons.size()) < 1 - interval_level)
+      above.push_back(group.name);
+  }
+  return fmt::format(
+      "Each interval is for one comparison: corrected for {} comparisons with AdamW, {}.", comparisons.size(),
+      above.empty() ? "no optimizer is more accurate"
+                    : fmt::format("{} more accurate: {}", above.size() == 1 ? "one is" : "these are",
+                                  fmt::join(above, ", ")));
+}
+
 // Means over test accuracies say which are the best; chosen on held-out reviews, it may be others.
 std::string selection_remark(const CleanStudy& study) {
   const ImdbGroup *mirror = study.best_mirror(), *other = study.best_other();
@@ -124,7 +149,8 @@ std::string selection_remark(const CleanStudy& study) {
     return search && search->winner ? search->accuracy() : -1.0;
   };
   std::string text =
-      "The best mirror descent and the best other optimizer are those with the highest mean test accuracy, which makes both a little optimistic, and each interval is for one comparison.";
+      "The best mirror descent and the best other optimizer are those with the highest mean test accuracy, which favors the side that has more of them. " +
+      corrected_text(study);
   const ImdbGroup* by_mirror = highest(study.groups, is_mirror, validation);
   const ImdbGroup* by_other = highest(study.groups, is_other, validation);
   if (by_mirror == mirror && by_other == other)
@@ -178,7 +204,7 @@ CleanStudy::CleanStudy(std::span<const TrainingRecord> trainings, std::span<cons
       groups(imdb_groups(trainings)),
       searches(imdb_searches(trainings)) {
   const auto is_of_the_other = [&](const auto& part) {
-    return imdb_optimizer(part.config).other_films != (held_out == HeldOut::films);
+    return imdb_optimizer(part.config).by_blocks != (held_out == HeldOut::blocks);
   };
   std::erase_if(groups, is_of_the_other);
   std::erase_if(searches, is_of_the_other);

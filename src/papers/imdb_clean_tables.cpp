@@ -100,13 +100,13 @@ Table clean_optimizer_table(const CleanStudy& study) {
   return table;
 }
 
-Table clean_films_table(const CleanStudy& study, const CleanStudy& films) {
+Table clean_blocks_table(const CleanStudy& study, const CleanStudy& blocks) {
   Table table;
   table.title =
-      "Settings chosen on other films: test accuracy, and its difference to that with settings chosen on every fifth review and to AdamW's, in points";
+      "Settings chosen on blocks of neighbors: test accuracy, and its difference to that with settings chosen on every fifth review and to AdamW's, in points";
   table.columns = with_comparison(
       {{"optimizer", Align::left}, {"trainings"}, {"test accuracy, %"}, {"against", Align::left}});
-  for (const ImdbGroup* group : by_accuracy(films.groups)) {
+  for (const ImdbGroup* group : by_accuracy(blocks.groups)) {
     const auto add = [&](const std::string& against, std::vector<std::string> cells) {
       std::vector<std::string> row{group->name, trainings_cell(*group),
                                    mean_text(group->percent(clean_test), 2), against};
@@ -121,8 +121,8 @@ Table clean_films_table(const CleanStudy& study, const CleanStudy& films) {
     const bool compared = before != study.groups.end() && has_test(*group);
     add("every fifth review",
         compared ? comparison_cells(compare_tests(*group, *before)) : std::vector<std::string>(5, "–"));
-    if (films.adamw() && group != films.adamw() && has_test(*group))
-      add(films.adamw()->name, comparison_cells(compare_tests(*group, *films.adamw())));
+    if (blocks.adamw() && group != blocks.adamw() && has_test(*group))
+      add(blocks.adamw()->name, comparison_cells(compare_tests(*group, *blocks.adamw())));
   }
   return table;
 }

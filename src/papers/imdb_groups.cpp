@@ -140,11 +140,11 @@ std::optional<std::pair<ImdbFamily, double>> ImdbOptimizer::variant_and_p() cons
 }
 
 ImdbOptimizer imdb_optimizer(std::string_view config) {
-  constexpr std::string_view films = "-films";
-  if (config.ends_with(films)) {
-    ImdbOptimizer optimizer = imdb_optimizer(config.substr(0, config.size() - films.size()));
-    optimizer.name += " (other films)";
-    optimizer.other_films = true;
+  constexpr std::string_view ending = "-blocks";
+  if (config.ends_with(ending)) {
+    ImdbOptimizer optimizer = imdb_optimizer(config.substr(0, config.size() - ending.size()));
+    optimizer.name += " (by blocks)";
+    optimizer.by_blocks = true;
     return optimizer;
   }
   constexpr std::string_view blocks = "blocks";

@@ -37,14 +37,14 @@ inline constexpr std::size_t imdb_family_count = static_cast<std::size_t>(ImdbFa
 std::string_view to_string(ImdbFamily family);     // "plain mirror descent", "Adam", ...
 std::string_view variant_name(ImdbFamily family);  // among mirror descents: "plain", "normalized", ...
 
-// What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw", "adamw-films",
+// What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw", "adamw-blocks",
 // "md-1.1-6blocks".
 struct ImdbOptimizer {
   ImdbFamily family = ImdbFamily::unknown;
-  std::vector<double> p;     // of mirror descents: one, or that of attention and that of the rest
-  std::string name;          // "ℓ1.1 mirror descent"; for an unknown one its configuration
-  bool other_films = false;  // tuned on reviews of films that the rest of the training set has not
-  int blocks = 3;            // of the network
+  std::vector<double> p;   // of mirror descents: one, or that of attention and that of the rest
+  std::string name;        // "ℓ1.1 mirror descent"; for an unknown one its configuration
+  bool by_blocks = false;  // tuned on blocks of neighboring reviews instead of every fifth
+  int blocks = 3;          // of the network
 
   // A mirror descent with p = 2 is gradient descent, which nobody needs this library for.
   bool is_mirror_descent() const;

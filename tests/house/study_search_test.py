@@ -3,6 +3,7 @@ import csv
 import math
 import pathlib
 import sys
+import tempfile
 import tomllib
 import unittest
 
@@ -109,6 +110,41 @@ class SearchTest(unittest.TestCase):
         self.assertEqual(study_search.winner(search_with(), tried)[0]["optimizer.lr"], 0.1)
         with self.assertRaisesRegex(study_plan.StudyError, "all tuning runs of md diverged"):
             study_search.winner(search_with(), walk(search_with(), lambda run: None))
+
+
+class PlanTest(unittest.TestCase):
+    """What a plan may not say is told in a sentence."""
+
+    def refused(self, text, message):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "configs").mkdir()
+            (folder / "configs" / "md.toml").write_text("")
+            (folder / "plan.toml").write_text(text)
+            with self.assertRaisesRegex(study_plan.StudyError, message):
+                study_plan.read_plan(folder)
+
+    def test_mistakes(self):
+        common = '[search]\ntrials = 10\nfactor = 3\nembedding_deviations = [0.02]\nshrinkages = [0.1]\nsteps = 1200\nseed = 1\n'
+        entry = '[[searches]]\nconfig = "md"\nlr = 1\n'
+        with self.assertRaisesRegex(study_plan.StudyError, "there is no .*plan.toml: --study expects a folder"):
+            study_plan.read_plan("no-such-study")
+        self.refused(entry, "search: trials is missing: expected a whole number")
+        self.refused(common.replace("trials", "trails") + entry, "search: unknown key trails")
+        self.refused(common.replace("factor = 3", 'factor = "3"') + entry, "search: factor is '3': expected a number")
+        self.refused(common.replace("[0.1]", '["a"]') + entry, "shrinkages has 'a': expected numbers")
+        self.refused(common + entry.replace("lr = 1", 'lr = "x"'), "searches entry 1: lr is 'x': expected a number")
+        self.refused(common + entry + 'also = "text"\n', "also is 'text': expected a list of lists")
+        self.refused(common + entry + 'also = [["optimizer.betas"]]\n', "also has 'optimizer.betas': expected a list of KEY=VALUE")
+        self.refused(common + entry + '[extra]\n', "unknown key extra")
+        self.refused(common + entry.replace('"md"', '"gd"'), "there is no configs/gd.toml")
+
+    def test_what_is_no_record_is_refused(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = pathlib.Path(name, "adamw-s1.json")
+            path.write_text("{}")
+            with self.assertRaisesRegex(study_plan.StudyError, "adamw-s1.json is not the record of a training: it has no id"):
+                study_plan.read_training(path)
 
 
 class RecordsTest(unittest.TestCase):

@@ -80,7 +80,7 @@ TEST(ImdbDepth, ConfigurationsNameTheirSize) {
   EXPECT_EQ(imdb_optimizer("adam-6blocks").family, ImdbFamily::adam);
   EXPECT_EQ(imdb_optimizer("md-two-1.1-2-4blocks").p.size(), 2u);
   EXPECT_EQ(imdb_optimizer("md-2").blocks, 3);
-  for (const char* unknown : {"md-1.1-6", "md-1.1-blocks", "md-1.1-0blocks", "md-1.1-sixblocks", "blocks"})
+  for (const char* unknown : {"md-1.1-6", "md-1.1-manyblocks", "md-1.1-0blocks", "md-1.1-sixblocks", "blocks"})
     EXPECT_EQ(imdb_optimizer(unknown).family, ImdbFamily::unknown) << unknown;
 }
 
