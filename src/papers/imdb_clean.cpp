@@ -16,9 +16,9 @@
 //
 // Within a label, reviews of a film are neighbors in the data, so every fifth review is about films that the other four
 // are about, too, mostly with the same label; the test set has other films. Some optimizers were therefore tuned a
-// second time, with blocks of 500 neighbors held out, and a sentence says whether the first answer still holds. (Of such
-// a film the reviews with the other label may still be trained on: this split punishes who memorizes films, where the
-// first rewards it.)
+// second time, with blocks of 500 neighbors held out, and a sentence says whether the first answer still holds. (Of
+// such a film the reviews with the other label may still be trained on: this split punishes who memorizes films, where
+// the first rewards it.)
 #include "papers/imdb_clean.hpp"
 
 #include "papers/experiments.hpp"

@@ -236,7 +236,10 @@ class ImdbDepth final : public Experiment {
             "Reads the records of P1's sentiment transformer on IMDb with 3, 4 and 6 blocks, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam from independent seeds, and compares test accuracies over all sizes, collapses, token selection and sparsity.",
         .seconds = 0.1,
         .quick_seconds = 0.1,
-        .out_of_scope = imdb_depth_records().has_runs() ? "" : "no training has been recorded yet"};
+        .out_of_scope =
+            imdb_depth_records().has_runs()
+                ? ""
+                : "no training has been recorded yet; docs/results/imdb_depth/README.md says how to make them"};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {

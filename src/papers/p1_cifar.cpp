@@ -288,7 +288,10 @@ class Cifar final : public Experiment {
             "Reads the records of P1's vision transformer on CIFAR-10, trained on a GPU by ℓ1.1 mirror descent and Adam with P1's learning rates and by gradient descent, AdamW and mirror descent with momentum, and compares test accuracies and the weights of K, Q and V.",
         .seconds = 0.1,
         .quick_seconds = 0.1,
-        .out_of_scope = cifar_records().has_runs() ? "" : "no training has been recorded yet"};
+        .out_of_scope =
+            cifar_records().has_runs()
+                ? ""
+                : "no training has been recorded yet; docs/results/cifar/README.md says how to make them"};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {

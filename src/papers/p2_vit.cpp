@@ -119,7 +119,10 @@ class VisionTransformer final : public Experiment {
             "Reads the records of P1's vision transformer on CIFAR-10, which is smaller than P2's ViT-base, and follows how concentrated its attention is and how large K, Q and K Qᵀ are during training, for gradient descent, mirror descent and Adam.",
         .seconds = 0.1,
         .quick_seconds = 0.1,
-        .out_of_scope = cifar_records().has_runs() ? "" : "no training has been recorded yet"};
+        .out_of_scope =
+            cifar_records().has_runs()
+                ? ""
+                : "no training has been recorded yet; docs/results/cifar/README.md says how to make them"};
   }
 
   ExperimentResult run(const ExperimentContext& context) const override {

@@ -80,7 +80,8 @@ TEST(ImdbDepth, ConfigurationsNameTheirSize) {
   EXPECT_EQ(imdb_optimizer("adam-6blocks").family, ImdbFamily::adam);
   EXPECT_EQ(imdb_optimizer("md-two-1.1-2-4blocks").p.size(), 2u);
   EXPECT_EQ(imdb_optimizer("md-2").blocks, 3);
-  for (const char* unknown : {"md-1.1-6", "md-1.1-manyblocks", "md-1.1-0blocks", "md-1.1-sixblocks", "blocks"})
+  for (const char* unknown :
+       {"md-1.1-6", "md-1.1-manyblocks", "md-1.1-0blocks", "md-1.1-sixblocks", "blocks"})
     EXPECT_EQ(imdb_optimizer(unknown).family, ImdbFamily::unknown) << unknown;
 }
 
@@ -261,7 +262,8 @@ TEST(ImdbDepth, SparsityIsComparedAtEqualTrainingAccuracy) {
 TEST(ImdbDepth, TheRecordsOfTheRepositoryMakeAPage) {
   const Experiment& experiment = find_experiment("p1-imdb-depth");
   if (!imdb_depth_records().has_runs()) {
-    EXPECT_EQ(experiment.info().out_of_scope, "no training has been recorded yet");
+    EXPECT_EQ(experiment.info().out_of_scope,
+              "no training has been recorded yet; docs/results/imdb_depth/README.md says how to make them");
     GTEST_SKIP() << "nothing has been recorded yet";
   }
   const ExperimentResult& result = test::quick_result("p1-imdb-depth");

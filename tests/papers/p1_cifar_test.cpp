@@ -155,7 +155,8 @@ TEST(Cifar, IsOutOfScopeWithoutRecords) {
       EXPECT_EQ(experiment.info().out_of_scope, "");
       EXPECT_FALSE(experiment.run({}).findings.empty());
     } else {
-      EXPECT_EQ(experiment.info().out_of_scope, "no training has been recorded yet");
+      EXPECT_EQ(experiment.info().out_of_scope,
+                "no training has been recorded yet; docs/results/cifar/README.md says how to make them");
       EXPECT_TRUE(experiment.run({}).findings.empty());
     }
   }

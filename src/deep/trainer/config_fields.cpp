@@ -107,8 +107,8 @@ Fields<TrainConfig> data_keys() {
                                 key_share),
       key<data, &D::validation_block>(
           "data.validation_block",
-          "neighboring rows that are held out together; in IMDb's files reviews of a film are neighbors, and 500 "
-          "keeps nearly all of them on one side",
+          "neighboring rows that are held out together; in IMDb's files reviews of a film with the same label are "
+          "neighbors, and 500 keeps nearly all of these on one side",
           Range::between(1, 1 << 30)),
       place(key<data, &D::cache>("data.cache", "texts: folder in which token files are kept", text_only)),
       key<data, &D::padding>("data.padding",
