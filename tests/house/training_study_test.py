@@ -128,6 +128,8 @@ class Plans(Folder):
     def test_the_best_validation_accuracy_wins_and_the_smaller_rate_among_equals(self):
         plan = study_plan.read_plan(self.study)
         small, large = plan.tuning_of("adam")
+        self.assertIn("there is no folder", self.call("choose", self.top / "runs", code=2))
+        (self.top / "runs").mkdir()
         self.assertIn("not all tuning runs have finished", self.call("choose", self.top / "runs"))
         self.record(small, accuracy=0.7)
         self.record(large, accuracy=0.7)
