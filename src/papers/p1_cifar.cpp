@@ -115,7 +115,7 @@ std::vector<Finding> cifar_findings(std::span<const TrainingRecord> records,
       return values;
     }();
     add(group, "largest weight of K", summarize(largest));
-    // P1's histograms are those of longer trainings, so this is no comparison.
+    // P1's histograms are those of longer trainings, so nothing is compared.
     if (!largest.empty() && (group.config == "md-1.1" || group.config == "adam"))
       findings.back().note += "; P1's histograms show about 0.41 after up to 1,000 epochs";
   }
