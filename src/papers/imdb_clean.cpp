@@ -23,6 +23,7 @@
 
 #include "papers/experiments.hpp"
 #include "papers/imdb_study.hpp"
+#include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
 
@@ -219,28 +220,20 @@ std::vector<Finding> clean_findings(const CleanStudy& study) {
   return findings;
 }
 
-class ImdbClean final : public Experiment {
- public:
-  ExperimentInfo info() const override {
+class ImdbClean final : public RecordedExperiment {
+  ExperimentInfo about() const override {
     return {
         .id = "imdb-clean",
         .paper = "ours",
         .item = "P1's sentiment transformer on IMDb, size 3, with every optimizer tuned alike",
         .title = "Should an engineer use ℓp mirror descent?",
         .summary =
-            "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descents with many p, with and without momentum and normalization, and by AdamW, Adam, Muon, Signum and SGD with momentum, each tuned on held-out reviews by the same search, and compares test accuracies, costs and sparsity.",
-        .seconds = 0.1,
-        .quick_seconds = 0.1,
-        .out_of_scope = imdb_clean_records().has_runs() ? "" : "no training has been recorded yet"};
+            "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descents with many p, with and without momentum and normalization, and by AdamW, Adam, Muon, Signum and SGD with momentum, each tuned on held-out reviews by the same search, and compares test accuracies, costs and sparsity."};
   }
-
-  ExperimentResult run(const ExperimentContext& context) const override {
-    const RecordTexts texts = imdb_clean_records();
-    if (!texts.has_runs()) return {};  // out of scope, as info() says
-    ExperimentResult result = imdb_clean_result(read_records(texts), read_speeds(texts));
-    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
-    context.progress(1);
-    return result;
+  std::string study() const override { return "imdb_clean"; }
+  RecordTexts texts() const override { return imdb_clean_records(); }
+  ExperimentResult result_of(const RecordTexts& records) const override {
+    return imdb_clean_result(read_records(records), read_speeds(records));
   }
 };
 

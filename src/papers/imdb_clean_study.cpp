@@ -120,21 +120,18 @@ std::string test_remark(const CleanStudy& study) {
 // Every optimizer is compared with AdamW: by Bonferroni, a p-value counts times the number of comparisons.
 std::string corrected_text(const CleanStudy& study) {
   if (!study.adamw()) return "Each interval is for one comparison.";
-  std::vector<WelchComparison> comparisons;
-  std::vector<std::string> above;
+  std::vector<const ImdbGroup*> others;
   for (const ImdbGroup& group : study.groups)
-    if (&group != study.adamw() && group.percent(clean_test).count >= 2)
-      comparisons.push_back(compare_tests(group, *study.adamw()));
-  std::size_t next = 0;
-  for (const ImdbGroup& group : study.groups) {
-    if (&group == study.adamw() || group.percent(clean_test).count < 2) continue;
-    const WelchComparison& comparison = comparisons[next++];
+    if (&group != study.adamw() && group.percent(clean_test).count >= 2) others.push_back(&group);
+  std::vector<std::string> above;
+  for (const ImdbGroup* group : others) {
+    const WelchComparison comparison = compare_tests(*group, *study.adamw());
     if (comparison.difference > 0 &&
-        comparison.probability * static_cast<double>(comparisons.size()) < 1 - interval_level)
-      above.push_back(group.name);
+        comparison.probability * static_cast<double>(others.size()) < 1 - interval_level)
+      above.push_back(group->name);
   }
   return fmt::format(
-      "Each interval is for one comparison: corrected for {} comparisons with AdamW, {}.", comparisons.size(),
+      "Each interval is for one comparison: corrected for {} comparisons with AdamW, {}.", others.size(),
       above.empty() ? "no optimizer is more accurate"
                     : fmt::format("{} more accurate: {}", above.size() == 1 ? "one is" : "these are",
                                   fmt::join(above, ", ")));

@@ -15,6 +15,7 @@
 #include "papers/experiments.hpp"
 #include "papers/imdb_published.hpp"
 #include "papers/imdb_study.hpp"
+#include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
 
@@ -224,32 +225,22 @@ std::vector<Finding> depth_findings(const DepthStudy& study, const DepthClaims& 
   return findings;
 }
 
-class ImdbDepth final : public Experiment {
- public:
-  ExperimentInfo info() const override {
+class ImdbDepth final : public RecordedExperiment {
+  ExperimentInfo about() const override {
     return {
         .id = "p1-imdb-depth",
         .paper = "P1",
         .item = "Table of test accuracies on IMDb, all sizes; attention and weights at size 6",
         .title = "IMDb: does ℓ1.1 mirror descent lead in deeper networks, too?",
         .summary =
-            "Reads the records of P1's sentiment transformer on IMDb with 3, 4 and 6 blocks, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam from independent seeds, and compares test accuracies over all sizes, collapses, token selection and sparsity.",
-        .seconds = 0.1,
-        .quick_seconds = 0.1,
-        .out_of_scope =
-            imdb_depth_records().has_runs()
-                ? ""
-                : "no training has been recorded yet; docs/results/imdb_depth/README.md says how to make them"};
+            "Reads the records of P1's sentiment transformer on IMDb with 3, 4 and 6 blocks, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam from independent seeds, and compares test accuracies over all sizes, collapses, token selection and sparsity."};
   }
-
-  ExperimentResult run(const ExperimentContext& context) const override {
-    const RecordTexts deep = imdb_depth_records(), shallow = imdb_records();
-    if (!deep.has_runs()) return {};  // out of scope, as info() says
-    ExperimentResult result = imdb_depth_result(
-        read_records(deep), shallow.has_runs() ? read_records(shallow) : std::vector<TrainingRecord>{});
-    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
-    context.progress(1);
-    return result;
+  std::string study() const override { return "imdb_depth"; }
+  RecordTexts texts() const override { return imdb_depth_records(); }
+  ExperimentResult result_of(const RecordTexts& records) const override {
+    const RecordTexts shallow = imdb_records();
+    return imdb_depth_result(read_records(records),
+                             shallow.has_runs() ? read_records(shallow) : std::vector<TrainingRecord>{});
   }
 };
 

@@ -13,6 +13,7 @@
 #include "papers/cifar_study.hpp"
 #include "papers/experiments.hpp"
 #include "papers/imdb_study.hpp"
+#include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
 
@@ -276,31 +277,20 @@ Figure weight_histograms(const std::vector<ImdbGroup>& groups, char map) {
   return figure;
 }
 
-class Cifar final : public Experiment {
- public:
-  ExperimentInfo info() const override {
+class Cifar final : public RecordedExperiment {
+  ExperimentInfo about() const override {
     return {
         .id = "p1-cifar",
         .paper = "P1",
         .item = "Figures of test accuracy and weights of a vision transformer on CIFAR-10",
         .title = "CIFAR-10: does mirror descent reach Adam?",
         .summary =
-            "Reads the records of P1's vision transformer on CIFAR-10, trained on a GPU by ℓ1.1 mirror descent and Adam with P1's learning rates and by gradient descent, AdamW and mirror descent with momentum, and compares test accuracies and the weights of K, Q and V.",
-        .seconds = 0.1,
-        .quick_seconds = 0.1,
-        .out_of_scope =
-            cifar_records().has_runs()
-                ? ""
-                : "no training has been recorded yet; docs/results/cifar/README.md says how to make them"};
+            "Reads the records of P1's vision transformer on CIFAR-10, trained on a GPU by ℓ1.1 mirror descent and Adam with P1's learning rates and by gradient descent, AdamW and mirror descent with momentum, and compares test accuracies and the weights of K, Q and V."};
   }
-
-  ExperimentResult run(const ExperimentContext& context) const override {
-    const RecordTexts texts = cifar_records();
-    if (!texts.has_runs()) return {};  // out of scope, as info() says
-    ExperimentResult result = cifar_result(read_records(texts));
-    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
-    context.progress(1);
-    return result;
+  std::string study() const override { return "cifar"; }
+  RecordTexts texts() const override { return cifar_records(); }
+  ExperimentResult result_of(const RecordTexts& records) const override {
+    return cifar_result(read_records(records));
   }
 };
 

@@ -14,6 +14,7 @@
 #include "papers/experiments.hpp"
 #include "papers/imdb_published.hpp"
 #include "papers/imdb_study.hpp"
+#include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
 #include <attmirror/base/error.hpp>
@@ -116,28 +117,20 @@ std::vector<std::pair<std::string, std::string>> imdb_configuration(std::span<co
   return entries;
 }
 
-class Imdb final : public Experiment {
- public:
-  ExperimentInfo info() const override {
+class Imdb final : public RecordedExperiment {
+  ExperimentInfo about() const override {
     return {
         .id = "p1-imdb",
         .paper = "P1",
         .item = "Table of test accuracies on IMDb, size 3",
         .title = "IMDb: which optimizer generalizes best?",
         .summary =
-            "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam, AdamW, Muon and SGD with momentum from independent seeds, and compares test accuracies, sparsity and token selection.",
-        .seconds = 0.1,
-        .quick_seconds = 0.1,
-        .out_of_scope = imdb_records().has_runs() ? "" : "no training has been recorded yet"};
+            "Reads the records of P1's sentiment transformer on IMDb, trained on a GPU by mirror descent with p = 1.1, 2 and 3 and by Adam, AdamW, Muon and SGD with momentum from independent seeds, and compares test accuracies, sparsity and token selection."};
   }
-
-  ExperimentResult run(const ExperimentContext& context) const override {
-    const RecordTexts texts = imdb_records();
-    if (!texts.has_runs()) return {};  // out of scope, as info() says
-    ExperimentResult result = imdb_result(read_records(texts));
-    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
-    context.progress(1);
-    return result;
+  std::string study() const override { return "imdb"; }
+  RecordTexts texts() const override { return imdb_records(); }
+  ExperimentResult result_of(const RecordTexts& records) const override {
+    return imdb_result(read_records(records));
   }
 };
 

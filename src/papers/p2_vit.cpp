@@ -18,6 +18,7 @@
 #include "papers/cifar_study.hpp"
 #include "papers/experiments.hpp"
 #include "papers/rank_correlation.hpp"
+#include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
 
@@ -107,31 +108,20 @@ std::vector<Finding> vit_findings(const std::vector<VitGroup>& groups) {
   return findings;
 }
 
-class VisionTransformer final : public Experiment {
- public:
-  ExperimentInfo info() const override {
+class VisionTransformer final : public RecordedExperiment {
+  ExperimentInfo about() const override {
     return {
         .id = "p2-vit",
         .paper = "P2",
         .item = "Figures of attention sparsity in a vision transformer",
         .title = "Does attention sparsify as weights grow?",
         .summary =
-            "Reads the records of P1's vision transformer on CIFAR-10, which is smaller than P2's ViT-base, and follows how concentrated its attention is and how large K, Q and K Qᵀ are during training, for gradient descent, mirror descent and Adam.",
-        .seconds = 0.1,
-        .quick_seconds = 0.1,
-        .out_of_scope =
-            cifar_records().has_runs()
-                ? ""
-                : "no training has been recorded yet; docs/results/cifar/README.md says how to make them"};
+            "Reads the records of P1's vision transformer on CIFAR-10, which is smaller than P2's ViT-base, and follows how concentrated its attention is and how large K, Q and K Qᵀ are during training, for gradient descent, mirror descent and Adam."};
   }
-
-  ExperimentResult run(const ExperimentContext& context) const override {
-    const RecordTexts texts = cifar_records();
-    if (!texts.has_runs()) return {};  // out of scope, as info() says
-    ExperimentResult result = vit_result(read_records(texts));
-    if (context.quick()) result.sample.clear();  // there is no smaller version of a record
-    context.progress(1);
-    return result;
+  std::string study() const override { return "cifar"; }
+  RecordTexts texts() const override { return cifar_records(); }
+  ExperimentResult result_of(const RecordTexts& records) const override {
+    return vit_result(read_records(records));
   }
 };
 

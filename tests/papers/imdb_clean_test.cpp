@@ -336,7 +336,8 @@ TEST(ImdbClean, OptimizersAreNamedByTheirConfiguration) {
 TEST(ImdbClean, TheRecordsOfTheRepositoryMakeAPage) {
   const Experiment& experiment = find_experiment("imdb-clean");
   if (!imdb_clean_records().has_runs()) {
-    EXPECT_EQ(experiment.info().out_of_scope, "no training has been recorded yet");
+    EXPECT_EQ(experiment.info().out_of_scope,
+              "no training has been recorded yet; docs/results/imdb_clean/README.md says how to make them");
     GTEST_SKIP() << "nothing has been recorded yet";
   }
   test::expect_sound(test::quick_result("imdb-clean"));
