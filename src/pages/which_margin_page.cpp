@@ -1,5 +1,6 @@
 #include "pages/which_margin_page.hpp"
 
+#include "base/and_list.hpp"
 #include "descent/data_scale.hpp"
 #include "descent/optimizer_words.hpp"
 #include "papers/share_figure.hpp"
@@ -25,14 +26,6 @@ std::string column_name(const Norm& norm, Lettering lettering) {
   if (lettering == Lettering::typeset) return norm_symbol(norm);
   const std::string name = to_string(norm);
   return norm.is_entrywise() ? "l" + name : name;
-}
-
-// "a, b and c"
-std::string and_list(const std::vector<std::string>& parts) {
-  std::string text;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return text;
 }
 
 // The share in the predicted norm; nothing where that is not known.
