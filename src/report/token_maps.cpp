@@ -64,6 +64,10 @@ std::string legend_html() {
   return html + "<span>1</span></p>\n";
 }
 
+std::string note_html(std::string_view note) {
+  return note.empty() ? "" : fmt::format(": {}", escape_markup(note));
+}
+
 // What the script needs of a text; the rest it reads from the page.
 Json data_of(const TokenMaps& maps) {
   Json texts = Json::array();
@@ -172,7 +176,8 @@ std::string html_of(const TokenMaps& maps) {
       html += fmt::format(
           "<div class=\"model\"><p class=\"model-name\">{0}{1}</p><div class=\"tokens\" role=\"toolbar\" "
           "aria-label=\"Tokens of text {2}, {0}\">",
-          name, verdict_html(text.models[m].answer, text.models[m].verdict), i + 1);
+          name, note_html(text.models[m].note) + verdict_html(text.models[m].answer, text.models[m].verdict),
+          i + 1);
       const std::vector<double> values = min_max(first_row(text.models[m], text.tokens.size()));
       for (std::size_t t = 0; t < values.size(); ++t)
         html += token_html(text, t, values[t], maps.marked_name);

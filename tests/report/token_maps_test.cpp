@@ -29,6 +29,7 @@ TokenMaps example() {
     for (std::size_t t = 0; t < 4; ++t) all.probabilities[(2 + h) * 16 + t] = rows[h][t];
   all.answer = "positive <0.9>";
   all.verdict = TokenAttention::Verdict::right;
+  all.note = "score <1>";
   TokenAttention few{.blocks = 1, .heads = 1, .rows = 1};
   few.probabilities = {1, 0, 0, 0};
   text.models = {all, few};
@@ -60,7 +61,8 @@ TEST(TokenMaps, ThePageIsWellFormedAndEscaped) {
   EXPECT_NE(html.find("A &lt;script&gt;alert"), std::string::npos);
   EXPECT_NE(html.find("class=\"token heat-15"), std::string::npos);
   EXPECT_NE(html.find("continues marked"), std::string::npos);
-  EXPECT_NE(html.find("a &amp; b"), std::string::npos);
+  EXPECT_NE(html.find("a &amp; b: score &lt;1&gt; <span class=\"verdict"), std::string::npos);
+  EXPECT_NE(html.find("<p class=\"model-name\">second</p>"), std::string::npos);
   // 1, 0, 0, 0 in 16 bits: ff ff 00 00 00 00 00 00.
   EXPECT_NE(html.find("\"p\":\"//8AAAAAAAA=\""), std::string::npos);
   // Pages without maps do not carry their script.

@@ -63,6 +63,15 @@ inline constexpr double published_score_md = 0.4387, published_score_gd = 0.3122
 ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
                        std::span<const PivotalSentence> sentences);
 
+// The same for several networks that are to be compared: all read the same tokens of a sentence, as many as the
+// network with the shortest length has places for.
+std::vector<ModelScore> model_scores(std::span<const TextModel> models, const WordPiece& vocabulary,
+                                     std::span<const PivotalSentence> sentences);
+
+// The networks with the highest number on sentence i, several where they tie; empty where a network has none.
+std::vector<std::size_t> highest_networks(std::span<const ModelScore> scores, std::size_t i,
+                                          std::optional<double> SentenceScore::*number);
+
 // Where the pieces of `word` are in a sentence, consecutive and not inside a longer word; empty if they are
 // not there.
 std::vector<std::size_t> places_of(const WordPiece& vocabulary, std::string_view word,

@@ -22,6 +22,7 @@ struct TokenAttention {
   std::string answer = {};  // what the model says about the text: "positive, 0.93"
   // Whether the network's answer was right.
   enum class Verdict { unknown, right, wrong } verdict = Verdict::unknown;
+  std::string note = {};  // what else is said beside the model's name: "score 0.93"
 };
 
 // One text, with the attention that its tokens get.

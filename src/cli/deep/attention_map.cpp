@@ -3,6 +3,7 @@
 #include "cli/deep/deep_options.hpp"
 #include "cli/deep/deep_subcommands.hpp"
 #include "cli/deep/model_files.hpp"
+#include "cli/deep/score_reviews.hpp"
 #include "cli/page_output.hpp"
 #include <attmirror/base/error.hpp>
 #include <attmirror/deep/image_set.hpp>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,7 @@ struct AttentionMapOptions {
   fs::path vocabulary, sentences, images;
   std::vector<std::string> texts;
   std::vector<std::string> image_lists;  // each "0,17,203"
+  std::optional<std::int64_t> differing;
   PageOutput output;
 };
 
@@ -51,6 +54,22 @@ void check_subjects(const AttentionMapOptions& options) {
   if (options.vocabulary.empty())
     throw bad_input(
         "there is no vocabulary: give --vocabulary, the WordPieces that the networks were trained with");
+}
+
+// --differing chooses among sentences by their scores, which need a pivotal word.
+void check_differing(const AttentionMapOptions& options) {
+  if (!options.differing) return;
+  const std::int64_t count = *options.differing;
+  if (count < 1) throw bad_value("differing", count, "1 or more sentences");
+  if (!options.images.empty())
+    throw bad_input(
+        fmt::format("differing is {} with --images: expected --sentences, whose words have scores", count));
+  if (!options.texts.empty())
+    throw bad_input(fmt::format(
+        "differing is {} with --text, which has no pivotal word: expected --sentences alone", count));
+  if (options.sentences.empty())
+    throw bad_input(
+        fmt::format("differing is {} without --sentences: expected sentences to choose from", count));
 }
 
 // "0,17,203" as numbers of images that `file` has.
@@ -140,11 +159,87 @@ int run_image_maps(const AttentionMapOptions& options) {
   return done;
 }
 
+Json text_json(const std::string& text, const deep::TextAnswer& answer) {
+  return {{"text", text},
+          {"tokens", answer.tokens},
+          {"cut", answer.cut},
+          {"all_rows", answer.rows == deep::AttentionRows::all},
+          {"probabilities", answer.probabilities}};
+}
+
+Json group_json(const deep::DifferingView& view, const std::vector<deep::SentenceRange>& group,
+                const std::vector<deep::TextAnswer>& answers) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const PivotalSentence& sentence = view.sentences[group[i].sentence];
+    Json row = text_json(sentence.sentence, answers[i]);
+    row["row"] = group[i].sentence;
+    row["label"] = sentence.label;
+    row["pivotal"] = sentence.pivotal;
+    row["range"] = group[i].range;
+    row["scores"] = Json::array();
+    for (const deep::ModelScore& score : view.scores)
+      row["scores"].push_back(*score.sentences[group[i].sentence].published);
+    for (const auto& [key, networks] :
+         {std::pair{"highest", &group[i].highest}, std::pair{"lowest", &group[i].lowest}}) {
+      row[key] = Json::array();
+      for (const std::size_t m : *networks) row[key].push_back(view.scores[m].model);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json differing_json(const deep::DifferingView& view) {
+  const deep::DifferingSentences& differing = view.differing;
+  Json networks = Json::array();
+  std::vector<std::string> names;
+  for (std::size_t m = 0; m < view.scores.size(); ++m) {
+    names.push_back(view.scores[m].model);
+    networks.push_back({{"model", names.back()},
+                        {"score", mean_json(differing.networks[m].all)},
+                        {"mean_shown", differing.networks[m].shown},
+                        {"wins", differing.networks[m].wins}});
+  }
+  return {{"sentences", view.sentences.size()},
+          {"scored", differing.scored},
+          {"ties", differing.ties},
+          {"networks", std::move(networks)},
+          {"pairs", pairs_json(differing.pairs, names, "words_sum")},
+          {"most", group_json(view, differing.most, view.most.answers)},
+          {"least", group_json(view, differing.least, view.least.answers)}};
+}
+
+int run_differing_maps(const AttentionMapOptions& options) {
+  const std::vector<PivotalSentence> sentences = read_pivotal_sentences(options.sentences);
+  const TextModels loaded = load_text_models(options.models, options.vocabulary);
+  const deep::DifferingView view =
+      deep::differing_view(loaded.models, loaded.vocabulary, sentences, *options.differing);
+  const std::vector<fs::path> files = write_output_page(deep::differing_page(view), options.output);
+
+  std::vector<std::string> notes = view.most.notes;
+  notes.insert(notes.end(), view.least.notes.begin(), view.least.notes.end());
+  if (!options.common.quiet)
+    for (const std::string& sentence : notes) note(sentence);
+  if (options.common.json) {
+    Json answer = written_json(files);
+    answer["models"] = view.most.maps.models;
+    answer["notes"] = notes;
+    answer["differing"] = differing_json(view);
+    print_json(answer);
+  } else if (!options.common.quiet) {
+    print(to_text(deep::differing_table(view)) + "\n" +
+          maps_line(files, view.scores.size(), view.most.maps.texts.size() + view.least.maps.texts.size(),
+                    "text"));
+  }
+  return done;
+}
+
 int run_text_maps(const AttentionMapOptions& options) {
   std::vector<deep::ViewedText> texts;
   for (const std::string& text : options.texts) texts.push_back({.text = text});
   if (!options.sentences.empty())
-    for (deep::ViewedText& text : viewed_texts(read_pivotal_sentences(options.sentences)))
+    for (deep::ViewedText& text : deep::viewed_texts(read_pivotal_sentences(options.sentences)))
       texts.push_back(std::move(text));
   const TextModels loaded = load_text_models(options.models, options.vocabulary);
   const deep::AttentionView view = deep::attention_view(loaded.models, loaded.vocabulary, texts);
@@ -157,14 +252,8 @@ int run_text_maps(const AttentionMapOptions& options) {
     answer["models"] = view.maps.models;
     answer["notes"] = view.notes;
     answer["texts"] = Json::array();
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const deep::TextAnswer& one = view.answers[i];
-      answer["texts"].push_back({{"text", texts[i].text},
-                                 {"tokens", one.tokens},
-                                 {"cut", one.cut},
-                                 {"all_rows", one.rows == deep::AttentionRows::all},
-                                 {"probabilities", one.probabilities}});
-    }
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      answer["texts"].push_back(text_json(texts[i].text, view.answers[i]));
     print_json(answer);
   } else if (!options.common.quiet) {
     print(maps_line(files, view.maps.models.size(), view.maps.texts.size(), "text"));
@@ -174,7 +263,9 @@ int run_text_maps(const AttentionMapOptions& options) {
 
 int run_attention_map(const AttentionMapOptions& options) {
   check_page_output(options.output);
+  check_differing(options);
   check_subjects(options);
+  if (options.differing) return run_differing_maps(options);
   return options.images.empty() ? run_text_maps(options) : run_image_maps(options);
 }
 
@@ -193,6 +284,12 @@ Subcommand add_attention_map(CLI::App& parent) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_path(app, "--sentences", options->sentences, "FILE",
            "texts to look at: a .tsv file with the columns label, pivotal and sentence, like P1's");
+  app.add_option_function<std::string>(
+         "--differing",
+         [options](const std::string& text) { options->differing = parse_count("differing", text); },
+         "with --sentences and several networks: show only so many sentences in which the networks' token-selection "
+         "scores differ most, and as many in which they differ least")
+      ->type_name("COUNT");
   add_path(app, "--vocabulary", options->vocabulary, "FILE",
            "for texts: the WordPieces that the networks were trained with, one per line");
   add_path(
@@ -210,6 +307,8 @@ Subcommand add_attention_map(CLI::App& parent) {
       "Examples:\n"
       "  attmirror deep attention-map l1.1/ gd/ --text \"The movie was fantastic\" --vocabulary vocab.txt -o "
       "maps.html\n"
+      "  attmirror deep attention-map l1.1/ gd/ adam/ muon/ --sentences p1_sentences.tsv --differing 3 --vocabulary "
+      "vocab.txt -o maps.html\n"
       "  attmirror deep attention-map cifar-md/ cifar-adam/ --images test_batch.bin --image 0,17,203 -o maps.html");
   return {&app, &options->common, [options] { return run_attention_map(*options); }};
 }

@@ -84,15 +84,4 @@ std::vector<deep::ImageModel> load_image_models(const std::vector<fs::path>& giv
   return models;
 }
 
-std::vector<deep::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences) {
-  std::vector<deep::ViewedText> texts;
-  for (const PivotalSentence& sentence : sentences)
-    texts.push_back({.text = sentence.sentence,
-                     .title = fmt::format("{} ({}, pivotal word “{}”)", sentence.sentence,
-                                          sentence.label == 1 ? "positive" : "negative", sentence.pivotal),
-                     .label = sentence.label,
-                     .pivotal = sentence.pivotal});
-  return texts;
-}
-
 }  // namespace attmirror::cli

@@ -33,7 +33,4 @@ TextModels load_text_models(const std::vector<std::filesystem::path>& given,
 std::vector<deep::ImageModel> load_image_models(const std::vector<std::filesystem::path>& given,
                                                 const ImageSet& images, const std::string& images_name);
 
-// Reviews with a pivotal word, to be shown.
-std::vector<deep::ViewedText> viewed_texts(const std::vector<PivotalSentence>& sentences);
-
 }  // namespace attmirror::cli

@@ -75,7 +75,7 @@ Page page_of(const Measured& measured, const TextModels& loaded) {
   if (measured.scores.empty()) return deep::review_page(*measured.reviews);
   Page page = deep::score_page(
       measured.scores, measured.sentences,
-      deep::attention_view(loaded.models, loaded.vocabulary, viewed_texts(measured.sentences)));
+      deep::attention_view(loaded.models, loaded.vocabulary, deep::viewed_texts(measured.sentences)));
   if (measured.reviews) {
     // Before the attention of single sentences, which is long.
     page.sections.insert(page.sections.end() - 1, deep::review_section(*measured.reviews));
@@ -124,11 +124,9 @@ int run_score(const CLI::App& app, const ScoreOptions& options) {
   Measured measured;
   if (!options.sentences.empty()) measured.sentences = read_pivotal_sentences(options.sentences);
   const TextModels loaded = load_text_models(options.models, options.vocabulary);
-  for (const deep::TextModel& model : loaded.models) {
-    measured.networks.push_back(model.name);
-    if (!measured.sentences.empty())
-      measured.scores.push_back(deep::token_score(model, loaded.vocabulary, measured.sentences));
-  }
+  for (const deep::TextModel& model : loaded.models) measured.networks.push_back(model.name);
+  if (!measured.sentences.empty())
+    measured.scores = deep::model_scores(loaded.models, loaded.vocabulary, measured.sentences);
   if (!options.reviews.reviews.empty())
     measured.reviews = score_reviews(loaded, options.reviews, options.common);
   std::vector<fs::path> files;

@@ -81,6 +81,17 @@ std::string title_of(const ViewedText& text) {
 
 }  // namespace
 
+std::vector<ViewedText> viewed_texts(std::span<const PivotalSentence> sentences) {
+  std::vector<ViewedText> texts;
+  for (const PivotalSentence& sentence : sentences)
+    texts.push_back({.text = sentence.sentence,
+                     .title = fmt::format("{} ({}, pivotal word “{}”)", sentence.sentence,
+                                          label_name(sentence.label), sentence.pivotal),
+                     .label = sentence.label,
+                     .pivotal = sentence.pivotal});
+  return texts;
+}
+
 void AttentionPageOptions::validate() const {
   if (most_bytes == 0) throw bad_input("most_bytes is 0: expected room for at least one text");
 }
@@ -171,14 +182,17 @@ std::string attention_conclusion(const AttentionView& view) {
   return conclusion + ".";
 }
 
-Section attention_section(const AttentionView& view) {
-  Section section{.id = "attention", .title = "Attention", .blocks = {}};
-  section.blocks.push_back(Paragraph{
+Paragraph attention_help() {
+  return {
       "The color and number of each token show how much attention it gets from one token of the text: at first `[CLS]`, "
       "from which the answer is read, in the last block and averaged over heads. Numbers are stretched so that the "
       "smallest in the row is 0 and the largest 1, as in P1; the scale can be switched to the probabilities themselves. "
       "Click a token, or press Enter on it, to see the attention that it pays; Escape goes back, and the arrow keys move "
-      "through a text."});
+      "through a text."};
+}
+
+Section attention_section(const AttentionView& view) {
+  Section section{.id = "attention", .title = "Attention", .blocks = {attention_help()}};
   for (const std::string& note : view.notes) section.blocks.push_back(Paragraph{note});
   section.blocks.push_back(view.maps);
   return section;

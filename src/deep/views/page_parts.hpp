@@ -26,4 +26,7 @@ inline std::string mean_text(const ScoreMean& mean, int digits = 4) {
 
 Section attention_section(const AttentionView& view);
 
+// How to read and use attention maps of texts.
+Paragraph attention_help();
+
 }  // namespace attmirror::deep

@@ -20,16 +20,9 @@ std::string optional_text(const std::optional<double>& number) {
 // The network with the highest number for sentence i; "tie" where several have it, "–" where one has none.
 std::string winner_of(std::span<const ModelScore> scores, std::size_t i,
                       std::optional<double> SentenceScore::*number) {
-  const ModelScore* best = nullptr;
-  bool tie = false;
-  for (const ModelScore& score : scores) {
-    const std::optional<double>& value = score.sentences[i].*number;
-    if (!value) return "–";
-    const double most = best ? *(best->sentences[i].*number) : -1;
-    tie = *value == most || (tie && *value < most);
-    if (*value > most) best = &score;
-  }
-  return tie ? "tie" : best->model;
+  const std::vector<std::size_t> highest = highest_networks(scores, i, number);
+  if (highest.empty()) return "–";
+  return highest.size() > 1 ? "tie" : scores[highest.front()].model;
 }
 
 Table sentences_table(std::span<const ModelScore> scores, std::span<const PivotalSentence> sentences) {

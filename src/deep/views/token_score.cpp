@@ -140,16 +140,17 @@ ScoreMean mean_of(std::span<const double> numbers) {
   return result;
 }
 
-ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
-                       std::span<const PivotalSentence> sentences) {
-  if (sentences.empty()) throw bad_input("there are no sentences to score");
+namespace {
+
+// `pieces` are those of the sentences.
+ModelScore score_of(const TextModel& model, const WordPiece& vocabulary,
+                    std::span<const PivotalSentence> sentences, std::span<const ViewedPieces> pieces) {
   ModelScore result;
   result.model = model.name;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
-    const ViewedPieces viewed = viewed_pieces(std::span(&model, 1), vocabulary, sentences[i].sentence,
-                                              fmt::format("sentence {}", i + 1));
-    const TextAttention attention = text_attention(model, viewed.pieces, AttentionRows::first);
-    SentenceScore score = sentence_score(vocabulary, sentences[i], viewed.pieces, attention.answering_row());
+    const TextAttention attention = text_attention(model, pieces[i].pieces, AttentionRows::first);
+    SentenceScore score =
+        sentence_score(vocabulary, sentences[i], pieces[i].pieces, attention.answering_row());
     score.probability = attention.probability;
     score.correct = (attention.probability > 0.5) == (sentences[i].label == 1);
     result.correct += score.correct ? 1 : 0;
@@ -166,6 +167,39 @@ ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
   result.tokens_attended =
       mean_of(present(all, [](const SentenceScore& one) { return Number(one.tokens_attended); }));
   return result;
+}
+
+}  // namespace
+
+ModelScore token_score(const TextModel& model, const WordPiece& vocabulary,
+                       std::span<const PivotalSentence> sentences) {
+  return model_scores(std::span(&model, 1), vocabulary, sentences).front();
+}
+
+std::vector<ModelScore> model_scores(std::span<const TextModel> models, const WordPiece& vocabulary,
+                                     std::span<const PivotalSentence> sentences) {
+  if (models.empty()) throw bad_input("no model is given");
+  if (sentences.empty()) throw bad_input("there are no sentences to score");
+  std::vector<ViewedPieces> pieces;
+  for (std::size_t i = 0; i < sentences.size(); ++i)
+    pieces.push_back(
+        viewed_pieces(models, vocabulary, sentences[i].sentence, fmt::format("sentence {}", i + 1)));
+  std::vector<ModelScore> scores;
+  for (const TextModel& model : models) scores.push_back(score_of(model, vocabulary, sentences, pieces));
+  return scores;
+}
+
+std::vector<std::size_t> highest_networks(std::span<const ModelScore> scores, std::size_t i,
+                                          std::optional<double> SentenceScore::*number) {
+  std::vector<std::size_t> highest;
+  for (std::size_t m = 0; m < scores.size(); ++m) {
+    const std::optional<double>& value = scores[m].sentences[i].*number;
+    if (!value) return {};
+    if (!highest.empty() && *value < *(scores[highest.front()].sentences[i].*number)) continue;
+    if (!highest.empty() && *value > *(scores[highest.front()].sentences[i].*number)) highest.clear();
+    highest.push_back(m);
+  }
+  return highest;
 }
 
 std::vector<ScorePair> score_pairs(std::span<const ModelScore> scores) {

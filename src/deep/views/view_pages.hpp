@@ -1,6 +1,7 @@
 // Networks as pages: attention on texts and images, the token-selection score, the weights of K, Q and V. Internal.
 #pragma once
 
+#include "deep/views/differing_sentences.hpp"
 #include <attmirror/deep/image_attention.hpp>
 #include <attmirror/deep/review_score.hpp>
 #include <attmirror/deep/text_attention.hpp>
@@ -23,6 +24,9 @@ struct ViewedText {
   std::optional<std::int32_t> label = {};
   std::string pivotal = {};  // a word to mark; empty: none
 };
+
+// Reviews with a pivotal word, to be shown.
+std::vector<ViewedText> viewed_texts(std::span<const PivotalSentence> sentences);
 
 struct AttentionPageOptions {
   // Of attention within the page. Attention of all tokens takes blocks x heads x length^2 numbers a text and model,
@@ -53,6 +57,23 @@ AttentionView attention_view(std::span<const TextModel> models, const WordPiece&
                              std::span<const ViewedText> texts, const AttentionPageOptions& options = {});
 
 Page attention_page(const AttentionView& view);
+
+// Networks on the sentences in which they differ most and least.
+struct DifferingView {
+  std::vector<PivotalSentence> sentences;  // all of them
+  std::vector<ModelScore> scores;          // on all of them
+  DifferingSentences differing;
+  AttentionView most, least;  // of differing.most and differing.least
+};
+
+// Each group has half of the page's room. Throws Error (bad input), as model_scores() and differing_sentences() do.
+DifferingView differing_view(std::span<const TextModel> models, const WordPiece& vocabulary,
+                             std::span<const PivotalSentence> sentences, std::int64_t count,
+                             const AttentionPageOptions& options = {});
+
+Page differing_page(const DifferingView& view);
+// A row for each network: means, wins, and the sign test against the first.
+Table differing_table(const DifferingView& view);
 
 // What one image gave.
 struct ImageAnswer {

@@ -26,23 +26,51 @@ from selenium.webdriver.support.ui import Select
 MODELS, ATTMIRROR = sys.argv.pop(1), sys.argv.pop(1)
 
 
-class Maps(PageTest):
+class MapsTest(PageTest):
+    """Tests of maps.html, which attention-map makes with the arguments of the class."""
+    ARGUMENTS = []
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="attmirror-maps-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         subprocess.run([MODELS, cls.folder], check=True)
-        subprocess.run([ATTMIRROR, "deep", "attention-map", "sharp.safetensors", "deep.safetensors", "--vocabulary",
-                        "vocab.txt", "--text", "The projector overheats", "--sentences", "sentences.tsv", "--quiet",
-                        "-o", "maps.html"], check=True, cwd=cls.folder)
-        html = (cls.folder / "maps.html").read_text("utf-8")
-        cls.data = json.loads(re.search(r'class="maps-data">(.*?)</script>', html, re.S).group(1))
+        subprocess.run([ATTMIRROR, "deep", "attention-map", *cls.ARGUMENTS, "--vocabulary", "vocab.txt", "--quiet", "-o",
+                        "maps.html"], check=True, cwd=cls.folder)
         cls.browser = start_browser(cls.folder / "profile")
         cls.addClassCleanup(cls.browser.quit)
 
     def setUp(self):
         super().setUp()
         self.browser.get(f"file://{self.folder}/maps.html")
+
+    def check_phone_in_the_dark(self):
+        self.cdp("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+        self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.browser.get(f"file://{self.folder}/maps.html")
+        self.assertLessEqual(self.js(
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
+        # Text and background of every token stand out from each other.
+        self.assertGreaterEqual(self.js("""
+            const light = color => color.match(/\\d+/g).slice(0, 3).map(Number).map(part => part / 255)
+              .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+              .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0.05);
+            return Math.min(...[...document.querySelectorAll('button.token')].map(token => {
+              const style = getComputedStyle(token), pair = [light(style.color), light(style.backgroundColor)];
+              return Math.max(...pair) / Math.min(...pair);
+            }))"""), 4.4)
+        self.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+class Maps(MapsTest):
+    ARGUMENTS = ["sharp.safetensors", "deep.safetensors", "--text", "The projector overheats", "--sentences",
+                 "sentences.tsv"]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        html = (cls.folder / "maps.html").read_text("utf-8")
+        cls.data = json.loads(re.search(r'class="maps-data">(.*?)</script>', html, re.S).group(1))
 
     # ---- helpers
 
@@ -158,21 +186,7 @@ class Maps(PageTest):
         self.assertEqual(self.tokens(0, 0)[at].find_element(By.CLASS_NAME, "piece").text, "heat")
 
     def test_a_phone_in_the_dark(self):
-        self.cdp("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
-        self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-        self.browser.get(f"file://{self.folder}/maps.html")
-        self.assertLessEqual(self.js(
-            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
-        # Text and background of every token stand out from each other.
-        self.assertGreaterEqual(self.js("""
-            const light = color => color.match(/\\d+/g).slice(0, 3).map(Number).map(part => part / 255)
-              .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-              .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0.05);
-            return Math.min(...[...document.querySelectorAll('button.token')].map(token => {
-              const style = getComputedStyle(token), pair = [light(style.color), light(style.backgroundColor)];
-              return Math.max(...pair) / Math.min(...pair);
-            }))"""), 4.4)
-        self.cdp("Emulation.setEmulatedMedia", features=[])
+        self.check_phone_in_the_dark()
 
     def test_without_scripts(self):
         self.cdp("Emulation.setScriptExecutionDisabled", value=True)
@@ -181,6 +195,58 @@ class Maps(PageTest):
         expected = self.stretched(self.row(1, 0))
         for number, wanted in zip(self.shown(1, 0), expected):
             self.assertAlmostEqual(float(number), wanted, delta=0.00501)
+
+
+class DifferingMaps(MapsTest):
+    """Four networks on the sentence in which they differ most and the one in which they differ least."""
+    ARGUMENTS = ["sharp.safetensors", "deep.safetensors", "run", "trials/final-0.safetensors", "--sentences",
+                 "sentences.tsv", "--differing", "1"]
+
+    def groups(self):
+        return self.browser.find_elements(By.CSS_SELECTOR, ".maps")
+
+    @staticmethod
+    def number(value):
+        return 0 if value.text == "<0.01" else float(value.text)  # what is below 0.005 is shown like this
+
+    def pivotal_values(self, group):
+        return [self.number(model.find_element(By.CSS_SELECTOR, ".token.marked .value"))
+                for model in group.find_elements(By.CSS_SELECTOR, ".model")]
+
+    def test_each_network_has_its_score_beside_its_name(self):
+        ranges = []
+        for group in self.groups():
+            names = [name.text for name in group.find_elements(By.CSS_SELECTOR, ".model-name")]
+            self.assertEqual(len(names), 4)
+            scores = [float(re.search(r": score (\d\.\d{3})", name).group(1)) for name in names]
+            for score, shown in zip(scores, self.pivotal_values(group)):
+                self.assertAlmostEqual(score, shown, delta=0.0056)
+            self.assertIn("the highest", names[scores.index(max(scores))])
+            self.assertIn("the lowest", names[scores.index(min(scores))])
+            ranges.append(max(scores) - min(scores))
+            said = re.search(r"scores differ by (\d\.\d{3})", group.find_element(By.CSS_SELECTOR, ".text-title").text)
+            self.assertAlmostEqual(float(said.group(1)), ranges[-1], delta=0.0011)
+        self.assertEqual(len(ranges), 2)
+        self.assertGreater(ranges[0], ranges[1])
+
+    def test_menus_change_their_own_group(self):
+        most, least = self.groups()
+        before = self.pivotal_values(least)
+        Select(most.find_element(By.CSS_SELECTOR, ".controls .scale")).select_by_value("raw")
+        for model in most.find_elements(By.CSS_SELECTOR, ".model"):  # probabilities sum to 1, stretched numbers do not
+            values = model.find_elements(By.CSS_SELECTOR, ".value")
+            self.assertAlmostEqual(sum(map(self.number, values)), 1, delta=0.006 * len(values))
+        self.assertEqual(self.pivotal_values(least), before)
+
+    def test_networks_stand_beside_each_other(self):
+        places = [model.rect for model in self.groups()[0].find_elements(By.CSS_SELECTOR, ".model")]
+        self.assertEqual(places[0]["y"], places[1]["y"])
+        self.assertEqual(places[0]["x"], places[2]["x"])
+        for place in places:  # none is cut off
+            self.assertLessEqual(place["x"] + place["width"], 1280)
+
+    def test_a_phone_in_the_dark(self):
+        self.check_phone_in_the_dark()
 
 
 if __name__ == "__main__":

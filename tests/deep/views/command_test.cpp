@@ -92,6 +92,101 @@ TEST_F(DeepCommand, AttentionMapOfTwoModels) {
                  2, {"vocab.txt", "not a page"});
 }
 
+TEST_F(DeepCommand, AttentionMapWhereNetworksDiffer) {
+  const Words words = Words{"deep",
+                            "attention-map",
+                            at("sharp.safetensors"),
+                            at("deep.safetensors"),
+                            at("trials"),
+                            "--sentences",
+                            at("sentences.tsv"),
+                            "--differing",
+                            "1",
+                            "-o",
+                            at("differing.html"),
+                            "--overwrite"} +
+                      texts();
+  const Outcome outcome = attmirror_command(words + Words{"--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out), &differing = answer["differing"];
+  EXPECT_EQ(answer["models"], (Json{"sharp", "deep", "trials/0", "trials/1"}));
+  EXPECT_EQ(differing["sentences"], 6);
+  EXPECT_EQ(differing["scored"], 3);
+  ASSERT_EQ(differing["most"].size(), 1u);
+  ASSERT_EQ(differing["least"].size(), 1u);
+  const Json &most = differing["most"][0], &least = differing["least"][0];
+  EXPECT_GT(most["range"], least["range"]);
+
+  // The numbers are those of `attmirror deep score`.
+  const Outcome score =
+      attmirror_command(Words{"deep", "score", at("sharp.safetensors"), at("deep.safetensors"), at("trials"),
+                              "--sentences", at("sentences.tsv"), "--json"} +
+                        texts());
+  ASSERT_EQ(score.code, 0) << score.err;
+  const Json scores = Json::parse(score.out);
+  EXPECT_EQ(differing["pairs"], scores["pairs"]);
+  int wins = differing["ties"];
+  for (std::size_t m = 0; m < 4; ++m) {
+    const Json& network = differing["networks"][m];
+    EXPECT_EQ(network["score"], scores["models"][m]["published_way"]);
+    wins += network["wins"].get<int>();
+    double sum = 0;
+    for (const Json* one : {&most, &least}) {
+      const Json& sentence = scores["models"][m]["sentences"][one->at("row").get<std::size_t>()];
+      EXPECT_EQ(one->at("scores")[m], sentence["published"]);
+      EXPECT_EQ(one->at("text"), sentence["sentence"]);
+      sum += one->at("scores")[m].get<double>();
+    }
+    EXPECT_NEAR(network["mean_shown"], sum / 2, 1e-12);
+  }
+  EXPECT_EQ(wins, 3);
+  const std::vector<double> ranked = most["scores"];
+  const auto highest = std::ranges::max_element(ranked), lowest = std::ranges::min_element(ranked);
+  EXPECT_EQ(most["highest"],
+            Json::array({answer["models"][static_cast<std::size_t>(highest - ranked.begin())]}));
+  EXPECT_EQ(most["lowest"],
+            Json::array({answer["models"][static_cast<std::size_t>(lowest - ranked.begin())]}));
+  EXPECT_NEAR(most["range"], *highest - *lowest, 1e-12);
+
+  const std::string page = file_text(at("differing.html"));
+  for (const char* said :
+       {"Where the networks differ most", "Where the networks differ least", "the highest"})
+    EXPECT_NE(page.find(said), std::string::npos) << said;
+  EXPECT_NE(page.find("differ most in “" + most["text"].get<std::string>()), std::string::npos);
+  const Outcome text = attmirror_command(words);
+  EXPECT_EQ(text.code, 0) << text.err;
+  for (const char* said : {"mean of all 3", "against sharp", "differing.html (4 networks, 2 texts)"})
+    EXPECT_NE(text.out.find(said), std::string::npos) << said << "\n" << text.out;
+}
+
+TEST_F(DeepCommand, RefusalsOfDiffering) {
+  const auto refused = [&](const Words& words, std::initializer_list<std::string_view> said) {
+    expect_refusal(Words{"deep", "attention-map", "-o", at("refused.html")} + words, 2, said);
+    EXPECT_FALSE(fs::exists(at("refused.html")));
+    EXPECT_FALSE(fs::exists(at("refused-tables")));
+  };
+  const Words two{at("sharp.safetensors"), at("deep.safetensors")},
+      sentences{"--sentences", at("sentences.tsv")}, one{"--differing", "1"};
+  for (const char* count : {"0", "-1"})
+    refused(two + sentences + texts() + Words{"--differing", count},
+            {std::string("differing is ") + count, "1 or more"});
+  // Three of the six sentences have a score.
+  refused(two + sentences + texts() + Words{"--differing", "2"},
+          {"differing is 2", "1 to 1", "3 sentences with a score"});
+  refused(two + sentences + texts() + Words{"--differing", "many"},
+          {"differing is \"many\"", "whole number"});
+  refused(Words{at("sharp.safetensors")} + sentences + texts() + one, {"differing is 1", "1 network"});
+  refused(two + texts() + one, {"differing is 1", "without --sentences"});
+  refused(two + sentences + texts() + one + Words{"--text", "the movie"}, {"differing is 1", "--text"});
+  refused(Words{at("images.safetensors"), at("patches.safetensors"), "--images", at("images.bin"), "--image",
+                "0"} +
+              one,
+          {"differing is 1", "--images"});
+  write_file_atomically(at("one-score.tsv"),
+                        "label\tpivotal\tsentence\n1\tgreat\tthe movie was great\n0\tboring\tthe movie\n");
+  refused(two + Words{"--sentences", at("one-score.tsv")} + texts() + one, {"differing is 1", "1 sentence "});
+}
+
 TEST_F(DeepCommand, AttentionMapOfImages) {
   const Outcome outcome = attmirror_command(
       {"deep", "attention-map", at("images.safetensors"), at("patches.safetensors"), "--images",
