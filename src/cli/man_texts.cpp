@@ -162,7 +162,8 @@ std::vector<ManText> all_texts() {
        {"attmirror-deep-train"}},
       {"attmirror deep attention-map",
        "Makes a page that shows how much attention each token of a text, or each patch of an image, receives, for "
-       "several networks side by side.",
+       "several networks side by side. With --differing it chooses the sentences in which the token-selection scores of "
+       "the networks differ most and least, and says which network selects the deciding word best.",
        {},
        {},
        {"attmirror-deep-score", "attmirror-deep-histogram"}},

@@ -199,11 +199,13 @@ Json differing_json(const deep::DifferingView& view) {
     networks.push_back({{"model", names.back()},
                         {"score", mean_json(differing.networks[m].all)},
                         {"mean_shown", differing.networks[m].shown},
+                        {"tokens_attended", differing.networks[m].tokens_attended},
                         {"wins", differing.networks[m].wins}});
   }
   return {{"sentences", view.sentences.size()},
           {"scored", differing.scored},
           {"ties", differing.ties},
+          {"tokens", differing.tokens},
           {"networks", std::move(networks)},
           {"pairs", pairs_json(differing.pairs, names, "words_sum")},
           {"most", group_json(view, differing.most, view.most.answers)},

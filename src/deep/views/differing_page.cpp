@@ -103,8 +103,8 @@ std::string best_sentence(const DifferingView& view) {
         "Over all {} sentences with a score, {} share the highest mean score of the pivotal word, {}.",
         view.differing.scored, and_list(names_of(view, best)), score);
   return fmt::format(
-      "Over all {} sentences with a score, {} selects the pivotal word best, with a mean score of {} (1 is the most "
-      "attention of all tokens). {}",
+      "Over all {} sentences with a score, {} attends most to the pivotal word, with the highest mean score, {} (1 is "
+      "the most attention of all tokens). {}",
       view.differing.scored, view.scores[best.front()].model, score, tests_sentence(view, best.front()));
 }
 
@@ -133,11 +133,14 @@ Section networks_section(const DifferingView& view) {
       counted(differing.least.size(), "sentence with the smallest", "sentences with the smallest"))});
   section.blocks.push_back(TableBlock{.id = "networks", .table = differing_table(view), .cards = true});
   section.blocks.push_back(Paragraph{fmt::format(
-      "± is a standard error over sentences. A network wins a sentence if it alone has the highest score{}. Against {}, "
+      "± is a standard error over sentences. Tokens attended is 1 / Σ s², the number of tokens over which attention is "
+      "spread, of {:.1f} in a sentence on average: scaling exaggerates small differences, so the score of a network that "
+      "attends to nearly all tokens alike is nearly random. A network wins a sentence if it alone has the highest score{}. Against {}, "
       "the first network, the wins of the two alone are counted, and p is that of the two-sided sign test: the "
       "probability of so uneven a count if both were equally good, with ties left out. A pair counts as decided if p is "
       "below {}, without a correction for the number of [pairs](#pairs). The sentences shown were chosen by their "
       "scores, so judge the networks by all sentences, not by these.",
+      differing.tokens,
       differing.ties > 0
           ? fmt::format("; in {} several share it",
                         counted(static_cast<std::size_t>(differing.ties), "sentence", "sentences"))
@@ -180,6 +183,7 @@ Table differing_table(const DifferingView& view) {
   table.columns = {{"network", Align::left},
                    {fmt::format("mean of all {}", differing.scored)},
                    {fmt::format("mean of the {} shown", differing.most.size() + differing.least.size())},
+                   {"tokens attended"},
                    {"wins"},
                    {fmt::format("against {}", view.scores.front().model)},
                    {"ties"},
@@ -189,7 +193,7 @@ Table differing_table(const DifferingView& view) {
     auto& row = table.rows.emplace_back();
     // Chosen sentences are not a sample, so their mean has no standard error.
     row = {view.scores[m].model, mean_text(one.all), fmt::format("{:.4f}", one.shown),
-           fmt::format("{}", one.wins)};
+           fmt::format("{:.2f}", one.tokens_attended), fmt::format("{}", one.wins)};
     if (m == 0) {
       row.insert(row.end(), {"–", "–", "–"});
       continue;

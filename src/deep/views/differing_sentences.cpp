@@ -39,9 +39,11 @@ void check_count(std::int64_t count, std::int64_t scored) {
                     fmt::format("1 to {}, half of the {} sentences with a score", scored / 2, scored));
 }
 
-ScoreMean mean_over(const ModelScore& score, std::span<const SentenceRange> sentences) {
+// The mean of a number of one network over sentences.
+template <class Number>
+ScoreMean mean_over(const ModelScore& score, std::span<const SentenceRange> sentences, const Number& number) {
   std::vector<double> numbers;
-  for (const SentenceRange& one : sentences) numbers.push_back(published_score(score, one.sentence));
+  for (const SentenceRange& one : sentences) numbers.push_back(number(score.sentences[one.sentence]));
   return mean_of(numbers);
 }
 
@@ -58,10 +60,18 @@ DifferingSentences differing_sentences(std::span<const ModelScore> scores, std::
   result.scored = std::ssize(ranges);
   check_count(count, result.scored);
 
+  const auto published = [](const SentenceScore& one) { return *one.published; };
   result.networks.resize(scores.size());
+  for (std::size_t m = 0; m < scores.size(); ++m) {
+    NetworkStanding& standing = result.networks[m];
+    standing.all = mean_over(scores[m], ranges, published);
+    standing.tokens_attended =
+        mean_over(scores[m], ranges, [](const SentenceScore& one) { return one.tokens_attended; }).mean;
+  }
   for (const SentenceRange& one : ranges)
     ++(one.highest.size() == 1 ? result.networks[one.highest.front()].wins : result.ties);
-  for (std::size_t m = 0; m < scores.size(); ++m) result.networks[m].all = mean_over(scores[m], ranges);
+  const auto tokens = [](const SentenceScore& one) { return static_cast<double>(one.pieces.size()); };
+  result.tokens = mean_over(scores.front(), ranges, tokens).mean;
 
   // Stable sorts keep the order of the file. The rest is sorted again after the first `count` are taken, because
   // the smallest of a descending order would be those that come last in the file.
@@ -71,9 +81,9 @@ DifferingSentences differing_sentences(std::span<const ModelScore> scores, std::
   std::stable_sort(most_end, ranges.end(), by_range);
   result.most.assign(ranges.begin(), most_end);
   result.least.assign(most_end, most_end + count);
+  const auto shown = std::span(ranges).first(static_cast<std::size_t>(2 * count));
   for (std::size_t m = 0; m < scores.size(); ++m)
-    result.networks[m].shown =
-        mean_over(scores[m], std::span(ranges).first(static_cast<std::size_t>(2 * count))).mean;
+    result.networks[m].shown = mean_over(scores[m], shown, published).mean;
   return result;
 }
 

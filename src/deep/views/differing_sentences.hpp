@@ -12,6 +12,9 @@
 //
 // A network wins a sentence if it alone has the highest score.
 //
+// Scaling exaggerates small differences: where attention is nearly even, a score is nearly random. So the number of
+// tokens over which a network spreads its attention goes with its score.
+//
 // Sentences that are chosen by their scores are not a sample: the mean over them describes what the page shows, and
 // the mean over all sentences says which network is better.
 #pragma once
@@ -32,15 +35,17 @@ struct SentenceRange {
 };
 
 struct NetworkStanding {
-  ScoreMean all;          // over all sentences with a score
-  double shown = 0;       // the mean over those of most and least
-  std::int64_t wins = 0;  // of all
+  ScoreMean all;               // over all sentences with a score
+  double shown = 0;            // the mean over those of most and least
+  double tokens_attended = 0;  // its mean over all
+  std::int64_t wins = 0;       // of all
 };
 
 struct DifferingSentences {
   std::vector<SentenceRange> most, least;
   std::int64_t scored = 0;  // sentences on which every network has a score
   std::int64_t ties = 0;    // those of them that several networks share
+  double tokens = 0;        // the mean of their numbers of tokens
   std::vector<NetworkStanding> networks;
   std::vector<ScorePair> pairs;  // each with each, by score_pairs()
 };

@@ -25,6 +25,8 @@ std::vector<deep::ModelScore> made_up(const std::vector<std::pair<std::string, S
     for (const std::optional<double>& score : scores) {
       deep::SentenceScore& one = model.sentences.emplace_back();
       one.published = one.sum = score;
+      one.pieces.resize(model.sentences.size());
+      one.tokens_attended = static_cast<double>(models.size() * model.sentences.size());
       if (!score) one.dropped = "\"x\" does not occur";
     }
   }
@@ -69,6 +71,10 @@ TEST(DifferingSentences, StandingsCountAllSentencesWithAScore) {
   EXPECT_DOUBLE_EQ(differing.networks[0].all.mean, 3.5 / 6);
   EXPECT_DOUBLE_EQ(differing.networks[2].all.mean, 2.5 / 6);  // without its 1.0 in the third
   EXPECT_DOUBLE_EQ(differing.networks[0].shown, (1.0 + 0.5) / 2);
+  // Sentence i has i + 1 tokens, of which the m-th network attends to m (i + 1). The third, without a score of b,
+  // does not count.
+  EXPECT_DOUBLE_EQ(differing.tokens, (28.0 - 3) / 6);
+  EXPECT_DOUBLE_EQ(differing.networks[1].tokens_attended, 2 * (28.0 - 3) / 6);
   ASSERT_EQ(differing.pairs.size(), 3u);
   EXPECT_EQ(differing.pairs[0].published.first, 3);
   EXPECT_EQ(differing.pairs[0].published.second, 1);
@@ -114,7 +120,7 @@ TEST(DifferingPage, ConclusionNamesTheBestAndWhatTheSignTestSays) {
   worse[2] = 0;
   EXPECT_EQ(
       conclusion_of({{"worse", worse}, {"best", best}, {"close", close}}),
-      "Over all 8 sentences with a score, best selects the pivotal word best, with a mean score of 0.7500 ± 0.0000 "
+      "Over all 8 sentences with a score, best attends most to the pivotal word, with the highest mean score, 0.7500 ± 0.0000 "
       "(1 is the most attention of all tokens). Sentence by sentence, the sign test confirms this against worse "
       "(8 : 0 wins, p = 0.0078), but not against close (7 : 1 wins, p = 0.07). They differ most in “sentence 2”: "
       "best has the highest score, 0.750, and worse has the lowest score, 0.000.");
@@ -126,8 +132,9 @@ TEST(DifferingPage, ConclusionSaysWhereTheSignTestDisagreesWithTheMean) {
   rare[0] = rare[1] = 1;
   often[0] = often[1] = 0;
   const std::string said = conclusion_of({{"often", often}, {"rare", rare}});
-  for (const char* words : {"rare selects the pivotal word best", "the sign test decides in favor of often",
-                            "(2 : 10 wins, p = 0.039)", "“sentence 0”"})
+  for (const char* words :
+       {"rare attends most to the pivotal word", "the sign test decides in favor of often",
+        "(2 : 10 wins, p = 0.039)", "“sentence 0”"})
     EXPECT_NE(said.find(words), std::string::npos) << said;
 }
 
@@ -141,12 +148,13 @@ TEST(DifferingPage, TableComparesWithTheFirstNetwork) {
   const Table table = deep::differing_table(view_of(three_networks, 1));
   EXPECT_EQ(table.columns[1].name, "mean of all 6");
   EXPECT_EQ(table.columns[2].name, "mean of the 2 shown");
-  EXPECT_EQ(table.columns[4].name, "against a");
+  EXPECT_EQ(table.columns[5].name, "against a");
   ASSERT_EQ(table.rows.size(), 3u);
-  EXPECT_EQ(table.rows[0], (std::vector<std::string>{"a", "0.5833 ± 0.1394", "0.7500", "2", "–", "–", "–"}));
-  EXPECT_EQ(table.rows[1][4], "1 : 3");
-  EXPECT_EQ(table.rows[1][5], "2");
-  EXPECT_EQ(table.rows[1][6], "0.62");
+  EXPECT_EQ(table.rows[0],
+            (std::vector<std::string>{"a", "0.5833 ± 0.1394", "0.7500", "4.17", "2", "–", "–", "–"}));
+  EXPECT_EQ(table.rows[1][5], "1 : 3");
+  EXPECT_EQ(table.rows[1][6], "2");
+  EXPECT_EQ(table.rows[1][7], "0.62");
 }
 
 TEST(DifferingPage, ShowsNetworksOnTheSentencesTheyDifferIn) {
