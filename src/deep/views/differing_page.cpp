@@ -120,6 +120,26 @@ std::string range_sentence(const DifferingView& view) {
                      side(most.highest, "highest"), side(most.lowest, "lowest"));
 }
 
+// Whom the sign test decides for, in words.
+std::string decision(const DifferingView& view, const ScorePair& pair, const SignTest& test) {
+  if (test.p >= decided_below) return "neither";
+  return view.scores[test.first > test.second ? pair.first : pair.second].model;
+}
+
+// "The two scores do not agree on whom the sign test favors: a : b (neither by P1's score, b over words)."
+std::string ways_sentence(const DifferingView& view) {
+  std::vector<std::string> unlike;
+  for (const ScorePair& pair : view.differing.pairs) {
+    const std::string by_token = decision(view, pair, pair.published),
+                      by_word = decision(view, pair, pair.words);
+    if (by_token != by_word)
+      unlike.push_back(fmt::format("{} : {} ({} by P1's score, {} over words)", view.scores[pair.first].model,
+                                   view.scores[pair.second].model, by_token, by_word));
+  }
+  if (unlike.empty()) return "The sign test decides alike by both scores for every pair.";
+  return fmt::format("The two scores do not agree on whom the sign test favors: {}.", and_list(unlike));
+}
+
 Section networks_section(const DifferingView& view) {
   const DifferingSentences& differing = view.differing;
   Section section{.id = "networks", .title = "Which network selects the word that decides?", .blocks = {}};
@@ -222,6 +242,7 @@ Page differing_page(const DifferingView& view) {
       "the score over words, in which a word gets the sum of its pieces' attention and `[CLS]` and `[SEP]` are left out."});
   pairs.blocks.push_back(TableBlock{
       .id = "pairs", .table = pairs_table(view.differing.pairs, names_of(view), "sentences", "words, sum")});
+  pairs.blocks.push_back(Paragraph{ways_sentence(view)});
   const Table dropped = dropped_table(view.scores.front(), view.sentences);
   if (!dropped.rows.empty()) pairs.blocks.push_back(TableBlock{.id = "dropped", .table = dropped});
   page.sections.push_back(std::move(pairs));

@@ -144,6 +144,25 @@ TEST(DifferingPage, ConclusionOfEqualNetworks) {
             "0.5000 ± 0.0000. The networks have the same score in every sentence.");
 }
 
+TEST(DifferingPage, SaysWhereTheTwoScoresDecideDifferently) {
+  // By P1's score a wins all 8 against b, and c has the scores of a; over words c wins all 8 against a.
+  deep::DifferingView view =
+      view_of({{"a", Scores(8, 0.75)}, {"b", Scores(8, 0.25)}, {"c", Scores(8, 0.75)}}, 1);
+  const auto said = [&] {
+    const Page page = deep::differing_page(view);
+    std::string text;
+    for (const PageBlock& block : page.sections.back().blocks)
+      if (const auto* paragraph = std::get_if<Paragraph>(&block)) text = paragraph->text;
+    return text;
+  };
+  EXPECT_EQ(said(), "The sign test decides alike by both scores for every pair.");
+  for (deep::SentenceScore& one : view.scores[2].sentences) one.sum = 1;
+  view.differing = deep::differing_sentences(view.scores, 1);
+  EXPECT_EQ(
+      said(),
+      "The two scores do not agree on whom the sign test favors: a : c (neither by P1's score, c over words).");
+}
+
 TEST(DifferingPage, TableComparesWithTheFirstNetwork) {
   const Table table = deep::differing_table(view_of(three_networks, 1));
   EXPECT_EQ(table.columns[1].name, "mean of all 6");
