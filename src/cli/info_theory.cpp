@@ -77,13 +77,13 @@ void check_theory_options(const CLI::App& app, const TheoryCommand& options) {
   if (options.on) return;
   for (const char* name : {"--params", "--select", "--mask", "--key-weights", "--lr"})
     if (app.count(name) > 0)
-      throw bad_input(fmt::format("{} is given without --theory", std::string_view(name).substr(2)));
+      throw bad_input(fmt::format("{} is given without --theory", name));
 }
 
 void add_theory(const CLI::App& app, const TheoryCommand& options, const std::filesystem::path& path,
                 int threads, InfoAnswer& answer) {
   if (answer.json["kind"] != "dataset")
-    throw bad_input(fmt::format("theory is asked for, but {} is not a dataset", one_line(path.string())));
+    throw bad_input(fmt::format("--theory is given, but {} is not a dataset", one_line(path.string())));
   TheoryOptions checks{.parameterization = theory_parameterization(options)};
   const Mask mask = theory_mask(options.mask);
   const Dataset data = mask == Mask::causal ? with_causal_mask(load_dataset(path)) : load_dataset(path);

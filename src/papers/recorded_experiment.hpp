@@ -16,6 +16,7 @@ class RecordedExperiment : public Experiment {
   ExperimentInfo info() const final {
     ExperimentInfo info = about();
     info.seconds = info.quick_seconds = 0.1;
+    info.recorded = true;
     if (!texts().has_runs())
       info.out_of_scope = fmt::format(
           "no training has been recorded yet; docs/results/{}/README.md says how to make them", study());

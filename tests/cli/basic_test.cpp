@@ -168,7 +168,7 @@ TEST(Info, ChecksTheAssumptionsOfTheTheorems) {
   ASSERT_EQ(attmirror_command({"generate", "--kind", "joint-prompt", "-o", joint, "--quiet"}).code, 0);
   expect_refusal({"info", joint, "--theory"}, 2, {"no decoder v", "--select"});
   EXPECT_EQ(attmirror_command({"info", joint, "--theory", "--select", "1,1,1"}).code, 0);
-  expect_refusal({"info", data, "--lr", "0.1"}, 2, {"lr is given without --theory"});
+  expect_refusal({"info", data, "--lr", "0.1"}, 2, {"--lr is given without --theory"});
   expect_refusal({"info", data, "--theory", "--params", "V"}, 2, {"params is \"V\"", "W, KQ or prompt"});
   expect_refusal({"info", data, "--theory", "--key-weights", data}, 2,
                  {"key-weights is given, but params is W"});
@@ -177,7 +177,7 @@ TEST(Info, ChecksTheAssumptionsOfTheTheorems) {
   expect_refusal({"info", data, "--theory", "--mask", "causal"}, 2, {"causal"});
   const std::string svm = (folder / "svm.npz").string();
   ASSERT_EQ(attmirror_command({"margin", data, "-o", svm, "--quiet"}).code, 0);
-  expect_refusal({"info", svm, "--theory"}, 2, {"theory is asked for, but", "is not a dataset"});
+  expect_refusal({"info", svm, "--theory"}, 2, {"--theory is given, but", "is not a dataset"});
 }
 
 TEST(Info, RefusesTheRest) {

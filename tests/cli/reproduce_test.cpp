@@ -76,6 +76,13 @@ TEST_F(Reproduce, TheSummaryHasOneLinePerExperiment) {
   expect_refusal({"reproduce", "--list", "--summary"}, 2, {"--list is given together"});
 }
 
+TEST_F(Reproduce, RecordsHaveNoQuickVersion) {
+  const Outcome made = attmirror_command({"reproduce", "p2-losses", "--quick"});
+  const Outcome read = attmirror_command({"reproduce", "p1-imdb", "--quick"});
+  EXPECT_NE(made.out.find("smoke tests"), std::string::npos) << made.out;
+  EXPECT_EQ(read.out.find("smoke tests"), std::string::npos) << read.out;
+}
+
 TEST_F(Reproduce, PrintsAndWritesThePage) {
   const Outcome outcome = attmirror_command({"reproduce", "p2-losses", "p2-vit", "--quick", "-o", out});
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -28,6 +28,7 @@ struct ExperimentInfo {
   double seconds = 1;   // typical run time on two cores
   double quick_seconds = 0.1;
   std::string out_of_scope{};  // why it cannot be run; empty: it can
+  bool recorded = false;       // reads trainings that were recorded, of which there is no quick version
 };
 
 // The full experiment, or its quick version.
