@@ -16,30 +16,6 @@ namespace {
 constexpr double chance_share = 0.51;
 // Some trainings take a few epochs to leave it.
 constexpr std::int64_t patience_epochs = 10;
-constexpr double accuracy_step = 0.001;
-
-double highest_training_accuracy(const TrainingRecord& record) {
-  double highest = 0;
-  for (const EpochRecord& epoch : record.curve) highest = std::max(highest, epoch.train_accuracy.value_or(0));
-  return highest;
-}
-
-// The mean of K, Q and V, where all three are known.
-std::optional<double> epoch_sparsity(const EpochRecord& epoch) {
-  double sum = 0;
-  for (const std::optional<double>& one : epoch.sparsity) {
-    if (!one) return {};
-    sum += *one / static_cast<double>(epoch.sparsity.size());
-  }
-  return sum;
-}
-
-std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group) {
-  std::vector<const TrainingRecord*> runs;
-  std::ranges::copy_if(group.runs, std::back_inserter(runs),
-                       [](const TrainingRecord* run) { return !collapse_of(*run); });
-  return runs;
-}
 
 }  // namespace
 
@@ -109,74 +85,11 @@ std::optional<std::string> collapse_of(const TrainingRecord& record) {
   return {};
 }
 
-std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks) {
-  EqualAccuracy equal{.accuracy = 1, .groups = {}};
-  for (const char* row : depth_rows) {
-    const ImdbGroup* group = study.group(row, blocks);
-    if (!group || sound_runs(*group).empty()) continue;
-    equal.groups.push_back({group, {}});
-    for (const TrainingRecord* run : sound_runs(*group))
-      equal.accuracy = std::min(equal.accuracy, highest_training_accuracy(*run));
-  }
-  if (equal.groups.size() < 2) return {};
-  // A hair more, so that 0.996 is 996 steps and not 995.
-  equal.accuracy = std::floor(equal.accuracy / accuracy_step + 1e-9) * accuracy_step;
-  for (auto& [group, summaries] : equal.groups) {
-    std::vector<double> epochs, sparsities;
-    for (const TrainingRecord* run : sound_runs(*group)) {
-      const auto there = std::ranges::find_if(run->curve, [&](const EpochRecord& epoch) {
-        return epoch.train_accuracy.value_or(0) >= equal.accuracy - 1e-12;
-      });
-      if (there == run->curve.end()) continue;  // a training without curve
-      epochs.push_back(static_cast<double>(there->epoch));
-      if (const std::optional<double> sparsity = epoch_sparsity(*there)) sparsities.push_back(*sparsity);
-    }
-    summaries = {summarize(epochs), summarize(sparsities)};
-  }
-  return equal;
-}
-
-std::optional<WelchComparison> DepthClaim::comparison() const {
-  return ours[0].count < 2 || ours[1].count < 2 ? std::nullopt : std::optional(welch(ours[0], ours[1]));
-}
-
-DepthClaims::DepthClaims(const DepthStudy& study) {
-  constexpr std::array<std::array<double, 2>, 3> counts{{{18206, 27224}, {13964, 14654}, {7643, 10127}}};
-  const int blocks = depth_sizes.back();
-  const std::array groups{study.group("md-1.1", blocks), study.group("md-2", blocks)};
-  const auto both = [&](const auto& sample_of) {
-    return std::array{groups[0] ? sample_of(*groups[0]) : SampleSummary{},
-                      groups[1] ? sample_of(*groups[1]) : SampleSummary{}};
-  };
-  score = {.quantity = "token-selection score",
-           .published = {{0.4387, 0.3122}},
-           .ours = both([](const ImdbGroup& group) { return group.numbers(&TrainingRecord::score); })};
-  for (std::size_t map = 0; map < map_names.size(); ++map)
-    above[map] = {.quantity = fmt::format("weights of {} above 0.06", map_names[map]),
-                  .published = counts[map],
-                  .ours = both([&](const ImdbGroup& group) { return group.map_count(map); }),
-                  .decimals = 0};
-  // Read off a figure to two digits.
-  largest_key = {.quantity = "largest weight of K",
-                 .published = {{0.70, 0.26}},
-                 .reading = 0.005,
-                 .ours = both([](const ImdbGroup& group) { return group.map_largest(0); })};
-  sparsity = {.quantity = "Hoyer sparsity of K, Q and V at the end",
-              .ours = both([](const ImdbGroup& group) { return group.mean_sparsity(); })};
-  if (const std::optional<EqualAccuracy> equal = equal_accuracy(study, blocks))
-    equal_sparsity = {.quantity = fmt::format("Hoyer sparsity of K, Q and V at {:.1f} % training accuracy",
-                                              100 * equal->accuracy),
-                      .ours = both([&](const ImdbGroup& group) {
-                        const auto found = std::ranges::find_if(
-                            equal->groups, [&](const auto& one) { return one.first == &group; });
-                        return found == equal->groups.end() ? SampleSummary{} : found->second[1];
-                      })};
-}
-
-std::vector<const DepthClaim*> DepthClaims::all() const {
-  std::vector<const DepthClaim*> list{&score, &above[0], &above[1], &above[2], &largest_key, &sparsity};
-  if (equal_sparsity) list.push_back(&*equal_sparsity);
-  return list;
+std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group) {
+  std::vector<const TrainingRecord*> runs;
+  std::ranges::copy_if(group.runs, std::back_inserter(runs),
+                       [](const TrainingRecord* run) { return !collapse_of(*run); });
+  return runs;
 }
 
 std::string blocks_text(const std::vector<int>& sizes) {

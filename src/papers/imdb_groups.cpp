@@ -292,13 +292,13 @@ std::vector<Column> comparison_columns() {
   return {{"difference"}, {"interval"}, {"degrees of freedom"}, {"p-value"}, {"verdict", Align::left}};
 }
 
-std::vector<std::string> comparison_cells(const WelchComparison& comparison) {
+std::vector<std::string> comparison_cells(const WelchComparison& comparison, int decimals) {
   constexpr std::array verdicts{"lower", "not decided", "higher"};
   // A single training has no interval.
   if (std::isnan(comparison.freedom))
-    return {fmt::format("{:+.2f}", comparison.difference), "–", "–", "–", verdicts[1]};
-  return {fmt::format("{:+.2f}", comparison.difference),
-          fmt::format("{:+.2f} to {:+.2f}", comparison.low, comparison.high),
+    return {fmt::format("{:+.{}f}", comparison.difference, decimals), "–", "–", "–", verdicts[1]};
+  return {fmt::format("{:+.{}f}", comparison.difference, decimals),
+          fmt::format("{:+.{}f} to {:+.{}f}", comparison.low, decimals, comparison.high, decimals),
           fmt::format("{:.1f}", comparison.freedom), fmt::format("{:.2g}", comparison.probability),
           verdicts[static_cast<std::size_t>(sign_of(comparison) + 1)]};
 }

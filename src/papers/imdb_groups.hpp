@@ -104,9 +104,9 @@ std::string mean_text(const SampleSummary& sample, int decimals);
 // The standard error of the mean; 0 for a single number.
 double error_of(const SampleSummary& sample);
 
-// The columns difference, interval, degrees of freedom, p-value and verdict, and their cells.
+// The columns difference, interval, degrees of freedom, p-value and verdict, and their cells with so many decimals.
 std::vector<Column> comparison_columns();
-std::vector<std::string> comparison_cells(const WelchComparison& comparison);
+std::vector<std::string> comparison_cells(const WelchComparison& comparison, int decimals = 2);
 
 // "83.41" for 0.8341, "–" for nothing.
 std::string percent_cell(const std::optional<double>& share);

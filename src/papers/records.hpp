@@ -4,8 +4,8 @@
 // runs.csv has a row for each training, whatever became of it; curves.csv one for each of its epochs. The columns
 // are those of docs/results/imdb/README.md, and scripts/study_records.py writes them; sentences.csv has a row for each
 // training and each of P1's sentences. docs/results/imdb_clean has three columns more, and speed.csv beside them;
-// docs/results/cifar has attention.csv and histograms.csv. An empty cell is a number that does not exist: the score of a
-// training that failed, the learning rate of an optimizer that has none. Internal.
+// docs/results/cifar has attention.csv and histograms.csv. An empty cell is a number that does not exist: the score of
+// a training that failed, the learning rate of an optimizer that has none. Internal.
 #pragma once
 
 #include <array>
