@@ -29,6 +29,15 @@ std::string wins_text(const SignTest& wins) {
                      wins.p);
 }
 
+// " Over 3, 4 and 6 blocks together the difference is 0.05 (95 % interval -0.02 to 0.12)."
+std::string over_sizes_text(const DepthStudy& study) {
+  const auto together = selection_over_sizes(study, claim_rows[0], claim_rows[1], &TrainingRecord::score);
+  if (!together || together->first.size() < 2) return "";
+  const auto& [sizes, comparison] = *together;
+  return fmt::format(" Over {} together the difference is {:.3f} (95 % interval {:.3f} to {:.3f}).",
+                     blocks_text(sizes), comparison.difference, comparison.low, comparison.high);
+}
+
 // The sentences at this size, then at the others.
 std::string sentence_counts(const DepthStudy& study, int blocks) {
   const std::optional<SignTest> here = sentence_wins(study, blocks, claim_rows[0], claim_rows[1]);
@@ -119,13 +128,14 @@ DepthClaims::DepthClaims(const DepthStudy& study, int size) : blocks(size) {
   score = {.quantity = "token-selection score",
            .published = published([](const PublishedPicture& picture) { return picture.score; }),
            .ours = recorded(&TrainingRecord::score)};
-  reviews = {DepthClaim{.quantity = "score on reviews", .ours = recorded(&TrainingRecord::review_score)},
-             DepthClaim{.quantity = "lift on reviews", .ours = recorded(&TrainingRecord::review_lift)},
-             DepthClaim{.quantity = "reviews with a listed word on top, %",
-                        .ours = both([](const ImdbGroup& group) {
-                          return group.percent(&TrainingRecord::review_top);
-                        }),
-                        .decimals = 1}};
+  reviews = {
+      DepthClaim{.quantity = "score on reviews", .ours = recorded(&TrainingRecord::review_score)},
+      DepthClaim{
+          .quantity = "lift on reviews", .ours = recorded(&TrainingRecord::review_lift), .decimals = 2},
+      DepthClaim{
+          .quantity = "reviews with a listed word on top, %",
+          .ours = both([](const ImdbGroup& group) { return group.percent(&TrainingRecord::review_top); }),
+          .decimals = 1}};
   // P1's numbers are those at the end.
   enum class Pictured { yes, no };
   const auto weights = [&](const std::string& when, Pictured pictured, const auto& weights_of) {
@@ -211,18 +221,20 @@ std::string selection_sentence(const DepthStudy& study, const DepthClaims& claim
              " P1's claim that ℓ1.1 mirror descent selects pivotal words better at {} blocks {}: over {} and {} seeds its mean score is {}.",
              claims.blocks, claim_word(*comparison), claims.score.ours[0].count, claims.score.ours[1].count,
              against_text(claims.score, *comparison)) +
-         sentence_counts(study, claims.blocks) + review_text(claims);
+         over_sizes_text(study) + sentence_counts(study, claims.blocks) + review_text(claims);
 }
 
 std::string sparsity_sentence(const DepthClaims& claims) {
   const std::optional<std::string> fewer = fewer_text(claims.at_end);
   if (!fewer) return fmt::format(" Weights at {} blocks cannot be compared yet.", claims.blocks);
-  std::string text =
-      fmt::format(" P1's claim that it has fewer weights above 0.06 there, at the end, {}.", *fewer);
+  std::string text = fmt::format(
+      " At the end of training, P1's claim that ℓ1.1 mirror descent has fewer weights above 0.06 at {} blocks {}.",
+      claims.blocks, *fewer);
   if (!claims.at_equal) return text;
   if (const std::optional<std::string> there = fewer_text(*claims.at_equal))
-    text += fmt::format(" At {:.1f} % training accuracy, which all of these trainings reached, it {}.",
-                        100 * claims.accuracy, *there);
+    text +=
+        fmt::format(" At {:.1f} % training accuracy, which all trainings of this size reached, the claim {}.",
+                    100 * claims.accuracy, *there);
   const DepthClaim& equal = claims.at_equal->sparsity;
   const auto comparison = equal.comparison();
   if (!comparison) return text;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ constexpr SelectionMeasure selection_measures[] = {
     {"score", &TrainingRecord::score},
     {"score by words", &TrainingRecord::word_score},
     {"score on reviews", &TrainingRecord::review_score},
-    {"lift on reviews", &TrainingRecord::review_lift},
+    {"lift on reviews", &TrainingRecord::review_lift, 2},
     {"reviews with such a word on top, %", &TrainingRecord::review_top, 1, 100}};
 
 SampleSummary selection_sample(const ImdbGroup& group, const SelectionMeasure& measure) {
@@ -81,6 +82,25 @@ std::optional<SignTest> sentence_wins(const DepthStudy& study, int blocks, std::
   if (!one || !other) return {};
   const auto ours = sentence_means(*one, member), theirs = sentence_means(*other, member);
   return ours.empty() || theirs.empty() ? std::nullopt : std::optional(sign_test(ours, theirs));
+}
+
+std::optional<std::pair<std::vector<int>, WelchComparison>> selection_over_sizes(const DepthStudy& study,
+                                                                                 std::string_view first,
+                                                                                 std::string_view second,
+                                                                                 RecordedNumber member) {
+  std::vector<int> sizes;
+  std::vector<SamplePair> pairs;
+  for (const int blocks : study.sizes_of(first, second)) {
+    const SamplePair pair{study.group(first, blocks)->numbers(member),
+                          study.group(second, blocks)->numbers(member)};
+    if (pair.first.count == 0 || pair.second.count == 0) continue;
+    sizes.push_back(blocks);
+    pairs.push_back(pair);
+  }
+  if (pairs.empty()) return {};
+  const WelchComparison pooled = pooled_difference(pairs);
+  if (std::isnan(pooled.freedom)) return {};
+  return std::pair(std::move(sizes), pooled);
 }
 
 Table depth_selection_table(const DepthStudy& study) {
@@ -140,17 +160,29 @@ Table depth_wins_table(const DepthStudy& study) {
 
 Table depth_selection_difference_table(const DepthStudy& study) {
   Table table;
-  table.title = "Differences of token selection over seeds, with Welch's 95 % intervals";
-  table.columns = {{"optimizers", Align::left}, {"measure", Align::left}, {"blocks"}};
+  table.title =
+      "Differences of token selection over seeds, with 95 % intervals: at each size, and over all in one model";
+  table.columns = {{"optimizers", Align::left}, {"measure", Align::left}, {"blocks", Align::left}};
   for (Column& column : comparison_columns()) table.columns.push_back(std::move(column));
   for (const auto& [first, second] : selection_pairs)
-    for (const SelectionMeasure& measure : selection_measures)
+    for (const SelectionMeasure& measure : selection_measures) {
+      const auto add = [&](std::string blocks, const WelchComparison& comparison) {
+        table.rows.push_back({pair_text(first, second, "minus"), measure.name, std::move(blocks)});
+        for (std::string& cell : comparison_cells(comparison, measure.decimals))
+          table.rows.back().push_back(std::move(cell));
+      };
       for (const int blocks : depth_sizes)
-        if (const auto comparison = over_seeds(study, blocks, first, second, measure)) {
-          table.rows.push_back({pair_text(first, second, "minus"), measure.name, fmt::format("{}", blocks)});
-          for (std::string& cell : comparison_cells(*comparison, measure.decimals))
-            table.rows.back().push_back(std::move(cell));
-        }
+        if (const auto comparison = over_seeds(study, blocks, first, second, measure))
+          add(fmt::format("{}", blocks), *comparison);
+      const auto together = selection_over_sizes(study, first, second, measure.member);
+      if (together && together->first.size() > 1) {
+        WelchComparison comparison = together->second;
+        for (double* number : {&comparison.difference, &comparison.low, &comparison.high})
+          *number *= measure.unit;
+        const std::string all = blocks_text(together->first);
+        add(all.substr(0, all.rfind(' ')) + " together", comparison);
+      }
+    }
   return table;
 }
 

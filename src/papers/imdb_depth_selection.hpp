@@ -17,6 +17,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attmirror {
@@ -31,6 +32,13 @@ std::vector<std::optional<double>> sentence_means(const ImdbGroup& group, Senten
 // Who wins how many sentences; nothing unless both have recorded sentences at this size.
 std::optional<SignTest> sentence_wins(const DepthStudy& study, int blocks, std::string_view first,
                                       std::string_view second, SentenceScore member = &SentenceRecord::score);
+
+// The first optimizer minus the second over the sizes at which both have this number, in one model
+// (pooled_difference.hpp); nothing without any, and where one training of each is all.
+std::optional<std::pair<std::vector<int>, WelchComparison>> selection_over_sizes(const DepthStudy& study,
+                                                                                 std::string_view first,
+                                                                                 std::string_view second,
+                                                                                 RecordedNumber member);
 
 Table depth_selection_table(const DepthStudy& study);  // all scores, by optimizer and size
 Table depth_wins_table(const DepthStudy& study);  // pairs of optimizers: sentences, and seeds beside them

@@ -17,6 +17,15 @@ constexpr double chance_share = 0.51;
 // Some trainings take a few epochs to leave it.
 constexpr std::int64_t patience_epochs = 10;
 
+// At which sizes networks were scored on reviews: "The trainings of 4 and 6 blocks were scored on reviews".
+std::string scored_on_reviews(const DepthStudy& study) {
+  std::set<int> sizes;
+  for (const TrainingRecord& record : study.records)
+    if (record.review_score) sizes.insert(imdb_optimizer(record.config).blocks);
+  if (sizes.empty()) return "No training was scored on reviews";
+  return fmt::format("The trainings of {} were scored on reviews", blocks_text({sizes.begin(), sizes.end()}));
+}
+
 }  // namespace
 
 std::string depth_config(std::string_view row, int blocks) {
@@ -109,6 +118,11 @@ std::vector<std::string> depth_remarks(const DepthStudy& study) {
       fmt::format(
           "A training collapses if it diverges, if it stays at chance (below 51 %) for all of ten epochs or more, or if its last test accuracy is more than {:g} points below its best. One that collapsed and came to its end is in all means, as in P1; one that diverged is in none.",
           collapse_points),
+      "Token selection has two units. A training: means over seeds, whose intervals say what new trainings would do. A sentence: its score, which is the attention that the classifier's token pays to the pivotal word, scaled as P1 scales it, is averaged over the seeds of an optimizer, the larger mean wins the sentence, and the sign test says how likely so uneven a count would be if both were equally good. The same networks judge all sentences, so that the second is about these networks on new sentences of this kind, not about new trainings. By words: the word has the attention of all its pieces, and special tokens are left out.",
+      fmt::format(
+          "44 of P1's 50 sentences have a score: in three the pivotal word does not occur, and in three WordPiece splits it. So few decide little, and networks were also scored on 1,000 test reviews. These have no pivotal words; listed sentiment words stand in, which a rule takes from the training reviews: single WordPieces of two or more letters that occur in at least 300 of them, at least 75 % of which have the same label (22 positive words, such as superb, and 37 negative ones, such as awful). The 1,000 reviews are evenly spaced over those that have a listed word of their own label. Score: the scaled attention to such words, as in P1. Lift: their share of the attention to words, divided by their share of the words; 1 means that attention does not tell them apart. On top: one of them has more attention than any other word. {}.",
+          scored_on_reviews(study)),
+      "Weights are counted as P1 counts them: those of K, of Q and of V, over all blocks, that exceed 0.06 in size. Larger networks have more, so that counts compare within a size. Weights grow as long as a training lasts; at equal training accuracy, a training is looked at after its first epoch at or above the highest accuracy that all trainings of its size reached, apart from those that collapsed. This accuracy is the mean over an epoch, with dropout.",
       left_out_remark(study.groups)};
 }
 

@@ -30,15 +30,15 @@ TEST(ImdbDepth, SelectionAndSparsityAreJudged) {
                     "mean score is 0.440 against 0.310 (95 % interval of the difference 0.107 to 0.153).");
   expect_conclusion(
       made_up_depth_records(0.02),
-      "fewer weights above 0.06 there, at the end, holds: on average 18200 against 27200 in K, 18200 against 27200 in Q");
+      "fewer weights above 0.06 at 6 blocks holds: on average 18200 against 27200 in K, 18200 against 27200 in Q");
   DepthRecords mixed = made_up_depth_records(0.02);
   for (const char* run : {"md-1.1-6blocks-s1", "md-1.1-6blocks-s2", "md-1.1-6blocks-s3"}) {
     mixed.run(run).maps[1].above = *mixed.run(run).maps[1].above + 9000;
     mixed.run(run).maps[2].above = *mixed.run(run).maps[2].above + 19'000;
     mixed.run(run).score = *mixed.run(run).score - 0.13;
   }
-  expect_conclusion(
-      mixed, "above 0.06 there, at the end, holds for K and is contradicted for V and is open for Q: ");
+  expect_conclusion(mixed,
+                    "above 0.06 at 6 blocks holds for K and is contradicted for V and is open for Q: ");
   expect_conclusion(mixed, "selects pivotal words better at 6 blocks is not decided: ");
 }
 
@@ -109,7 +109,7 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
       records,
       "On test reviews, with listed sentiment words for pivotal ones, the claim holds: the mean "
       "score is 0.304 against 0.191 (95 % interval of the difference 0.111 to 0.115), and such words "
-      "get 1.540 against 1.470 (95 % interval of the difference 0.047 to 0.093) times the attention of "
+      "get 1.54 against 1.47 (95 % interval of the difference 0.05 to 0.09) times the attention of "
       "an average word.");
   const ExperimentResult result = records.result();
   const Table& six = depth_table(result, "six-blocks");
@@ -126,8 +126,12 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
   const auto lift = std::ranges::find(rows, "lift on reviews", [](const auto& row) { return row[1]; });
   ASSERT_NE(lift, rows.end());
   EXPECT_EQ((*lift)[2], "6");
-  EXPECT_EQ((*lift)[3], "+0.070");
+  EXPECT_EQ((*lift)[3], "+0.07");
   EXPECT_EQ(lift->back(), "higher");
+  // Over all sizes: differences 0, 0 and 0.13 with weights 2.5, 1 and 1.5.
+  EXPECT_EQ(rows[3][2], "3, 4 and 6 together");
+  EXPECT_EQ(rows[3][3], "+0.039");
+  expect_conclusion(records, " Over 3, 4 and 6 blocks together the difference is 0.039 (95 % interval ");
   records.score_reviews("md-2", 6, 0.2, 1.63, 0.2);
   expect_conclusion(records, "the claim holds by the score and is not decided by the lift: ");
 }
@@ -140,7 +144,7 @@ TEST(ImdbDepth, WeightsAreComparedAtTheEndAndAtEqualAccuracy) {
   // In the third epoch of four: three quarters of 18200 and 27200.
   expect_conclusion(
       records,
-      "At 97.0 % training accuracy, which all of these trainings reached, it holds: on average 13650 "
+      "At 97.0 % training accuracy, which all trainings of this size reached, the claim holds: on average 13650 "
       "against 20400 in K, 13650 against 20400 in Q");
   const ExperimentResult result = records.result();
   const auto rows = depth_table(result, "weights-by-optimizer").rows;
@@ -168,7 +172,7 @@ TEST(ImdbDepth, WeightsAreComparedAtTheEndAndAtEqualAccuracy) {
   for (TrainingRecord& record : records.deep)
     for (EpochRecord& epoch : record.curve) epoch.share = epoch.largest = {};
   const std::string text = records.result().conclusion;
-  EXPECT_EQ(text.find("which all of these trainings reached"), std::string::npos) << text;
+  EXPECT_EQ(text.find("which all trainings of this size reached"), std::string::npos) << text;
   EXPECT_NE(text.find("Its Hoyer sparsity of K, Q and V at 97.0 % training accuracy is higher"),
             std::string::npos)
       << text;
