@@ -202,10 +202,10 @@ ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
   const DepthClaims claims(study, largest_size);
   ExperimentResult result;
   result.conclusion = claim_sentence(study) + adam_sentence(study) + collapse_sentence(study) +
-                      selection_sentence(study, claims) + sparsity_sentence(claims);
+                      selection_sentence(study, claims) + sparsity_sentence(study, claims);
   result.findings = depth_findings(study, claims);
-  for (Figure& figure :
-       std::array<Figure, 3>{depth_size_figure(study), depth_curves(study, 6), depth_curves(study, 4)})
+  for (Figure& figure : std::array<Figure, 4>{depth_size_figure(study), depth_curves(study, 6),
+                                              depth_curves(study, 4), depth_score_figure(study)})
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
   result.tables = {{"sizes", depth_size_table(study, "best epoch", best_accuracy)},
                    {"sizes-last", depth_size_table(study, "last epoch", &TrainingRecord::last_test)},

@@ -72,6 +72,7 @@ Table depth_difference_table(const DepthStudy& study);  // pairs of optimizers, 
 Table depth_collapse_table(const DepthStudy& study);
 
 Figure depth_size_figure(const DepthStudy& study);
+Figure depth_score_figure(const DepthStudy& study);  // token selection; no series where nothing was scored
 Figure depth_curves(const DepthStudy& study, int blocks);
 
 // "3, 4 and 6 blocks", "6 blocks"

@@ -2,7 +2,6 @@
 
 #include "papers/imdb_depth_selection.hpp"
 #include "papers/imdb_published.hpp"
-#include "papers/shorthand.hpp"
 
 #include <algorithm>
 
@@ -22,48 +21,28 @@ std::string against_text(const DepthClaim& claim, const WelchComparison& compari
                      claim.decimals, comparison.high, claim.decimals);
 }
 
-// "it wins 30 and gradient descent 14 (sign test, p = 0.023)"
-std::string wins_text(const SignTest& wins) {
-  return fmt::format("it wins {} and gradient descent {} ({}sign test, p = {:.2g})", wins.first, wins.second,
-                     wins.ties == 0 ? "" : counted(static_cast<std::uint64_t>(wins.ties), "tie") + ", ",
-                     wins.p);
-}
-
-// " Over 3, 4 and 6 blocks together the difference is 0.05 (95 % interval -0.02 to 0.12)."
-std::string over_sizes_text(const DepthStudy& study) {
-  const auto together = selection_over_sizes(study, claim_rows[0], claim_rows[1], &TrainingRecord::score);
-  if (!together || together->first.size() < 2) return "";
-  const auto& [sizes, comparison] = *together;
-  return fmt::format(" Over {} together the difference is {:.3f} (95 % interval {:.3f} to {:.3f}).",
-                     blocks_text(sizes), comparison.difference, comparison.low, comparison.high);
-}
-
-// The sentences at this size, then at the others.
+// Who wins how many of P1's sentences, by its score and by the one over words.
 std::string sentence_counts(const DepthStudy& study, int blocks) {
-  const std::optional<SignTest> here = sentence_wins(study, blocks, claim_rows[0], claim_rows[1]);
-  if (!here) return "";
-  std::string text = fmt::format(
-      " Sentence by sentence, with scores averaged over seeds, {}, which is about these networks and says nothing about new trainings.",
-      wins_text(*here));
-  std::vector<std::string> others;
-  for (const int size : depth_sizes)
-    if (size != blocks)
-      if (const std::optional<SignTest> there = sentence_wins(study, size, claim_rows[0], claim_rows[1]))
-        others.push_back(fmt::format("at {} blocks {}", size, wins_text(*there)));
-  if (others.empty()) return text;
-  others[0].front() = 'A';
-  return text + fmt::format(" {}.", fmt::join(others, ", and "));
+  const auto wins = sentence_wins(study, blocks, claim_rows[0], claim_rows[1]);
+  const auto by_words =
+      sentence_wins(study, blocks, claim_rows[0], claim_rows[1], &SentenceRecord::word_score);
+  if (!wins || !by_words) return "";
+  return fmt::format(
+      " Of P1's sentences its networks win {} and those of gradient descent {} (sign test, p = {:.2g}, about these networks alone), and by words, without special tokens, {} and {} (p = {:.2g}).",
+      wins->first, wins->second, wins->p, by_words->first, by_words->second, by_words->p);
 }
 
 std::string review_text(const DepthClaims& claims) {
-  const auto score = claims.reviews[0].comparison(), lift = claims.reviews[1].comparison();
-  if (!score || !lift) return "";
-  std::string verdict(claim_word(*score));
-  if (sign_of(*score) != sign_of(*lift))
-    verdict += fmt::format(" by the score and {} by the lift", claim_word(*lift));
+  const DepthClaim &score = claims.reviews[0], &lift = claims.reviews[1];
+  const auto by_score = score.comparison(), by_lift = lift.comparison();
+  if (!by_score || !by_lift) return "";
+  std::string verdict(claim_word(*by_score));
+  if (sign_of(*by_score) != sign_of(*by_lift))
+    verdict += fmt::format(" by the score and {} by the lift", claim_word(*by_lift));
   return fmt::format(
-      " On test reviews, with listed sentiment words for pivotal ones, the claim {}: the mean score is {}, and such words get {} times the attention of an average word.",
-      verdict, against_text(claims.reviews[0], *score), against_text(claims.reviews[1], *lift));
+      " On test reviews it {}: sentiment words have a mean score of {:.3f} against {:.3f}, and {:.2f} against {:.2f} times the attention of an average word{}.",
+      verdict, score.ours[0].mean, score.ours[1].mean, lift.ours[0].mean, lift.ours[1].mean,
+      by_score->difference * by_lift->difference < 0 ? ", which point in opposite directions" : "");
 }
 
 // The verdict on fewer large weights in all three maps.
@@ -85,19 +64,59 @@ std::string fewer_verdict(const std::array<int, 3>& signs) {
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
-// "holds: on average 18200 against 27200 in K, ..."; nothing where a map cannot be compared.
-std::optional<std::string> fewer_text(const WeightClaims& claims) {
+// Whether l1.1 has fewer (-1) or more (1) large weights in each map; nothing where a map cannot be compared.
+std::optional<std::array<int, 3>> signs_above(const WeightClaims& claims) {
   std::array<int, 3> signs{};
-  std::vector<std::string> counts;
   for (std::size_t map = 0; map < signs.size(); ++map) {
-    const DepthClaim& claim = claims.above[map];
-    const auto comparison = claim.comparison();
+    const auto comparison = claims.above[map].comparison();
     if (!comparison) return {};
     signs[map] = sign_of(*comparison);
-    counts.push_back(
-        fmt::format("{:.0f} against {:.0f} in {}", claim.ours[0].mean, claim.ours[1].mean, map_names[map]));
   }
-  return fmt::format("{}: on average {}", fewer_verdict(signs), fmt::join(counts, ", "));
+  return signs;
+}
+
+// All trainings have the same counts here and there: they ended where accuracies are equal.
+bool same_counts(const WeightClaims& one, const WeightClaims& other) {
+  for (std::size_t map = 0; map < one.above.size(); ++map)
+    for (std::size_t i = 0; i < claim_rows.size(); ++i) {
+      const SampleSummary &first = one.above[map].ours[i], &second = other.above[map].ours[i];
+      if (first.count != second.count || first.mean != second.mean) return false;
+    }
+  return true;
+}
+
+// At equal training accuracy: the verdict on large weights, then Hoyer sparsity.
+std::string equal_text(const DepthClaims& claims) {
+  if (!claims.at_equal) return "";
+  std::string text;
+  if (const auto signs = signs_above(*claims.at_equal))
+    text =
+        same_counts(claims.at_end, *claims.at_equal)
+            ? fmt::format(
+                  " All of these trainings ended at {:.1f} % training accuracy, so these counts are at equal accuracy, too.",
+                  100 * claims.accuracy)
+            : fmt::format(
+                  " At {:.1f} % training accuracy, which all trainings of this size reached, the claim {}.",
+                  100 * claims.accuracy, fewer_verdict(*signs));
+  const DepthClaim& sparsity = claims.at_equal->sparsity;
+  const auto comparison = sparsity.comparison();
+  if (!comparison) return text;
+  constexpr std::array verdicts{"is lower", "cannot be told from that of gradient descent", "is higher"};
+  return text + fmt::format(" Its {} {}: {}.", sparsity.quantity,
+                            verdicts[static_cast<std::size_t>(sign_of(*comparison) + 1)],
+                            against_text(sparsity, *comparison));
+}
+
+// " At 3 blocks the claim about large weights is contradicted, at 4 blocks it holds."
+std::string other_sizes_text(const DepthStudy& study, int blocks) {
+  std::vector<std::string> others;
+  for (const int size : depth_sizes)
+    if (size != blocks)
+      if (const auto signs = signs_above(DepthClaims(study, size).at_end))
+        others.push_back(fmt::format("{} {} blocks {} {}", others.empty() ? "At" : "at", size,
+                                     others.empty() ? "the claim about large weights" : "it",
+                                     fewer_verdict(*signs)));
+  return others.empty() ? "" : fmt::format(" {}.", fmt::join(others, ", "));
 }
 
 }  // namespace
@@ -221,27 +240,21 @@ std::string selection_sentence(const DepthStudy& study, const DepthClaims& claim
              " P1's claim that ℓ1.1 mirror descent selects pivotal words better at {} blocks {}: over {} and {} seeds its mean score is {}.",
              claims.blocks, claim_word(*comparison), claims.score.ours[0].count, claims.score.ours[1].count,
              against_text(claims.score, *comparison)) +
-         over_sizes_text(study) + sentence_counts(study, claims.blocks) + review_text(claims);
+         sentence_counts(study, claims.blocks) + review_text(claims);
 }
 
-std::string sparsity_sentence(const DepthClaims& claims) {
-  const std::optional<std::string> fewer = fewer_text(claims.at_end);
-  if (!fewer) return fmt::format(" Weights at {} blocks cannot be compared yet.", claims.blocks);
-  std::string text = fmt::format(
-      " At the end of training, P1's claim that ℓ1.1 mirror descent has fewer weights above 0.06 at {} blocks {}.",
-      claims.blocks, *fewer);
-  if (!claims.at_equal) return text;
-  if (const std::optional<std::string> there = fewer_text(*claims.at_equal))
-    text +=
-        fmt::format(" At {:.1f} % training accuracy, which all trainings of this size reached, the claim {}.",
-                    100 * claims.accuracy, *there);
-  const DepthClaim& equal = claims.at_equal->sparsity;
-  const auto comparison = equal.comparison();
-  if (!comparison) return text;
-  constexpr std::array verdicts{"is lower", "cannot be told from that of gradient descent", "is higher"};
-  return text + fmt::format(" Its {} {}: {}.", equal.quantity,
-                            verdicts[static_cast<std::size_t>(sign_of(*comparison) + 1)],
-                            against_text(equal, *comparison));
+std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims) {
+  const auto signs = signs_above(claims.at_end);
+  if (!signs) return fmt::format(" Weights at {} blocks cannot be compared yet.", claims.blocks);
+  std::vector<std::string> counts;
+  for (std::size_t map = 0; map < map_names.size(); ++map) {
+    const auto& [first, second] = claims.at_end.above[map].ours;
+    counts.push_back(fmt::format("{:.0f} against {:.0f} in {}", first.mean, second.mean, map_names[map]));
+  }
+  return fmt::format(
+             " P1's claim that ℓ1.1 mirror descent has fewer weights above 0.06 at {} blocks {}: on average {}.",
+             claims.blocks, fewer_verdict(*signs), fmt::join(counts, ", ")) +
+         equal_text(claims) + other_sizes_text(study, claims.blocks);
 }
 
 }  // namespace attmirror

@@ -46,6 +46,6 @@ Table depth_claims_table(const DepthClaims& claims);
 
 // The conclusion on token selection, by seeds, by sentences and by reviews; and that on large weights.
 std::string selection_sentence(const DepthStudy& study, const DepthClaims& claims);
-std::string sparsity_sentence(const DepthClaims& claims);
+std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims);
 
 }  // namespace attmirror

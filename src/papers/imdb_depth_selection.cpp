@@ -131,8 +131,9 @@ Table depth_wins_table(const DepthStudy& study) {
                    {"ties"},
                    {"p, sign test"},
                    {"by words: first wins"},
-                   {"second wins"},
-                   {"p, sign test"},
+                   {"by words: second wins"},
+                   {"by words: ties"},
+                   {"by words: p, sign test"},
                    {"difference over seeds"},
                    {"its 95 % interval"},
                    {"p, Welch"}};
@@ -146,7 +147,7 @@ Table depth_wins_table(const DepthStudy& study) {
                                    fmt::format("{}", wins->first),      fmt::format("{}", wins->second),
                                    fmt::format("{}", wins->ties),       fmt::format("{:.2g}", wins->p),
                                    fmt::format("{}", by_words->first),  fmt::format("{}", by_words->second),
-                                   fmt::format("{:.2g}", by_words->p)};
+                                   fmt::format("{}", by_words->ties),   fmt::format("{:.2g}", by_words->p)};
       if (const auto seeds = over_seeds(study, blocks, first, second, selection_measures[0]))
         row.insert(row.end(), {fmt::format("{:+.3f}", seeds->difference),
                                fmt::format("{:+.3f} to {:+.3f}", seeds->low, seeds->high),

@@ -42,6 +42,28 @@ TEST(ImdbDepth, SelectionAndSparsityAreJudged) {
   expect_conclusion(mixed, "selects pivotal words better at 6 blocks is not decided: ");
 }
 
+TEST(ImdbDepth, EveryScoreIsDrawn) {
+  DepthRecords records = made_up_depth_records(0.02);
+  records.run("md-3-4blocks-s2").score.reset();
+  records.run("md-2-6blocks-s3").status = RecordStatus::unfinished;
+  const ExperimentResult result = records.result();
+  const auto figure = std::ranges::find(result.figures, "scores", &Figure::id);
+  ASSERT_NE(figure, result.figures.end());
+  EXPECT_NO_THROW(figure->validate());
+  ASSERT_EQ(figure->series.size(), 5u);
+  std::size_t points = 0;
+  for (std::size_t i = 0; i < 4; ++i) points += figure->series[i].y.size();
+  EXPECT_EQ(points, 30u);  // of 32 trainings
+  EXPECT_EQ(figure->series[4].y, (std::vector<double>{0.4387, 0.3122}));
+  EXPECT_TRUE(figure->caption.starts_with(
+      "At 6 blocks, scores have a standard deviation of 0.01 over the seeds of ℓ1.1 mirror descent"))
+      << figure->caption;
+  EXPECT_NE(figure->caption.find("P1's two networks differ by 0.13."), std::string::npos) << figure->caption;
+  for (auto* list : {&records.deep, &records.shallow})
+    for (TrainingRecord& record : *list) record.score.reset();
+  for (const Figure& one : records.result().figures) EXPECT_NE(one.id, "scores");
+}
+
 // Ten sentences, one of them dropped: by their means over seeds l1.1 wins 7, gradient descent 1, and 1 is a tie. Of 8
 // that are decided, 1 or fewer have the probability (1 + 8) / 2^8, twice which is 0.070.
 DepthRecords with_sentences() {
@@ -71,14 +93,14 @@ TEST(ImdbDepth, SentencesHaveWinners) {
   EXPECT_FALSE(sentence_wins(study, 4, "md-1.1", "md-2"));
   expect_conclusion(
       records,
-      "Sentence by sentence, with scores averaged over seeds, it wins 7 and gradient descent 1 (1 "
-      "tie, sign test, p = 0.07), which is about these networks");
+      "Of P1's sentences its networks win 7 and those of gradient descent 1 (sign test, p = 0.07, about "
+      "these networks alone), and by words, without special tokens, 7 and 1 (p = 0.07).");
   const ExperimentResult result = records.result();
   const Table& won = depth_table(result, "sentences-won");
   ASSERT_EQ(won.rows.size(), 2u);  // nothing at other sizes, and nothing of l3
-  EXPECT_EQ(won.rows[0],
-            (std::vector<std::string>{"ℓ1.1 mirror descent against gradient descent (ℓ2)", "6", "7", "1", "1",
-                                      "0.07", "7", "1", "0.07", "+0.130", "+0.107 to +0.153", "9.1e-05"}));
+  EXPECT_EQ(won.rows[0], (std::vector<std::string>{"ℓ1.1 mirror descent against gradient descent (ℓ2)", "6",
+                                                   "7", "1", "1", "0.07", "7", "1", "1", "0.07", "+0.130",
+                                                   "+0.107 to +0.153", "9.1e-05"}));
   EXPECT_EQ(won.rows[1][2], "8");
   EXPECT_EQ(won.rows[1][5], "0.0078");
   const Table& sentences = depth_table(result, "sentences");
@@ -95,7 +117,13 @@ TEST(ImdbDepth, EverySizeHasItsWinners) {
   DepthRecords records = with_sentences();
   records.score_sentences("md-1.1", 3, {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}});
   records.score_sentences("md-2", 3, {{0.6, 0.6, 0.6}});  // the one that has sentences
-  expect_conclusion(records, " At 3 blocks it wins 0 and gradient descent 3 (sign test, p = 0.25).");
+  const ExperimentResult result = records.result();
+  const Table& won = depth_table(result, "sentences-won");
+  ASSERT_EQ(won.rows.size(), 3u);
+  EXPECT_EQ(won.rows[0][1], "3");
+  EXPECT_EQ(won.rows[0][2], "0");
+  EXPECT_EQ(won.rows[0][3], "3");
+  EXPECT_EQ(won.rows[0][5], "0.25");
 }
 
 // Of the two scores on reviews, one may decide and the other not.
@@ -107,10 +135,8 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
   // Moves are those of scores: on average 0.04 and -0.09, a tenth of which goes to the score.
   expect_conclusion(
       records,
-      "On test reviews, with listed sentiment words for pivotal ones, the claim holds: the mean "
-      "score is 0.304 against 0.191 (95 % interval of the difference 0.111 to 0.115), and such words "
-      "get 1.54 against 1.47 (95 % interval of the difference 0.05 to 0.09) times the attention of "
-      "an average word.");
+      "On test reviews it holds: sentiment words have a mean score of 0.304 against 0.191, and 1.54 "
+      "against 1.47 times the attention of an average word. ");
   const ExperimentResult result = records.result();
   const Table& six = depth_table(result, "six-blocks");
   EXPECT_EQ(six.rows[1][0], "score on reviews");
@@ -131,21 +157,28 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
   // Over all sizes: differences 0, 0 and 0.13 with weights 2.5, 1 and 1.5.
   EXPECT_EQ(rows[3][2], "3, 4 and 6 together");
   EXPECT_EQ(rows[3][3], "+0.039");
-  expect_conclusion(records, " Over 3, 4 and 6 blocks together the difference is 0.039 (95 % interval ");
+  records.score_reviews("md-2", 6, 0.2, 1.73, 0.2);
+  expect_conclusion(records,
+                    "1.64 times the attention of an average word, which point in opposite directions.");
   records.score_reviews("md-2", 6, 0.2, 1.63, 0.2);
-  expect_conclusion(records, "the claim holds by the score and is not decided by the lift: ");
+  expect_conclusion(records, "On test reviews it holds by the score and is not decided by the lift: ");
 }
 
 // Counts at equal accuracy are shares of all weights of a size, times these.
 TEST(ImdbDepth, WeightsAreComparedAtTheEndAndAtEqualAccuracy) {
   DepthRecords records = made_up_depth_records(0.02);
+  expect_conclusion(
+      records,
+      "27200 in V. All of these trainings ended at 99.6 % training accuracy, so these counts are at equal "
+      "accuracy, too. Its Hoyer");
   for (TrainingRecord& record : records.deep)
     if (record.config == "md-2-6blocks") record.curve.back().train_accuracy = 0.9694;
   // In the third epoch of four: three quarters of 18200 and 27200.
   expect_conclusion(
       records,
-      "At 97.0 % training accuracy, which all trainings of this size reached, the claim holds: on average 13650 "
-      "against 20400 in K, 13650 against 20400 in Q");
+      "At 97.0 % training accuracy, which all trainings of this size reached, the claim holds. Its Hoyer");
+  expect_conclusion(
+      records, " At 3 blocks the claim about large weights is not decided, at 4 blocks it is not decided.");
   const ExperimentResult result = records.result();
   const auto rows = depth_table(result, "weights-by-optimizer").rows;
   const auto first =
@@ -163,6 +196,12 @@ TEST(ImdbDepth, WeightsAreComparedAtTheEndAndAtEqualAccuracy) {
   EXPECT_EQ(*(first + 2),
             (std::vector<std::string>{"ℓ1.1 mirror descent, 6 blocks", "P1, one network", "–", "18206",
                                       "13964", "7643", "0.70", "–", "–", "–", "–", "–"}));
+  const Table& six = depth_table(result, "six-blocks");
+  const auto equal = std::ranges::find(six.rows, "weights of K above 0.06 at 97.0 % training accuracy",
+                                       [](const auto& row) { return row.front(); });
+  ASSERT_NE(equal, six.rows.end());
+  EXPECT_EQ((*equal)[3], "13650 ± 186 (3)");
+  EXPECT_EQ((*equal)[5], "-6750");
   // Adam and the smallest size are there, too.
   EXPECT_TRUE(std::ranges::any_of(
       rows, [](const auto& row) { return row[0] == "Adam, 6 blocks" && row[1] == "at 97.0 %"; }));

@@ -163,7 +163,7 @@ TEST(ImdbDepth, TheTableHasEverySizeWithItsSeeds) {
   EXPECT_EQ(depth_table(result, "trainings").rows.size(), 32u);
   for (const NamedTable& one : result.tables) EXPECT_NO_THROW(one.table.validate()) << one.id;
   for (const Figure& figure : result.figures) EXPECT_NO_THROW(figure.validate()) << figure.id;
-  EXPECT_EQ(result.figures.size(), 3u);
+  EXPECT_EQ(result.figures.size(), 4u);
 }
 
 TEST(ImdbDepth, EveryCollapseIsNamed) {
