@@ -209,14 +209,15 @@ Table depth_claims_table(const DepthClaims& claims) {
   table.title = fmt::format(
       "At {} blocks, ℓ1.1 mirror descent and gradient descent:{} our means, and Welch's 95 % interval of their difference",
       claims.blocks, claims.score.published ? " P1's numbers, of one network each," : "");
-  table.columns = {
-      {"quantity", Align::left}, {"P1: ℓ1.1"}, {"P1: ℓ2"}, {"ℓ1.1"}, {"ℓ2"}, {"difference"}, {"interval"},
-      {"verdict", Align::left}};
+  table.columns = {{"quantity", Align::left}};
+  if (claims.score.published) table.columns.insert(table.columns.end(), {{"P1: ℓ1.1"}, {"P1: ℓ2"}});
+  table.columns.insert(table.columns.end(),
+                       {{"ℓ1.1"}, {"ℓ2"}, {"difference"}, {"interval"}, {"verdict", Align::left}});
   constexpr std::array verdicts{"lower", "not decided", "higher"};
   for (const DepthClaim* claim : claims.all()) {
     if (claim->ours[0].count == 0 && claim->ours[1].count == 0) continue;
     std::vector<std::string> row{claim->quantity};
-    for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t i = 0; i < 2 && claims.score.published; ++i)
       row.push_back(claim->published ? fmt::format("{:g}", (*claim->published)[i]) : "–");
     for (const SampleSummary& sample : claim->ours) row.push_back(mean_and_count(sample, claim->decimals));
     if (const auto comparison = claim->comparison()) {

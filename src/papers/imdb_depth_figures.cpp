@@ -110,7 +110,7 @@ Figure depth_score_figure(const DepthStudy& study) {
           std::minmax_element(ours.y.begin() + static_cast<std::ptrdiff_t>(before), ours.y.end());
       spans.push_back(fmt::format("{} {:.2f} to {:.2f}", group->name, *low, *high));
       if (const PublishedPicture* picture = published_picture(group->config)) {
-        published.x.push_back(blocks + aside);
+        published.x.push_back(blocks + aside + step / 3);  // beside ours
         published.y.push_back(picture->score);
         published.labels.push_back(group->name);
       }

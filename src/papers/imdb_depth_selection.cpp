@@ -107,16 +107,19 @@ Table depth_selection_table(const DepthStudy& study) {
   Table table;
   table.title =
       "Token selection on P1's sentences and on test reviews: means over seeds, with half of their 95 % intervals";
-  table.columns = {{"optimizer", Align::left}, {"trainings"}, {"score, P1"}};
+  table.columns = {{"optimizer", Align::left}, {"blocks"}, {"trainings"}, {"score, P1"}};
   for (const SelectionMeasure& measure : selection_measures) table.columns.push_back({measure.name});
-  for (const ImdbGroup& group : study.groups) {
-    const PublishedPicture* published = published_picture(group.config);
-    std::vector<std::string> row{group.name, trainings_cell(group),
-                                 published ? fmt::format("{:.4f}", published->score) : "–"};
-    for (const SelectionMeasure& measure : selection_measures)
-      row.push_back(mean_text(selection_sample(group, measure), measure.decimals));
-    table.rows.push_back(std::move(row));
-  }
+  for (const int blocks : depth_sizes)
+    for (const char* name : depth_rows) {
+      const ImdbGroup* group = study.group(name, blocks);
+      if (!group) continue;
+      const PublishedPicture* published = published_picture(group->config);
+      std::vector<std::string> row{imdb_name(name), fmt::format("{}", blocks), trainings_cell(*group),
+                                   published ? fmt::format("{:.4f}", published->score) : "–"};
+      for (const SelectionMeasure& measure : selection_measures)
+        row.push_back(mean_text(selection_sample(*group, measure), measure.decimals));
+      table.rows.push_back(std::move(row));
+    }
   return table;
 }
 

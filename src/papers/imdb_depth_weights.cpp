@@ -114,27 +114,26 @@ Table depth_weights_table(const DepthStudy& study) {
   Table table;
   table.title =
       "Weights of K, Q and V at the end, and at equal training accuracy, the highest that every training of a size reached: means over seeds, with half of their 95 % intervals";
-  table.columns = {{"optimizer", Align::left}, {"when", Align::left}, {"epoch"}};
+  table.columns = {{"optimizer", Align::left}, {"blocks"}, {"when", Align::left}, {"epoch"}};
   for (const char* what : {"above 0.06", "largest", "Hoyer sparsity"})
     for (const char* map : map_names) table.columns.push_back({fmt::format("{}: {}", map, what)});
-  const auto add = [&](const ImdbGroup& group, std::string when, std::string epoch,
-                       const std::vector<std::string>& cells) {
-    table.rows.push_back({group.name, std::move(when), std::move(epoch)});
-    table.rows.back().insert(table.rows.back().end(), cells.begin(), cells.end());
-  };
   for (const int blocks : depth_sizes) {
     const std::optional<EqualAccuracy> equal = equal_accuracy(study, blocks);
     for (const char* row : depth_rows) {
       const ImdbGroup* group = study.group_of_at_least(1, row, blocks);
       if (!group) continue;
+      const auto add = [&](std::string when, std::string epoch, const std::vector<std::string>& cells) {
+        table.rows.push_back({imdb_name(row), fmt::format("{}", blocks), std::move(when), std::move(epoch)});
+        table.rows.back().insert(table.rows.back().end(), cells.begin(), cells.end());
+      };
       std::vector<double> epochs;
       for (const TrainingRecord* run : group->runs) epochs.push_back(static_cast<double>(run->epochs));
-      add(*group, "at the end", mean_text(summarize(epochs), 1), weight_cells(weights_at_end(*group)));
+      add("at the end", mean_text(summarize(epochs), 1), weight_cells(weights_at_end(*group)));
       if (const EqualAccuracy::Group* there = equal ? equal->of(group) : nullptr)
-        add(*group, fmt::format("at {:.1f} %", 100 * equal->accuracy), mean_text(there->epoch, 1),
+        add(fmt::format("at {:.1f} %", 100 * equal->accuracy), mean_text(there->epoch, 1),
             weight_cells(there->weights));
       if (const PublishedPicture* published = published_picture(group->config))
-        add(*group, "P1, one network", "–",
+        add("P1, one network", "–",
             {fmt::format("{:.0f}", published->above[0]), fmt::format("{:.0f}", published->above[1]),
              fmt::format("{:.0f}", published->above[2]), fmt::format("{:.2f}", published->largest_key), "–",
              "–", "–", "–", "–"});
