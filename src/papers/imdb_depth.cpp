@@ -95,13 +95,19 @@ std::string claim_sentence(const DepthStudy& study) {
 }
 
 std::string adam_sentence(const DepthStudy& study) {
-  const auto by_best = study.compared_at(largest_size, "adam", "md-1.1", best_accuracy);
-  const auto by_last = study.compared_at(largest_size, "adam", "md-1.1", last_ten_accuracy);
-  if (!by_best) return fmt::format(" At {} blocks there is no Adam to compare with yet.", largest_size);
-  return fmt::format(
-      " At {} blocks Adam, with its learning rate of 3 blocks, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
-      largest_size, beside_mirror_descent(*by_best, *by_last), study.group("adam", largest_size)->runs.size(),
-      higher_text(*by_best), higher_text(*by_last));
+  std::string text;
+  for (const char* row : adam_rows) {
+    const auto by_best = study.compared_at(largest_size, row, "md-1.1", best_accuracy);
+    const auto by_last = study.compared_at(largest_size, row, "md-1.1", last_ten_accuracy);
+    if (!by_best) continue;
+    text += fmt::format(
+        " At {} blocks {} {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
+        largest_size, row == adam_rows[0] ? "Adam, with its learning rate of 3 blocks," : imdb_name(row),
+        beside_mirror_descent(*by_best, *by_last), study.group(row, largest_size)->runs.size(),
+        higher_text(*by_best), higher_text(*by_last));
+  }
+  return text.empty() ? fmt::format(" At {} blocks there is no Adam to compare with yet.", largest_size)
+                      : text;
 }
 
 std::string collapse_sentence(const DepthStudy& study) {

@@ -32,7 +32,16 @@ std::string sentence_counts(const DepthStudy& study, int blocks) {
       wins->first, wins->second, wins->p, by_words->first, by_words->second, by_words->p);
 }
 
-std::string review_text(const DepthClaims& claims) {
+// " (Adam: 7.90)": the lift of the networks of Adam that came to their end, nothing where there are none.
+std::string adam_lift_text(const DepthStudy& study, int blocks) {
+  for (const char* row : adam_rows)
+    if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks))
+      if (const SampleSummary lift = group->numbers(&TrainingRecord::review_lift); lift.count > 0)
+        return fmt::format(" ({}: {:.2f})", imdb_name(row), lift.mean);
+  return "";
+}
+
+std::string review_text(const DepthStudy& study, const DepthClaims& claims) {
   const DepthClaim &score = claims.reviews[0], &lift = claims.reviews[1];
   const auto by_score = score.comparison(), by_lift = lift.comparison();
   if (!by_score || !by_lift) return "";
@@ -40,9 +49,10 @@ std::string review_text(const DepthClaims& claims) {
   if (sign_of(*by_score) != sign_of(*by_lift))
     verdict += fmt::format(" by the score and {} by the lift", claim_word(*by_lift));
   return fmt::format(
-      " On test reviews it {}: sentiment words have a mean score of {:.3f} against {:.3f}, and {:.2f} against {:.2f} times the attention of an average word{}.",
+      " On test reviews the claim {}: sentiment words have a mean score of {:.3f} against {:.3f}, and {:.2f} against {:.2f}{} times the attention of an average word{}.",
       verdict, score.ours[0].mean, score.ours[1].mean, lift.ours[0].mean, lift.ours[1].mean,
-      by_score->difference * by_lift->difference < 0 ? ", which point in opposite directions" : "");
+      adam_lift_text(study, claims.blocks),
+      by_score->difference * by_lift->difference < 0 ? ", so that the two point in opposite directions" : "");
 }
 
 // The verdict on fewer large weights in all three maps.
@@ -241,7 +251,7 @@ std::string selection_sentence(const DepthStudy& study, const DepthClaims& claim
              " P1's claim that ℓ1.1 mirror descent selects pivotal words better at {} blocks {}: over {} and {} seeds its mean score is {}.",
              claims.blocks, claim_word(*comparison), claims.score.ours[0].count, claims.score.ours[1].count,
              against_text(claims.score, *comparison)) +
-         sentence_counts(study, claims.blocks) + review_text(claims);
+         sentence_counts(study, claims.blocks) + review_text(study, claims);
 }
 
 std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims) {

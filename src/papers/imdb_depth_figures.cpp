@@ -93,7 +93,7 @@ Figure depth_score_figure(const DepthStudy& study) {
   std::vector<std::string> spans;
   for (std::size_t i = 0; i < depth_rows.size(); ++i) {
     constexpr double step = 0.12;
-    const double aside = step * (static_cast<double>(i) - 1.5);
+    const double aside = step * (static_cast<double>(i) - 0.5 * static_cast<double>(depth_rows.size() - 1));
     Series ours{.name = imdb_name(depth_rows[i]), .mark = Series::Mark::points, .color = static_cast<int>(i)};
     for (const int blocks : depth_sizes) {
       const ImdbGroup* group = study.group_of_at_least(1, depth_rows[i], blocks);

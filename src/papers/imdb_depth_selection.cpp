@@ -17,7 +17,7 @@ constexpr int largest_depth = depth_sizes.back();
 
 // Who is compared: P1's claim first.
 constexpr std::pair<const char*, const char*> selection_pairs[] = {
-    {"md-1.1", "md-2"}, {"md-1.1", "md-3"}, {"adam", "md-1.1"}};
+    {"md-1.1", "md-2"}, {"md-1.1", "md-3"}, {adam_rows[0], "md-1.1"}, {adam_rows[1], "md-1.1"}};
 
 // What trainings have of token selection. The last is a share, shown in percent.
 struct SelectionMeasure {
@@ -199,8 +199,8 @@ Table depth_sentence_table(const DepthStudy& study) {
   std::vector<std::vector<std::optional<double>>> scores;
   for (const char* row : depth_rows) {
     const ImdbGroup* group = study.group(row, largest_depth);
-    scores.push_back(group ? sentence_means(*group, &SentenceRecord::score)
-                           : std::vector<std::optional<double>>{});
+    if (!group) continue;
+    scores.push_back(sentence_means(*group, &SentenceRecord::score));
     table.columns.push_back({short_name(row)});
   }
   std::vector<std::pair<std::vector<std::optional<double>>, std::vector<std::optional<double>>>> rivals;

@@ -17,6 +17,15 @@ constexpr double chance_share = 0.51;
 // Some trainings take a few epochs to leave it.
 constexpr std::int64_t patience_epochs = 10;
 
+std::string adam_rates(const DepthStudy& study) {
+  std::string text = "Adam has the rate that was chosen on held-out reviews for 3 blocks";
+  if (study.group(adam_rows[1], depth_sizes.back()))
+    text +=
+        fmt::format("; at {} blocks trainings with a third of it, 0.0001, were added, which nothing chose",
+                    depth_sizes.back());
+  return text + ".";
+}
+
 // At which sizes networks were scored on reviews: "The trainings of 4 and 6 blocks were scored on reviews".
 std::string scored_on_reviews(const DepthStudy& study) {
   std::set<int> sizes;
@@ -113,7 +122,8 @@ std::vector<std::string> depth_remarks(const DepthStudy& study) {
           study.records.size(), distinct_text(study.records, &TrainingRecord::device),
           distinct_text(study.records, &TrainingRecord::date)),
       "P1 reports the best test accuracy of a run: the largest over its epochs, chosen on the test set itself, which makes it optimistic, and the more so the longer a run is. The last epoch, and the mean of the last ten (of all, where there are fewer), choose nothing. Trainings stop at 99.5 % training accuracy or at a limit: 130 epochs at 3 blocks, 200 at 4 and 6, 1000 in P1.",
-      "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The mirror descents have P1's learning rates, another one at each size, so that sizes differ in more than their blocks. Adam has the rate that was chosen on held-out reviews for 3 blocks.",
+      "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The mirror descents have P1's learning rates, another one at each size, so that sizes differ in more than their blocks. " +
+          adam_rates(study),
       "Over all sizes, one model has a mean for each size, one difference of the two optimizers and one variance, fitted by least squares; its interval is Student's. What the difference varies by from size to size counts as scatter. Differences at one size have Welch's intervals. Each interval is for one comparison.",
       fmt::format(
           "A training collapses if it diverges, if it stays at chance (below 51 %) for all of ten epochs or more, or if its last test accuracy is more than {:g} points below its best. One that collapsed and came to its end is in all means, as in P1; one that diverged is in none.",

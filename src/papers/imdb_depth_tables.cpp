@@ -27,16 +27,17 @@ Table depth_size_table(const DepthStudy& study, std::string_view measure, Record
   };
   for (const char* row : depth_rows) {
     std::vector<std::string> ours{imdb_name(row), "ours"}, theirs{imdb_name(row), "P1"};
-    bool is_published = false;
+    bool is_published = false, is_trained = false;
     for (const int blocks : depth_sizes) {
       const ImdbGroup* group = study.group(row, blocks);
+      is_trained |= group != nullptr;
       ours.push_back(group ? mean_and_count(group->percent(member)) : "–");
       const PublishedRow* found = published_row(depth_config(row, blocks));
       const SampleSummary* sample = found ? published(*found) : nullptr;
       is_published |= sample != nullptr;
       theirs.push_back(sample ? mean_and_count(*sample) : "–");
     }
-    table.rows.push_back(std::move(ours));
+    if (is_trained || is_published) table.rows.push_back(std::move(ours));
     if (is_published) table.rows.push_back(std::move(theirs));
   }
   return table;
@@ -48,8 +49,11 @@ Table depth_difference_table(const DepthStudy& study) {
       "Differences of test accuracy, in points, with 95 % intervals: at each size, and over all in one model";
   table.columns = {{"optimizers", Align::left}, {"measure", Align::left}, {"blocks", Align::left}};
   for (Column& column : comparison_columns()) table.columns.push_back(std::move(column));
-  constexpr std::pair<const char*, const char*> pairs[] = {
-      {"md-1.1", "md-2"}, {"md-3", "md-2"}, {"md-1.1", "md-3"}, {"adam", "md-1.1"}};
+  constexpr std::pair<const char*, const char*> pairs[] = {{"md-1.1", "md-2"},
+                                                           {"md-3", "md-2"},
+                                                           {"md-1.1", "md-3"},
+                                                           {adam_rows[0], "md-1.1"},
+                                                           {adam_rows[1], "md-1.1"}};
   constexpr std::pair<const char*, RecordedNumber> measures[] = {
       {"best epoch", &TrainingRecord::best_test}, {"mean of the last ten", &TrainingRecord::last_ten_test}};
   for (const auto& [first, second] : pairs)

@@ -161,6 +161,18 @@ ImdbOptimizer imdb_optimizer(std::string_view config) {
   }
   for (const NamedOptimizer& known : named_optimizers)
     if (known.config == config) return {.family = known.family, .p = {}, .name = known.name};
+  // "adam-1e-4": with another learning rate than the study's first.
+  for (const NamedOptimizer& known : named_optimizers) {
+    const std::string prefix = fmt::format("{}-", known.config);
+    if (!config.starts_with(prefix)) continue;
+    const std::string_view digits = config.substr(prefix.size());
+    double rate = 0;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), rate);
+    if (code == std::errc() && end == digits.data() + digits.size() && rate > 0 && std::isfinite(rate))
+      return {.family = known.family,
+              .p = {},
+              .name = fmt::format("{} with learning rate {:g}", known.name, rate)};
+  }
   if (config.starts_with("md-"))
     for (const auto& [word, family] : mirror_words) {
       const std::string_view rest = config.substr(3);

@@ -38,7 +38,7 @@ std::string_view to_string(ImdbFamily family);     // "plain mirror descent", "A
 std::string_view variant_name(ImdbFamily family);  // among mirror descents: "plain", "normalized", ...
 
 // What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw", "adamw-blocks",
-// "md-1.1-6blocks".
+// "md-1.1-6blocks", "adam-1e-4-6blocks" (its learning rate).
 struct ImdbOptimizer {
   ImdbFamily family = ImdbFamily::unknown;
   std::vector<double> p;   // of mirror descents: one, or that of attention and that of the rest

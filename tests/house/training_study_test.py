@@ -252,7 +252,8 @@ class Depth(unittest.TestCase):
     """The study of docs/results/imdb_depth: P1's settings at 4 and 6 blocks."""
 
     folder = SOURCE / "docs/results/imdb_depth"
-    RATES = {"md-1.1": (6e-4, 1e-3), "md-2": (4e-4, 1e-3), "md-3": (6e-6, 1e-5), "adam": (None, 3e-4)}
+    RATES = {"md-1.1": (6e-4, 1e-3), "md-2": (4e-4, 1e-3), "md-3": (6e-6, 1e-5), "adam": (None, 3e-4),
+             "adam-1e-4": (None, 1e-4)}
 
     def test_the_plan_has_the_most_wanted_first(self):
         runs = study_plan.read_plan(self.folder).runs
@@ -267,7 +268,7 @@ class Depth(unittest.TestCase):
         for path in (self.folder / "configs").glob("*.toml"):
             row, size = path.stem.rsplit("-", 1)
             config = tomllib.loads(path.read_text(encoding="utf-8"))
-            shallow = tomllib.loads((SOURCE / f"docs/results/imdb/configs/{row}.toml").read_text(encoding="utf-8"))
+            shallow = tomllib.loads((SOURCE / f"docs/results/imdb/configs/{row.removesuffix('-1e-4')}.toml").read_text(encoding="utf-8"))
             blocks = int(size.removesuffix("blocks"))
             self.assertEqual(config["optimizer"].pop("lr"), self.RATES[row][(4, 6).index(blocks)])
             del shallow["optimizer"]["lr"]

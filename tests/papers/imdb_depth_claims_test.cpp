@@ -135,7 +135,7 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
   // Moves are those of scores: on average 0.04 and -0.09, a tenth of which goes to the score.
   expect_conclusion(
       records,
-      "On test reviews it holds: sentiment words have a mean score of 0.304 against 0.191, and 1.54 "
+      "On test reviews the claim holds: sentiment words have a mean score of 0.304 against 0.191, and 1.54 "
       "against 1.47 times the attention of an average word. ");
   const ExperimentResult result = records.result();
   const Table& six = depth_table(result, "six-blocks");
@@ -157,11 +157,15 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
   // Over all sizes: differences 0, 0 and 0.13 with weights 2.5, 1 and 1.5.
   EXPECT_EQ(rows[3][2], "3, 4 and 6 together");
   EXPECT_EQ(rows[3][3], "+0.039");
+  records.add("adam-1e-4", 6, 0.846, 2);
+  records.score_reviews("adam-1e-4", 6, 0.2, 7.895, 0.2);
+  expect_conclusion(records, "1.47 (Adam with learning rate 0.0001: 7.90) times the attention");
   records.score_reviews("md-2", 6, 0.2, 1.73, 0.2);
-  expect_conclusion(records,
-                    "1.64 times the attention of an average word, which point in opposite directions.");
+  expect_conclusion(
+      records,
+      "1.64 (Adam with learning rate 0.0001: 7.90) times the attention of an average word, so that the two point in opposite directions.");
   records.score_reviews("md-2", 6, 0.2, 1.63, 0.2);
-  expect_conclusion(records, "On test reviews it holds by the score and is not decided by the lift: ");
+  expect_conclusion(records, "On test reviews the claim holds by the score and is not decided by the lift: ");
 }
 
 // Counts at equal accuracy are shares of all weights of a size, times these.
