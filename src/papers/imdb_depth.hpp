@@ -1,7 +1,7 @@
 // What p1-imdb-depth makes of the records of docs/results/imdb_depth (4 and 6 blocks) and docs/results/imdb (3 blocks):
 // imdb_depth.cpp judges, imdb_depth_study.cpp says what a reader should know, imdb_depth_tables.cpp and
-// imdb_depth_figures.cpp show; token selection is in imdb_depth_selection.hpp, weights in imdb_depth_weights.hpp, and what
-// P1 claims of both in imdb_depth_claims.hpp. Internal.
+// imdb_depth_figures.cpp show; token selection is in imdb_depth_selection.hpp, weights in imdb_depth_weights.hpp, and
+// what P1 claims of both in imdb_depth_claims.hpp. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"

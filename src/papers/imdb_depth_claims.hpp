@@ -1,6 +1,6 @@
-// What P1 shows of l1.1 mirror descent and of gradient descent by one network each, at 6 blocks: token selection and large
-// weights. Beside it are our means over seeds, at every size, and what P1 does not have: scores on reviews, and weights at
-// equal training accuracy. Internal.
+// What P1 shows of l1.1 mirror descent and of gradient descent by one network each, at 6 blocks: token selection and
+// large weights. Beside it are our means over seeds, at every size, and what P1 does not have: scores on reviews, and
+// weights at equal training accuracy. Internal.
 #pragma once
 
 #include "papers/imdb_depth.hpp"

@@ -5,8 +5,8 @@
 //
 // - Would new trainings select better? The unit is a training: means over seeds, with Welch's interval.
 // - Do the trainings at hand select better on new sentences? The unit is a sentence: its score is averaged over the
-//   seeds of each optimizer, who has the larger mean wins it, and the sign test judges the wins. The same networks judge
-//   all sentences, so that this says nothing about new trainings.
+//   seeds of each optimizer, who has the larger mean wins it, and the sign test judges the wins. The same networks
+//   judge all sentences, so that this says nothing about new trainings.
 //
 // Real reviews have no pivotal words. Listed sentiment words stand in, and trainings have their mean score over reviews
 // (docs/deep-views.md).
@@ -25,8 +25,8 @@ namespace attmirror {
 // As published, or the corrected one.
 using SentenceScore = std::optional<double> SentenceRecord::*;
 
-// The mean score of each sentence over the trainings that came to their end, nothing for a sentence that has none. Empty
-// where no sentences were recorded.
+// The mean score of each sentence over the trainings that came to their end, nothing for a sentence that has none.
+// Empty where no sentences were recorded.
 std::vector<std::optional<double>> sentence_means(const ImdbGroup& group, SentenceScore member);
 
 // Who wins how many sentences; nothing unless both have recorded sentences at this size.

@@ -1,8 +1,8 @@
 // Weights of K, Q and V in p1-imdb-depth: how many are large, the largest, and Hoyer sparsity. Internal.
 //
-// P1 counts weights above 0.06 in size, over all blocks, of one network of each optimizer at the end of its training. But
-// weights grow as long as a network is trained, and optimizers take more or fewer epochs. So the same numbers are also
-// taken at equal training accuracy.
+// P1 counts weights above 0.06 in size, over all blocks, of one network of each optimizer at the end of its training.
+// But weights grow as long as a network is trained, and optimizers take more or fewer epochs. So the same numbers are
+// also taken at equal training accuracy.
 #pragma once
 
 #include "papers/imdb_depth.hpp"
