@@ -1,6 +1,7 @@
-"""The records of a study as files, for training_study.py: runs.csv and curves.csv; speed.csv where settings were searched;
-attention.csv where attention was measured during training; histograms.csv, of weights, for images. The READMEs of
-docs/results/imdb and docs/results/cifar say what the columns are, and src/papers/records.cpp reads them.
+"""The records of a study as files, for training_study.py: runs.csv and curves.csv; sentences.csv where networks were scored
+on P1's sentences; speed.csv where settings were searched; attention.csv where attention was measured during training;
+histograms.csv, of weights, for images. The READMEs of docs/results/imdb and docs/results/cifar say what the columns are,
+and src/papers/records.cpp reads them.
 """
 import csv
 import io
@@ -16,7 +17,8 @@ RUN_COLUMNS = ("run", "config", "role", "seed", "lr", "p", "status", "epochs", "
                *(f"{name}_{what}" for name in MAPS for what in ("above", "share", "largest", "sparsity")),
                "seconds", "device", "date", "commit", "note")
 CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "validation_accuracy",
-                 *(f"{name}_sparsity" for name in MAPS))
+                 *(f"{name}_{what}" for name in MAPS for what in ("share", "largest", "sparsity")))
+SENTENCE_COLUMNS = ("run", "sentence", "pivotal", "score", "word_score")
 # After p, where settings were searched and where data are images.
 SEARCH_COLUMNS = ("data", "settings", "state_bytes")
 # After word_score, where trainings were scored on reviews.
@@ -114,7 +116,19 @@ def curve_rows(record):
                "validation_accuracy": number(epoch.get("validation_accuracy"), 5)}
         if record["role"] != "tuning":
             row |= {"test_loss": number(epoch["test_loss"], 5), "test_accuracy": number(epoch["test_accuracy"], 5)}
-        yield row | {f"{name}_sparsity": number(epoch[name]["sparsity"], 4) for name in MAPS}
+        # Six digits of a share give back the count of weights.
+        yield row | {f"{name}_{what}": number(epoch[name][key], digits) for name in MAPS
+                     for what, key, digits in (("share", "above_0.06", 6), ("largest", "largest", 4), ("sparsity", "sparsity", 4))}
+
+
+def sentence_rows(record):
+    """A row for each of P1's sentences and each main training that was scored. A sentence whose pivotal word WordPiece
+    splits lacks the score, and one in which it does not occur lacks both."""
+    if record["role"] != "main" or not record["score"]:
+        return
+    for place, sentence in enumerate(record["score"]["models"][0]["sentences"], 1):
+        yield {"run": record["id"], "sentence": place, "pivotal": sentence["pivotal"],
+               "score": number(sentence["published"], 4), "word_score": number(sentence["sum"], 4)}
 
 
 def attention_rows(record):
@@ -197,6 +211,8 @@ def collect(plan, runs_folder, output, replaces):
     study_plan.write_atomically(output / "runs.csv", csv_text(columns, map(run_row, records)))
     study_plan.write_atomically(output / "curves.csv",
                                 csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
+    if sentences := [row for record in records for row in sentence_rows(record)]:
+        study_plan.write_atomically(output / "sentences.csv", csv_text(SENTENCE_COLUMNS, sentences))
     if attention := [row for record in records for row in attention_rows(record)]:
         study_plan.write_atomically(output / "attention.csv", csv_text(ATTENTION_COLUMNS, attention))
     if plan.data == "images":

@@ -7,8 +7,8 @@
   training_study.py choose RUNS
       shows what the tuning runs reached, and writes the settings that won into configs/.
   training_study.py collect RUNS [-o FOLDER]
-      writes runs.csv, one row a training, and curves.csv, one row an epoch; attention.csv and histograms.csv where
-      attention was measured and where images were trained on.
+      writes runs.csv, one row a training, and curves.csv, one row an epoch; sentences.csv, attention.csv and
+      histograms.csv where P1's sentences were scored, where attention was measured and where images were trained on.
 
 PROGRAM is attmirror, attmirror-deep, or the attmirror_deep_train of tests/device. The folder of the data has
 imdb-train.safetensors and imdb-test.safetensors (or train.tsv.xz and test.tsv.xz), bert-base-uncased-vocab.txt and

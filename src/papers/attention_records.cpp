@@ -1,4 +1,5 @@
-// How attention was spread during trainings, and how weights are spread after them: two files of a study's records.
+// How attention was spread during trainings, what it gave to P1's pivotal words after them, and how weights are spread:
+// three files of a study's records.
 #include "papers/record_rows.hpp"
 #include "papers/shorthand.hpp"
 
@@ -6,8 +7,36 @@ namespace attmirror {
 
 namespace {
 
+using SentenceColumns = std::vector<RecordColumn<std::pair<std::string, SentenceRecord>>>;
 using AttentionColumns = std::vector<RecordColumn<std::pair<std::string, AttentionRecord>>>;
 using HistogramColumns = std::vector<RecordColumn<std::pair<std::string, HistogramBin>>>;
+
+SentenceColumns sentence_columns() {
+  using R = std::pair<std::string, SentenceRecord>;
+  using C = RecordCell;
+  return {{"run", [](R& row, const C& cell) { row.first = cell.word(); }},
+          {"sentence", [](R& row, const C& cell) { row.second.sentence = cell.needed_count(); }},
+          {"pivotal", [](R& row, const C& cell) { row.second.pivotal = cell.word(); }},
+          {"score", [](R& row, const C& cell) { row.second.score = cell.share(); }},
+          {"word_score", [](R& row, const C& cell) { row.second.word_score = cell.share(); }}};
+}
+
+// What runs.csv says of the sentences is what they say: how many have a score, and its mean. Files keep four digits.
+void check_sentences(const TrainingRecord& record) {
+  double sum = 0;
+  std::int64_t kept = 0;
+  for (const SentenceRecord& one : record.sentences)
+    if (one.score) sum += *one.score, ++kept;
+  if (record.score_sentences != kept)
+    throw bad_input(
+        fmt::format("sentences.csv has {} of {} with a score: expected {}, as in runs.csv",
+                    counted(static_cast<std::uint64_t>(kept), "sentence"), record.run,
+                    record.score_sentences ? fmt::format("{}", *record.score_sentences) : "none"));
+  if (record.score && kept > 0 && std::abs(sum / static_cast<double>(kept) - *record.score) > 1e-4)
+    throw bad_input(
+        fmt::format("sentences.csv: the scores of {} have the mean {:.4f}: expected {:.4f}, as in runs.csv",
+                    record.run, sum / static_cast<double>(kept), *record.score));
+}
 
 AttentionColumns attention_columns() {
   using R = std::pair<std::string, AttentionRecord>;
@@ -49,6 +78,34 @@ HistogramColumns histogram_columns() {
 }
 
 }  // namespace
+
+// A training has sentences 1, 2, ..., and all have the same ones.
+void read_sentences(std::string_view text, const RecordPlaces& places, std::vector<TrainingRecord>& records) {
+  if (text.empty()) return;
+  const std::vector<SentenceRecord>* first = nullptr;
+  read_rows<std::pair<std::string, SentenceRecord>>(
+      text, "sentences.csv", sentence_columns(), [&](std::size_t line, const auto& row) {
+        TrainingRecord& record = records[known_place(places, "sentences.csv", line, row.first)];
+        const SentenceRecord& next = row.second;
+        const std::size_t place = record.sentences.size();
+        if (next.sentence != std::ssize(record.sentences) + 1)
+          throw bad_input(fmt::format("sentences.csv line {}: sentence of {} is {}: expected {}", line,
+                                      row.first, next.sentence, place + 1));
+        if (!first) first = &record.sentences;
+        if (first != &record.sentences && place < first->size() && (*first)[place].pivotal != next.pivotal)
+          throw bad_input(fmt::format(
+              "sentences.csv line {}: pivotal is \"{}\": expected \"{}\", as in the first training", line,
+              one_line(next.pivotal), one_line((*first)[place].pivotal)));
+        record.sentences.push_back(next);
+      });
+  for (const TrainingRecord& record : records) {
+    if (record.sentences.empty()) continue;
+    if (record.sentences.size() != first->size())
+      throw bad_input(fmt::format("sentences.csv has {} of {}: expected {}, as of the first training",
+                                  counted(record.sentences.size(), "sentence"), record.run, first->size()));
+    check_sentences(record);
+  }
+}
 
 // Epochs of a training ascend, and each has blocks 1, 2, ...
 void read_attention(std::string_view text, const RecordPlaces& places, std::vector<TrainingRecord>& records) {

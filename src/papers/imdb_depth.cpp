@@ -13,6 +13,8 @@
 #include "papers/imdb_depth.hpp"
 
 #include "papers/experiments.hpp"
+#include "papers/imdb_depth_claims.hpp"
+#include "papers/imdb_depth_selection.hpp"
 #include "papers/imdb_published.hpp"
 #include "papers/imdb_study.hpp"
 #include "papers/recorded_experiment.hpp"
@@ -93,13 +95,19 @@ std::string claim_sentence(const DepthStudy& study) {
 }
 
 std::string adam_sentence(const DepthStudy& study) {
-  const auto by_best = study.compared_at(largest_size, "adam", "md-1.1", best_accuracy);
-  const auto by_last = study.compared_at(largest_size, "adam", "md-1.1", last_ten_accuracy);
-  if (!by_best) return fmt::format(" At {} blocks there is no Adam to compare with yet.", largest_size);
-  return fmt::format(
-      " At {} blocks Adam, with its learning rate of 3 blocks, {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
-      largest_size, beside_mirror_descent(*by_best, *by_last), study.group("adam", largest_size)->runs.size(),
-      higher_text(*by_best), higher_text(*by_last));
+  std::string text;
+  for (const char* row : adam_rows) {
+    const auto by_best = study.compared_at(largest_size, row, "md-1.1", best_accuracy);
+    const auto by_last = study.compared_at(largest_size, row, "md-1.1", last_ten_accuracy);
+    if (!by_best) continue;
+    text += fmt::format(
+        " At {} blocks {} {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
+        largest_size, row == adam_rows[0] ? "Adam, with its learning rate of 3 blocks," : imdb_name(row),
+        beside_mirror_descent(*by_best, *by_last), study.group(row, largest_size)->runs.size(),
+        higher_text(*by_best), higher_text(*by_last));
+  }
+  return text.empty() ? fmt::format(" At {} blocks there is no Adam to compare with yet.", largest_size)
+                      : text;
 }
 
 std::string collapse_sentence(const DepthStudy& study) {
@@ -112,58 +120,6 @@ std::string collapse_sentence(const DepthStudy& study) {
     return fmt::format(" None of the {} trainings collapsed; {}.", study.records.size(), theirs);
   return fmt::format(" {} of the {} trainings collapsed: {}; {}.", collapses.size(), study.records.size(),
                      fmt::join(collapses, ", "), theirs);
-}
-
-std::string selection_sentence(const DepthClaims& claims) {
-  const auto comparison = claims.score.comparison();
-  if (!comparison) return " Token selection at 6 blocks cannot be compared yet.";
-  return fmt::format(
-      " P1's claim that ℓ1.1 mirror descent selects pivotal words better at 6 blocks {}: its mean score is {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
-      claim_word(*comparison), claims.score.ours[0].mean, claims.score.ours[1].mean, comparison->low,
-      comparison->high);
-}
-
-// The verdict on fewer large weights in all three maps.
-std::string fewer_verdict(const std::array<int, 3>& signs) {
-  const auto fewer = std::ranges::count(signs, -1), more = std::ranges::count(signs, 1);
-  if (fewer == 3) return "holds";
-  if (more == 3) return "is contradicted";
-  if (fewer == 0 && more == 0) return "is not decided";
-  constexpr std::array<std::string_view, 3> words{"holds for", "is open for", "is contradicted for"};
-  std::vector<std::string> parts;
-  for (const int sign : {-1, 1, 0}) {
-    std::vector<std::string_view> maps;
-    for (std::size_t map = 0; map < signs.size(); ++map)
-      if (signs[map] == sign) maps.push_back(map_names[map]);
-    if (!maps.empty())
-      parts.push_back(
-          fmt::format("{} {}", words[static_cast<std::size_t>(sign + 1)], fmt::join(maps, " and ")));
-  }
-  return fmt::format("{}", fmt::join(parts, " and "));
-}
-
-std::string sparsity_sentence(const DepthClaims& claims) {
-  std::array<int, 3> signs{};
-  std::vector<std::string> counts;
-  for (std::size_t map = 0; map < signs.size(); ++map) {
-    const DepthClaim& claim = claims.above[map];
-    const auto comparison = claim.comparison();
-    if (!comparison) return " Weights at 6 blocks cannot be compared yet.";
-    signs[map] = sign_of(*comparison);
-    counts.push_back(
-        fmt::format("{:.0f} against {:.0f} in {}", claim.ours[0].mean, claim.ours[1].mean, map_names[map]));
-  }
-  std::string text = fmt::format(" P1's claim that it has fewer weights above 0.06 there {}: on average {}.",
-                                 fewer_verdict(signs), fmt::join(counts, ", "));
-  if (!claims.equal_sparsity) return text;
-  const DepthClaim& equal = *claims.equal_sparsity;
-  const auto comparison = equal.comparison();
-  if (!comparison) return text;
-  constexpr std::array verdicts{"is lower", "cannot be told from that of gradient descent", "is higher"};
-  return text +
-         fmt::format(" Its {} {}: {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
-                     equal.quantity, verdicts[static_cast<std::size_t>(sign_of(*comparison) + 1)],
-                     equal.ours[0].mean, equal.ours[1].mean, comparison->low, comparison->high);
 }
 
 // l1.1 minus l2 at every deep size, then over all sizes: P1's by the same formulas from its means and deviations.
@@ -249,21 +205,26 @@ class ImdbDepth final : public RecordedExperiment {
 ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
                                    std::span<const TrainingRecord> shallow) {
   const DepthStudy study(deep, shallow);
-  const DepthClaims claims(study);
+  const DepthClaims claims(study, largest_size);
   ExperimentResult result;
   result.conclusion = claim_sentence(study) + adam_sentence(study) + collapse_sentence(study) +
-                      selection_sentence(claims) + sparsity_sentence(claims);
+                      selection_sentence(study, claims) + sparsity_sentence(study, claims);
   result.findings = depth_findings(study, claims);
-  for (Figure& figure :
-       std::array<Figure, 3>{depth_size_figure(study), depth_curves(study, 6), depth_curves(study, 4)})
+  for (Figure& figure : std::array<Figure, 4>{depth_size_figure(study), depth_curves(study, 6),
+                                              depth_curves(study, 4), depth_score_figure(study)})
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
   result.tables = {{"sizes", depth_size_table(study, "best epoch", best_accuracy)},
                    {"sizes-last", depth_size_table(study, "last epoch", &TrainingRecord::last_test)},
                    {"differences", depth_difference_table(study)},
                    {"collapses", depth_collapse_table(study)},
                    {"six-blocks", depth_claims_table(claims)},
-                   {"attention", depth_attention_table(study)},
-                   {"equal-accuracy", depth_equal_table(study)},
+                   {"four-blocks", depth_claims_table(DepthClaims(study, 4))},
+                   {"three-blocks", depth_claims_table(DepthClaims(study, 3))},
+                   {"selection", depth_selection_table(study)},
+                   {"selection-differences", depth_selection_difference_table(study)},
+                   {"sentences-won", depth_wins_table(study)},
+                   {"sentences", depth_sentence_table(study)},
+                   {"weights-by-optimizer", depth_weights_table(study)},
                    {"trainings", imdb_runs_table(study.records)},
                    {"weights", imdb_weights_table(study.records)}};
   std::erase_if(result.tables, [](const NamedTable& one) { return one.table.rows.empty(); });

@@ -1,6 +1,7 @@
 // What p1-imdb-depth makes of the records of docs/results/imdb_depth (4 and 6 blocks) and docs/results/imdb (3 blocks):
 // imdb_depth.cpp judges, imdb_depth_study.cpp says what a reader should know, imdb_depth_tables.cpp and
-// imdb_depth_figures.cpp show. Internal.
+// imdb_depth_figures.cpp show; token selection is in imdb_depth_selection.hpp, weights in imdb_depth_weights.hpp, and
+// what P1 claims of both in imdb_depth_claims.hpp. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"
@@ -19,8 +20,10 @@ namespace attmirror {
 
 // P1's sizes, the last of which its pictures are of: so many blocks, with as many heads each.
 inline constexpr std::array depth_sizes{3, 4, 6};
+// Adam with its learning rate of 3 blocks, and with a third of it, for 6 blocks, where the first collapsed.
+inline constexpr std::array adam_rows{"adam", "adam-1e-4"};
 // The rows of P1's table, and Adam beside them: configurations without their size.
-inline constexpr std::array depth_rows{"md-1.1", "md-2", "md-3", "adam"};
+inline constexpr std::array depth_rows{"md-1.1", "md-2", "md-3", adam_rows[0], adam_rows[1]};
 // "md-1.1-6blocks"; at 3 blocks "md-1.1".
 std::string depth_config(std::string_view row, int blocks);
 
@@ -59,47 +62,19 @@ struct DepthStudy {
 // nothing: it did not collapse.
 inline constexpr double collapse_points = 10;
 std::optional<std::string> collapse_of(const TrainingRecord& record);
+// Those of a group that came to their end and did not collapse.
+std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group);
 
-// Weights at equal training accuracy: the highest, in steps of 0.1 %, that every training of a size reached which came
-// to its end and did not collapse. A training is looked at after its first epoch at or above it.
-struct EqualAccuracy {
-  double accuracy = 0;  // a share
-  // By group of the size, in the order of rows: the epoch, and Hoyer sparsity, mean of K, Q and V.
-  std::vector<std::pair<const ImdbGroup*, std::array<SampleSummary, 2>>> groups;
-};
-// Nothing unless two optimizers have such a training.
-std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks);
-
-// What P1 shows of l1.1 mirror descent and of gradient descent at 6 blocks, in this order: one network each.
-struct DepthClaim {
-  std::string quantity;                                 // "token-selection score"
-  std::optional<std::array<double, 2>> published = {};  // nothing: P1 does not have it
-  double reading = 0;                                   // of the published numbers
-  std::array<SampleSummary, 2> ours = {};
-  int decimals = 3;
-
-  // Nothing unless both have two trainings.
-  std::optional<WelchComparison> comparison() const;
-};
-struct DepthClaims {
-  DepthClaim score;
-  std::array<DepthClaim, 3> above;  // weights of K, Q and V above 0.06
-  DepthClaim largest_key, sparsity;
-  std::optional<DepthClaim> equal_sparsity;  // at equal training accuracy
-
-  explicit DepthClaims(const DepthStudy& study);
-  std::vector<const DepthClaim*> all() const;
-};
+// "83.01 ± 0.33 (5)": mean, half of its 95 % interval, number of trainings.
+std::string mean_and_count(const SampleSummary& sample, int decimals = 2);
 
 // P1 by size, ours and published, by which accuracy: "best epoch", best_test.
 Table depth_size_table(const DepthStudy& study, std::string_view measure, RecordedNumber member);
 Table depth_difference_table(const DepthStudy& study);  // pairs of optimizers, by size and over all sizes
 Table depth_collapse_table(const DepthStudy& study);
-Table depth_attention_table(const DepthStudy& study);  // token selection and weights after the last epoch
-Table depth_equal_table(const DepthStudy& study);      // sparsity at equal training accuracy
-Table depth_claims_table(const DepthClaims& claims);
 
 Figure depth_size_figure(const DepthStudy& study);
+Figure depth_score_figure(const DepthStudy& study);  // token selection; no series where nothing was scored
 Figure depth_curves(const DepthStudy& study, int blocks);
 
 // "3, 4 and 6 blocks", "6 blocks"

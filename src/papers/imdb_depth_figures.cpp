@@ -1,4 +1,4 @@
-// The trainings of all sizes in figures: accuracy by size, and by epoch at each size.
+// The trainings of all sizes in figures: accuracy by size, and by epoch at each size; token selection of each training.
 #include "papers/imdb_depth.hpp"
 #include "papers/imdb_published.hpp"
 #include "papers/imdb_study.hpp"
@@ -79,6 +79,60 @@ Figure depth_size_figure(const DepthStudy& study) {
   figure.caption =
       leaders_text(study) +
       " Points are means over seeds, bands their range, dashed lines P1's means; the learning rates are P1's, another one at each size.";
+  return figure;
+}
+
+// Optimizers stand side by side at each size.
+Figure depth_score_figure(const DepthStudy& study) {
+  Figure figure{.id = "scores", .title = "Token-selection score of every training, and P1's two networks"};
+  figure.x.label = "blocks, with as many heads each";
+  figure.y.label = "score on P1's sentences";
+  figure.y.range = {0, 1};
+  figure.description = "Token-selection score against blocks, a point for each training:";
+  Series published{.name = "P1, one network each", .mark = Series::Mark::points};
+  std::vector<std::string> spans;
+  for (std::size_t i = 0; i < depth_rows.size(); ++i) {
+    constexpr double step = 0.12;
+    const double aside = step * (static_cast<double>(i) - 0.5 * static_cast<double>(depth_rows.size() - 1));
+    Series ours{.name = imdb_name(depth_rows[i]), .mark = Series::Mark::points, .color = static_cast<int>(i)};
+    for (const int blocks : depth_sizes) {
+      const ImdbGroup* group = study.group_of_at_least(1, depth_rows[i], blocks);
+      if (!group) continue;
+      const std::size_t before = ours.y.size();
+      for (const TrainingRecord* run : group->runs) {
+        if (!run->score) continue;
+        ours.x.push_back(blocks + aside);
+        ours.y.push_back(*run->score);
+        ours.labels.push_back(run->run);
+      }
+      if (ours.y.size() == before) continue;
+      const auto [low, high] =
+          std::minmax_element(ours.y.begin() + static_cast<std::ptrdiff_t>(before), ours.y.end());
+      spans.push_back(fmt::format("{} {:.2f} to {:.2f}", group->name, *low, *high));
+      if (const PublishedPicture* picture = published_picture(group->config)) {
+        published.x.push_back(blocks + aside + step / 3);  // beside ours
+        published.y.push_back(picture->score);
+        published.labels.push_back(group->name);
+      }
+    }
+    if (!ours.y.empty()) figure.series.push_back(std::move(ours));
+  }
+  if (figure.series.empty()) return figure;
+  if (!published.y.empty()) figure.series.push_back(std::move(published));
+  figure.description += fmt::format(" {}.", fmt::join(spans, "; "));
+  // What seeds do beside what P1 shows.
+  const auto scores = [&](const char* row) {
+    const ImdbGroup* group = study.group_of_at_least(2, row, depth_sizes.back());
+    return group ? group->numbers(&TrainingRecord::score) : SampleSummary{};
+  };
+  const SampleSummary first = scores("md-1.1"), second = scores("md-2");
+  if (first.count > 1 && second.count > 1)
+    figure.caption = fmt::format(
+        "At {} blocks, scores have a standard deviation of {:.2f} over the seeds of ℓ1.1 mirror descent and {:.2f} over those of gradient descent; P1's two networks differ by {:.2f}. ",
+        depth_sizes.back(), first.deviation, second.deviation,
+        published_picture(depth_config("md-1.1", depth_sizes.back()))->score -
+            published_picture(depth_config("md-2", depth_sizes.back()))->score);
+  figure.caption += "Optimizers stand side by side at each size, and a point is a training.";
   return figure;
 }
 

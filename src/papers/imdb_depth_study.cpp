@@ -16,29 +16,23 @@ namespace {
 constexpr double chance_share = 0.51;
 // Some trainings take a few epochs to leave it.
 constexpr std::int64_t patience_epochs = 10;
-constexpr double accuracy_step = 0.001;
 
-double highest_training_accuracy(const TrainingRecord& record) {
-  double highest = 0;
-  for (const EpochRecord& epoch : record.curve) highest = std::max(highest, epoch.train_accuracy.value_or(0));
-  return highest;
+std::string adam_rates(const DepthStudy& study) {
+  std::string text = "Adam has the rate that was chosen on held-out reviews for 3 blocks";
+  if (study.group(adam_rows[1], depth_sizes.back()))
+    text +=
+        fmt::format("; at {} blocks trainings with a third of it, 0.0001, were added, which nothing chose",
+                    depth_sizes.back());
+  return text + ".";
 }
 
-// The mean of K, Q and V, where all three are known.
-std::optional<double> epoch_sparsity(const EpochRecord& epoch) {
-  double sum = 0;
-  for (const std::optional<double>& one : epoch.sparsity) {
-    if (!one) return {};
-    sum += *one / static_cast<double>(epoch.sparsity.size());
-  }
-  return sum;
-}
-
-std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group) {
-  std::vector<const TrainingRecord*> runs;
-  std::ranges::copy_if(group.runs, std::back_inserter(runs),
-                       [](const TrainingRecord* run) { return !collapse_of(*run); });
-  return runs;
+// At which sizes networks were scored on reviews: "The trainings of 4 and 6 blocks were scored on reviews".
+std::string scored_on_reviews(const DepthStudy& study) {
+  std::set<int> sizes;
+  for (const TrainingRecord& record : study.records)
+    if (record.review_score) sizes.insert(imdb_optimizer(record.config).blocks);
+  if (sizes.empty()) return "No training was scored on reviews";
+  return fmt::format("The trainings of {} were scored on reviews", blocks_text({sizes.begin(), sizes.end()}));
 }
 
 }  // namespace
@@ -109,74 +103,11 @@ std::optional<std::string> collapse_of(const TrainingRecord& record) {
   return {};
 }
 
-std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks) {
-  EqualAccuracy equal{.accuracy = 1, .groups = {}};
-  for (const char* row : depth_rows) {
-    const ImdbGroup* group = study.group(row, blocks);
-    if (!group || sound_runs(*group).empty()) continue;
-    equal.groups.push_back({group, {}});
-    for (const TrainingRecord* run : sound_runs(*group))
-      equal.accuracy = std::min(equal.accuracy, highest_training_accuracy(*run));
-  }
-  if (equal.groups.size() < 2) return {};
-  // A hair more, so that 0.996 is 996 steps and not 995.
-  equal.accuracy = std::floor(equal.accuracy / accuracy_step + 1e-9) * accuracy_step;
-  for (auto& [group, summaries] : equal.groups) {
-    std::vector<double> epochs, sparsities;
-    for (const TrainingRecord* run : sound_runs(*group)) {
-      const auto there = std::ranges::find_if(run->curve, [&](const EpochRecord& epoch) {
-        return epoch.train_accuracy.value_or(0) >= equal.accuracy - 1e-12;
-      });
-      if (there == run->curve.end()) continue;  // a training without curve
-      epochs.push_back(static_cast<double>(there->epoch));
-      if (const std::optional<double> sparsity = epoch_sparsity(*there)) sparsities.push_back(*sparsity);
-    }
-    summaries = {summarize(epochs), summarize(sparsities)};
-  }
-  return equal;
-}
-
-std::optional<WelchComparison> DepthClaim::comparison() const {
-  return ours[0].count < 2 || ours[1].count < 2 ? std::nullopt : std::optional(welch(ours[0], ours[1]));
-}
-
-DepthClaims::DepthClaims(const DepthStudy& study) {
-  constexpr std::array<std::array<double, 2>, 3> counts{{{18206, 27224}, {13964, 14654}, {7643, 10127}}};
-  const int blocks = depth_sizes.back();
-  const std::array groups{study.group("md-1.1", blocks), study.group("md-2", blocks)};
-  const auto both = [&](const auto& sample_of) {
-    return std::array{groups[0] ? sample_of(*groups[0]) : SampleSummary{},
-                      groups[1] ? sample_of(*groups[1]) : SampleSummary{}};
-  };
-  score = {.quantity = "token-selection score",
-           .published = {{0.4387, 0.3122}},
-           .ours = both([](const ImdbGroup& group) { return group.numbers(&TrainingRecord::score); })};
-  for (std::size_t map = 0; map < map_names.size(); ++map)
-    above[map] = {.quantity = fmt::format("weights of {} above 0.06", map_names[map]),
-                  .published = counts[map],
-                  .ours = both([&](const ImdbGroup& group) { return group.map_count(map); }),
-                  .decimals = 0};
-  // Read off a figure to two digits.
-  largest_key = {.quantity = "largest weight of K",
-                 .published = {{0.70, 0.26}},
-                 .reading = 0.005,
-                 .ours = both([](const ImdbGroup& group) { return group.map_largest(0); })};
-  sparsity = {.quantity = "Hoyer sparsity of K, Q and V at the end",
-              .ours = both([](const ImdbGroup& group) { return group.mean_sparsity(); })};
-  if (const std::optional<EqualAccuracy> equal = equal_accuracy(study, blocks))
-    equal_sparsity = {.quantity = fmt::format("Hoyer sparsity of K, Q and V at {:.1f} % training accuracy",
-                                              100 * equal->accuracy),
-                      .ours = both([&](const ImdbGroup& group) {
-                        const auto found = std::ranges::find_if(
-                            equal->groups, [&](const auto& one) { return one.first == &group; });
-                        return found == equal->groups.end() ? SampleSummary{} : found->second[1];
-                      })};
-}
-
-std::vector<const DepthClaim*> DepthClaims::all() const {
-  std::vector<const DepthClaim*> list{&score, &above[0], &above[1], &above[2], &largest_key, &sparsity};
-  if (equal_sparsity) list.push_back(&*equal_sparsity);
-  return list;
+std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group) {
+  std::vector<const TrainingRecord*> runs;
+  std::ranges::copy_if(group.runs, std::back_inserter(runs),
+                       [](const TrainingRecord* run) { return !collapse_of(*run); });
+  return runs;
 }
 
 std::string blocks_text(const std::vector<int>& sizes) {
@@ -191,11 +122,17 @@ std::vector<std::string> depth_remarks(const DepthStudy& study) {
           study.records.size(), distinct_text(study.records, &TrainingRecord::device),
           distinct_text(study.records, &TrainingRecord::date)),
       "P1 reports the best test accuracy of a run: the largest over its epochs, chosen on the test set itself, which makes it optimistic, and the more so the longer a run is. The last epoch, and the mean of the last ten (of all, where there are fewer), choose nothing. Trainings stop at 99.5 % training accuracy or at a limit: 130 epochs at 3 blocks, 200 at 4 and 6, 1000 in P1.",
-      "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The mirror descents have P1's learning rates, another one at each size, so that sizes differ in more than their blocks. Adam has the rate that was chosen on held-out reviews for 3 blocks.",
+      "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The mirror descents have P1's learning rates, another one at each size, so that sizes differ in more than their blocks. " +
+          adam_rates(study),
       "Over all sizes, one model has a mean for each size, one difference of the two optimizers and one variance, fitted by least squares; its interval is Student's. What the difference varies by from size to size counts as scatter. Differences at one size have Welch's intervals. Each interval is for one comparison.",
       fmt::format(
           "A training collapses if it diverges, if it stays at chance (below 51 %) for all of ten epochs or more, or if its last test accuracy is more than {:g} points below its best. One that collapsed and came to its end is in all means, as in P1; one that diverged is in none.",
           collapse_points),
+      "Token selection has two units. A training: means over seeds, whose intervals say what new trainings would do. A sentence: its score, which is the attention that the classifier's token pays to the pivotal word, scaled as P1 scales it, is averaged over the seeds of an optimizer, the larger mean wins the sentence, and the sign test says how likely so uneven a count would be if both were equally good. The same networks judge all sentences, so that the second is about these networks on new sentences of this kind, not about new trainings. By words: the word has the attention of all its pieces, and special tokens are left out.",
+      fmt::format(
+          "44 of P1's 50 sentences have a score: in three the pivotal word does not occur, and in three WordPiece splits it. So few decide little, and networks were also scored on 1,000 test reviews. These have no pivotal words; listed sentiment words stand in, which a rule takes from the training reviews: single WordPieces of two or more letters that occur in at least 300 of them, at least 75 % of which have the same label (22 positive words, such as superb, and 37 negative ones, such as awful). The 1,000 reviews are evenly spaced over those that have a listed word of their own label. Score: the scaled attention to such words, as in P1. Lift: their share of the attention to words, divided by their share of the words; 1 means that attention does not tell them apart. On top: one of them has more attention than any other word. {}.",
+          scored_on_reviews(study)),
+      "Weights are counted as P1 counts them: those of K, of Q and of V, over all blocks, that exceed 0.06 in size. Larger networks have more, so that counts compare within a size. Weights grow as long as a training lasts; at equal training accuracy, a training is looked at after its first epoch at or above the highest accuracy that all trainings of its size reached, apart from those that collapsed. This accuracy is the mean over an epoch, with dropout.",
       left_out_remark(study.groups)};
 }
 

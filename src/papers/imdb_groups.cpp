@@ -161,6 +161,18 @@ ImdbOptimizer imdb_optimizer(std::string_view config) {
   }
   for (const NamedOptimizer& known : named_optimizers)
     if (known.config == config) return {.family = known.family, .p = {}, .name = known.name};
+  // "adam-1e-4": with another learning rate than the study's first.
+  for (const NamedOptimizer& known : named_optimizers) {
+    const std::string prefix = fmt::format("{}-", known.config);
+    if (!config.starts_with(prefix)) continue;
+    const std::string_view digits = config.substr(prefix.size());
+    double rate = 0;
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), rate);
+    if (code == std::errc() && end == digits.data() + digits.size() && rate > 0 && std::isfinite(rate))
+      return {.family = known.family,
+              .p = {},
+              .name = fmt::format("{} with learning rate {:g}", known.name, rate)};
+  }
   if (config.starts_with("md-"))
     for (const auto& [word, family] : mirror_words) {
       const std::string_view rest = config.substr(3);
@@ -292,13 +304,13 @@ std::vector<Column> comparison_columns() {
   return {{"difference"}, {"interval"}, {"degrees of freedom"}, {"p-value"}, {"verdict", Align::left}};
 }
 
-std::vector<std::string> comparison_cells(const WelchComparison& comparison) {
+std::vector<std::string> comparison_cells(const WelchComparison& comparison, int decimals) {
   constexpr std::array verdicts{"lower", "not decided", "higher"};
   // A single training has no interval.
   if (std::isnan(comparison.freedom))
-    return {fmt::format("{:+.2f}", comparison.difference), "–", "–", "–", verdicts[1]};
-  return {fmt::format("{:+.2f}", comparison.difference),
-          fmt::format("{:+.2f} to {:+.2f}", comparison.low, comparison.high),
+    return {fmt::format("{:+.{}f}", comparison.difference, decimals), "–", "–", "–", verdicts[1]};
+  return {fmt::format("{:+.{}f}", comparison.difference, decimals),
+          fmt::format("{:+.{}f} to {:+.{}f}", comparison.low, decimals, comparison.high, decimals),
           fmt::format("{:.1f}", comparison.freedom), fmt::format("{:.2g}", comparison.probability),
           verdicts[static_cast<std::size_t>(sign_of(comparison) + 1)]};
 }

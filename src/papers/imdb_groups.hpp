@@ -38,7 +38,7 @@ std::string_view to_string(ImdbFamily family);     // "plain mirror descent", "A
 std::string_view variant_name(ImdbFamily family);  // among mirror descents: "plain", "normalized", ...
 
 // What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw", "adamw-blocks",
-// "md-1.1-6blocks".
+// "md-1.1-6blocks", "adam-1e-4-6blocks" (its learning rate).
 struct ImdbOptimizer {
   ImdbFamily family = ImdbFamily::unknown;
   std::vector<double> p;   // of mirror descents: one, or that of attention and that of the rest
@@ -104,9 +104,9 @@ std::string mean_text(const SampleSummary& sample, int decimals);
 // The standard error of the mean; 0 for a single number.
 double error_of(const SampleSummary& sample);
 
-// The columns difference, interval, degrees of freedom, p-value and verdict, and their cells.
+// The columns difference, interval, degrees of freedom, p-value and verdict, and their cells with so many decimals.
 std::vector<Column> comparison_columns();
-std::vector<std::string> comparison_cells(const WelchComparison& comparison);
+std::vector<std::string> comparison_cells(const WelchComparison& comparison, int decimals = 2);
 
 // "83.41" for 0.8341, "–" for nothing.
 std::string percent_cell(const std::optional<double>& share);

@@ -30,6 +30,11 @@ constexpr PublishedRow published_rows[] = {
     {"md-3-6blocks", {80.65, 0.13, 10}, {79.47, 0.32, 10}, 95.2},
 };
 
+constexpr PublishedPicture published_pictures[] = {
+    {"md-1.1-6blocks", 0.4387, {18206, 13964, 7643}, 0.70},
+    {"md-2-6blocks", 0.3122, {27224, 14654, 10127}, 0.26},
+};
+
 // A sample that cannot tell a point of accuracy, about what P1's optimizers differ by, does not decide.
 constexpr double point_resolution = 1;
 
@@ -78,6 +83,11 @@ void add_note(Finding& finding, const char* remark) {
 const PublishedRow* published_row(std::string_view config) {
   const auto found = std::ranges::find(published_rows, config, &PublishedRow::config);
   return found == std::ranges::end(published_rows) ? nullptr : found;
+}
+
+const PublishedPicture* published_picture(std::string_view config) {
+  const auto found = std::ranges::find(published_pictures, config, &PublishedPicture::config);
+  return found == std::ranges::end(published_pictures) ? nullptr : found;
 }
 
 Finding compared(std::string quantity, const SampleSummary& published, const SampleSummary& ours) {

@@ -7,6 +7,7 @@
 #include "papers/imdb_groups.hpp"
 #include <attmirror/papers/finding.hpp>
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,17 @@ struct PublishedRow {
 };
 // The row of a configuration; null: none is published.
 const PublishedRow* published_row(std::string_view config);
+
+// What P1 shows by one network each, at 6 blocks.
+struct PublishedPicture {
+  const char* config;
+  double score;                 // of token selection
+  std::array<double, 3> above;  // weights of K, Q and V above 0.06 in size, over all blocks
+  double largest_key;           // the largest weight of K, read off a figure to two digits
+  static constexpr double largest_reading = 0.005;
+};
+// Null: none is published.
+const PublishedPicture* published_picture(std::string_view config);
 
 // Two samples of trainings: they agree if Welch's interval contains 0, which is a tolerance of so many standard errors.
 Finding compared(std::string quantity, const SampleSummary& published, const SampleSummary& ours);

@@ -142,7 +142,9 @@ inline std::size_t known_place(const RecordPlaces& places, std::string_view file
   return found->second;
 }
 
-// attention.csv and histograms.csv, into the trainings that they name (attention_records.cpp). An empty text has none.
+// sentences.csv, attention.csv and histograms.csv, into the trainings that they name (attention_records.cpp). An empty
+// text has none.
+void read_sentences(std::string_view text, const RecordPlaces& places, std::vector<TrainingRecord>& records);
 void read_attention(std::string_view text, const RecordPlaces& places, std::vector<TrainingRecord>& records);
 void read_histograms(std::string_view text, const RecordPlaces& places, std::vector<TrainingRecord>& records);
 

@@ -90,9 +90,15 @@ CurveColumns curve_columns() {
       {"test_loss", [](R& row, const C& cell) { row.second.test_loss = cell.number(); }},
       {"test_accuracy", [](R& row, const C& cell) { row.second.test_accuracy = cell.share(); }},
       {"validation_accuracy", [](R& row, const C& cell) { row.second.validation_accuracy = cell.share(); }}};
-  for (std::size_t m = 0; m < map_names.size(); ++m)
-    columns.push_back({fmt::format("{}_sparsity", map_names[m]),
-                       [m](R& row, const C& cell) { row.second.sparsity[m] = cell.share(); }});
+  for (std::size_t m = 0; m < map_names.size(); ++m) {
+    const auto named = [&](const char* what) { return fmt::format("{}_{}", map_names[m], what); };
+    columns.push_back(
+        {named("sparsity"), [m](R& row, const C& cell) { row.second.sparsity[m] = cell.share(); }});
+    columns.push_back(
+        {named("share"), [m](R& row, const C& cell) { row.second.share[m] = cell.share(); }, true});
+    columns.push_back(
+        {named("largest"), [m](R& row, const C& cell) { row.second.largest[m] = cell.number(); }, true});
+  }
   return columns;
 }
 
@@ -183,6 +189,7 @@ std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
         curve.push_back(row.second);
       });
   for (const TrainingRecord& record : records) check_curve(record);
+  read_sentences(texts.sentences, place, records);
   read_attention(texts.attention, place, records);
   read_histograms(texts.histograms, place, records);
   return records;

@@ -2,9 +2,10 @@
 // values.
 //
 // runs.csv has a row for each training, whatever became of it; curves.csv one for each of its epochs. The columns
-// are those of docs/results/imdb/README.md, and scripts/study_records.py writes them; docs/results/imdb_clean has three
-// more, and speed.csv beside them; docs/results/cifar has attention.csv and histograms.csv. An empty cell is a number
-// that does not exist: the score of a training that failed, the learning rate of an optimizer that has none. Internal.
+// are those of docs/results/imdb/README.md, and scripts/study_records.py writes them; sentences.csv has a row for each
+// training and each of P1's sentences. docs/results/imdb_clean has three columns more, and speed.csv beside them;
+// docs/results/cifar has attention.csv and histograms.csv. An empty cell is a number that does not exist: the score of
+// a training that failed, the learning rate of an optimizer that has none. Internal.
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@ std::string_view to_string(RecordStatus status);  // "completed", "reached accur
 struct EpochRecord {
   std::int64_t epoch = 0;
   std::optional<double> train_loss, train_accuracy, test_loss, test_accuracy, validation_accuracy;
-  std::array<std::optional<double>, 3> sparsity;  // Hoyer's, of K, Q and V
+  // Of K, Q and V, as in MapRecord. Shares and largest weights are missing in files of earlier trainings.
+  std::array<std::optional<double>, 3> share, largest, sparsity;
 };
 
 // The maps of attention, in the order of all that has three numbers.
@@ -62,6 +64,14 @@ struct AttentionRecord {
   AttentionSpreadRecord all, class_token;  // over all queries, and for that of the class token
   double key_norm = 0, query_norm = 0,
          product_norm = 0;  // Frobenius norms of K, Q and, over all heads, K Q^T
+};
+
+// One of P1's sentences, judged by a network after its last epoch.
+struct SentenceRecord {
+  std::int64_t sentence = 0;         // its place in P1's list, from 1
+  std::string pivotal;               // the word that decides it
+  std::optional<double> score;       // as published; nothing where WordPiece splits the word
+  std::optional<double> word_score;  // the corrected one; nothing where the word does not occur
 };
 
 // A bin of the histogram of one map after the last epoch.
@@ -97,6 +107,7 @@ struct TrainingRecord {
   std::optional<double> seconds;
   std::string device, date, commit, note;
   std::vector<EpochRecord> curve;
+  std::vector<SentenceRecord> sentences;   // all, in P1's order; empty where they were not recorded
   std::vector<AttentionRecord> attention;  // by epoch, then block; empty where it was not measured
   std::vector<HistogramBin> histogram;     // by map, then weight; bins without weights are left out
 
@@ -114,8 +125,8 @@ struct SpeedRecord {
 // The files of a study as text.
 struct RecordTexts {
   std::string_view runs, curves;
-  std::string_view speed{}, attention{}, histograms{};  // may be empty
-  std::vector<std::string> configs;                     // the names of its configurations
+  std::string_view sentences{}, speed{}, attention{}, histograms{};  // may be empty
+  std::vector<std::string> configs;                                  // the names of its configurations
 
   // Whether runs.csv has a row below the names of its columns.
   bool has_runs() const;
@@ -123,7 +134,7 @@ struct RecordTexts {
 
 // The trainings in the order of runs.csv. Throws Error (bad input), naming file and line, for a column that is
 // missing or unknown, a cell that is not what its column says, a training that is there twice or whose
-// configuration is not there, and for curves, attention and histograms that do not fit the runs.
+// configuration is not there, and for curves, sentences, attention and histograms that do not fit the runs.
 std::vector<TrainingRecord> read_records(const RecordTexts& texts);
 
 // The rows of speed.csv; none for an empty text. Throws Error (bad input) for bad columns and cells, an optimizer that

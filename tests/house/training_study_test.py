@@ -167,6 +167,36 @@ class Plans(Folder):
         self.assertEqual((row["run"], row["status"], row["note"], row["epochs"], row["best_test"]),
                          ("gd-s1", "failed", "a \"quoted\" message, with a comma", "0", ""))
 
+    def test_sentences_of_main_trainings_have_rows(self):
+        def sentence(pivotal, published, words):
+            return {"sentence": f"It was {pivotal}", "pivotal": pivotal, "published": published, "sum": words}
+        sentences = [sentence("fantastic", 0.123456, 1.0), sentence("breathtaking", None, 0.25), sentence("happy", None, None)]
+        score = {"models": [{"published_way": {"mean": 0.123456, "kept": 1}, "words_sum": {"mean": 0.625}, "sentences": sentences}]}
+        plan = study_plan.read_plan(self.study)
+        self.record(plan.runs[2])
+        self.call("collect", self.top / "runs")
+        self.assertFalse((self.study / "sentences.csv").exists())
+        for run in plan.runs:
+            self.record(run, score=score)
+        self.call("collect", self.top / "runs")
+        rows = rows_of(self.study / "sentences.csv")
+        self.assertEqual([row["run"] for row in rows[::3]], ["adam-s1", "gd-s1", "gd-s2"])  # no tuning, no repetition
+        self.assertEqual([tuple(row.values()) for row in rows[3:6]],
+                         [("gd-s1", "1", "fantastic", "0.1235", "1"), ("gd-s1", "2", "breathtaking", "", "0.25"),
+                          ("gd-s1", "3", "happy", "", "")])
+
+    def test_curves_have_the_weights_of_each_epoch(self):
+        weights = {"norm": 1.0, "largest": 0.123456, "above_0.06": 19106 / 442368, "sparsity": 0.25}
+        epoch = {"epoch": 1, "train_loss": 0.5, "train_accuracy": 0.75, "test_loss": 0.5, "test_accuracy": 0.75, "seconds": 1.0,
+                 "K": weights, "Q": weights | {"largest": None}, "V": weights}
+        config = {"optimizer": {"name": "gd", "lr": 0.1}, "data": {"kind": "text"}, "model": {},
+                  "train": {"stop_train_accuracy": 0.995}}
+        self.record(study_plan.read_plan(self.study).runs[2], epochs=[epoch], config=config)
+        self.call("collect", self.top / "runs")
+        row, = rows_of(self.study / "curves.csv")
+        self.assertEqual((row["K_largest"], row["Q_largest"], row["V_sparsity"]), ("0.1235", "", "0.25"))
+        self.assertEqual(round(float(row["K_share"]) * 442368), 19106)  # the count comes back
+
     def test_records_of_a_config_that_is_not_there_are_refused(self):
         self.record(study_plan.read_plan(self.study).runs[2], config_id="lion")
         self.assertIn("there is no", self.call("collect", self.top / "runs", code=2))
@@ -201,6 +231,8 @@ class Repository(unittest.TestCase):
         readme = (self.folder / "README.md").read_text(encoding="utf-8")
         for column in study_records.REVIEW_COLUMNS:
             self.assertIn(f"`{column}`", readme)
+        for column in study_records.SENTENCE_COLUMNS:
+            self.assertIn(f"`{column}`", readme)
         for columns, file in ((study_records.RUN_COLUMNS, "runs.csv"), (study_records.CURVE_COLUMNS, "curves.csv")):
             for column in columns:
                 name = column if column[:2] not in ("K_", "Q_", "V_") else f"K{column[1:]}"
@@ -220,7 +252,8 @@ class Depth(unittest.TestCase):
     """The study of docs/results/imdb_depth: P1's settings at 4 and 6 blocks."""
 
     folder = SOURCE / "docs/results/imdb_depth"
-    RATES = {"md-1.1": (6e-4, 1e-3), "md-2": (4e-4, 1e-3), "md-3": (6e-6, 1e-5), "adam": (None, 3e-4)}
+    RATES = {"md-1.1": (6e-4, 1e-3), "md-2": (4e-4, 1e-3), "md-3": (6e-6, 1e-5), "adam": (None, 3e-4),
+             "adam-1e-4": (None, 1e-4)}
 
     def test_the_plan_has_the_most_wanted_first(self):
         runs = study_plan.read_plan(self.folder).runs
@@ -235,7 +268,7 @@ class Depth(unittest.TestCase):
         for path in (self.folder / "configs").glob("*.toml"):
             row, size = path.stem.rsplit("-", 1)
             config = tomllib.loads(path.read_text(encoding="utf-8"))
-            shallow = tomllib.loads((SOURCE / f"docs/results/imdb/configs/{row}.toml").read_text(encoding="utf-8"))
+            shallow = tomllib.loads((SOURCE / f"docs/results/imdb/configs/{row.removesuffix('-1e-4')}.toml").read_text(encoding="utf-8"))
             blocks = int(size.removesuffix("blocks"))
             self.assertEqual(config["optimizer"].pop("lr"), self.RATES[row][(4, 6).index(blocks)])
             del shallow["optimizer"]["lr"]

@@ -3,12 +3,16 @@
 
 #include "papers/imdb_depth.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 namespace attmirror::test {
 
@@ -17,7 +21,7 @@ struct DepthRecords {
   std::vector<TrainingRecord> deep, shallow;
 
   // Trainings from seeds 1, 2, ... of four epochs: training accuracies 80, 90, 97 and 99.6 %, sparsity from 0.1 in
-  // steps of `sparser`.
+  // steps of `sparser`; large weights and the largest grow evenly to what they are at the end.
   void add(const char* row, int blocks, double test, std::int64_t seeds, double score = 0.4,
            std::int64_t above = 10'000, double sparser = 0.05) {
     constexpr std::array scatter{0.0, 0.001, -0.001, 0.0, 0.0};
@@ -38,6 +42,9 @@ struct DepthRecords {
         epoch.train_accuracy = training[e];
         epoch.test_accuracy = test + move + climb[e];
         epoch.sparsity.fill(0.1 + sparser * static_cast<double>(e) + move);
+        const double part = static_cast<double>(e + 1) / static_cast<double>(training.size());
+        epoch.share.fill((static_cast<double>(above) + 1e5 * move) * part / (384 * 384 * blocks));
+        epoch.largest.fill((0.3 + move) * part);
         record.curve.push_back(epoch);
       }
       record.best_test = test + move;
@@ -60,6 +67,31 @@ struct DepthRecords {
       record.commit = "0123abc";
       (blocks == 3 ? shallow : deep).push_back(std::move(record));
     }
+  }
+
+  // The score of each sentence, published way and by words, for one seed after the other; a negative one is dropped.
+  void score_sentences(const char* row, int blocks, const std::vector<std::vector<double>>& seeds) {
+    for (std::size_t i = 0; i < seeds.size(); ++i) {
+      TrainingRecord& record = run(fmt::format("{}-s{}", depth_config(row, blocks), i + 1));
+      for (const double score : seeds[i]) {
+        SentenceRecord& sentence = record.sentences.emplace_back();
+        sentence.sentence = std::ssize(record.sentences);
+        sentence.pivotal = fmt::format("word{}", sentence.sentence);
+        if (score >= 0) sentence.score = sentence.word_score = score;
+      }
+    }
+  }
+
+  // Scores on reviews, scattering as seeds do.
+  void score_reviews(const char* row, int blocks, double score, double lift, double top) {
+    for (std::vector<TrainingRecord>* list : {&deep, &shallow})
+      for (TrainingRecord& record : *list)
+        if (record.config == depth_config(row, blocks)) {
+          const double move = *record.word_score - 0.4;
+          record.review_score = score + move / 10;
+          record.review_lift = lift + move;
+          record.review_top = top + move / 10;
+        }
   }
 
   TrainingRecord& run(std::string_view id) {
@@ -87,6 +119,17 @@ inline DepthRecords made_up_depth_records(double lead) {
   records.add("md-3", 6, 0.806, 2);
   records.add("adam", 6, 0.85, 2);
   return records;
+}
+
+inline const Table& depth_table(const ExperimentResult& result, std::string_view id) {
+  const auto found = std::ranges::find(result.tables, id, &NamedTable::id);
+  if (found == result.tables.end()) throw std::runtime_error("no table " + std::string(id));
+  return found->table;
+}
+
+inline void expect_conclusion(const DepthRecords& records, std::string_view part) {
+  const std::string text = records.result().conclusion;
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
 }
 
 }  // namespace attmirror::test

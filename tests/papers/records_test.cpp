@@ -148,6 +148,42 @@ TEST(Records, ColumnsOfSettingsMayBeThere) {
   EXPECT_EQ(read(differing, curves).size(), 18u);
 }
 
+// The text without a column.
+std::string without_column(const std::string& text, const std::string& name) {
+  std::string result;
+  std::istringstream lines(text);
+  std::ptrdiff_t place = -1;
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> cells;
+    std::istringstream parts(line + ",");
+    for (std::string cell; std::getline(parts, cell, ',');) cells.push_back(cell);
+    if (place < 0) place = std::ranges::find(cells, name) - cells.begin();
+    if (place >= std::ssize(cells)) throw std::runtime_error("no column " + name);
+    cells.erase(cells.begin() + place);
+    for (const std::string& cell : cells) result += cell + ",";
+    result.back() = '\n';
+  }
+  return result;
+}
+
+// Shares and largest weights by epoch came later than the first studies.
+TEST(Records, CurvesMayLackWhatCameLater) {
+  const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
+  const EpochRecord first = read(runs, curves).front().curve.front();
+  EXPECT_EQ(first.share[0], 0.01733);
+  EXPECT_EQ(first.largest[2], 0.1667);
+  EXPECT_EQ(first.sparsity[1], 0.3988);
+  const EpochRecord earlier =
+      read(runs, without_column(without_column(curves, "K_share"), "K_largest")).front().curve.front();
+  EXPECT_FALSE(earlier.share[0] || earlier.largest[0]);
+  EXPECT_EQ(earlier.largest[2], 0.1667);
+  expect_refused(runs, without_column(curves, "K_sparsity"), "curves.csv has no column K_sparsity");
+  expect_refused(runs, replaced(curves, "0.01733", "1.01733"),
+                 "curves.csv line 2: K_share is \"1.01733\": expected a share between 0 and 1");
+  expect_refused(runs, replaced(curves, "0.1667", "large"),
+                 "curves.csv line 2: V_largest is \"large\": expected a number");
+}
+
 TEST(Records, ColumnsOfReviewsMayBeThere) {
   const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
   EXPECT_FALSE(read(runs, curves).front().review_score);
@@ -227,6 +263,7 @@ void expect_sound_records(const RecordTexts& texts, const char* study) {
       EXPECT_FALSE(record.attention.empty() || record.histogram.empty()) << record.run;
     else
       EXPECT_TRUE(record.score) << record.run;
+    EXPECT_EQ(record.sentences.size(), texts.sentences.empty() ? 0u : 50u) << record.run;
     EXPECT_FALSE(record.device.empty() || record.date.empty() || record.commit.empty()) << record.run;
   }
 }
@@ -235,6 +272,78 @@ TEST(Records, ThoseOfImdbAreSound) { expect_sound_records(imdb_records(), "imdb"
 TEST(Records, ThoseOfImdbCleanAreSound) { expect_sound_records(imdb_clean_records(), "imdb_clean"); }
 TEST(Records, ThoseOfImdbDepthAreSound) { expect_sound_records(imdb_depth_records(), "imdb_depth"); }
 TEST(Records, ThoseOfCifarAreSound) { expect_sound_records(cifar_records(), "cifar"); }
+
+// The scores of the two trainings have the means 0.5 and 0.25, over two sentences each.
+const std::string sentences_text =
+    "run,sentence,pivotal,score,word_score\n"
+    "md-1.1-s1,1,fantastic,0.75,1\n"
+    "md-1.1-s1,2,breathtaking,,0.5\n"
+    "md-1.1-s1,3,hated,0.25,0\n"
+    "md-2-s1,1,fantastic,0.5,0.125\n"
+    "md-2-s1,2,breathtaking,,\n"
+    "md-2-s1,3,hated,0,0\n";
+
+std::vector<TrainingRecord> read_with_sentences(const std::string& sentences) {
+  const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
+  // The score, and over how many sentences, of the two trainings.
+  std::string text;
+  std::istringstream lines(runs);
+  for (std::string line; std::getline(lines, line);) {
+    for (const auto& [run, score] : {std::pair{"md-1.1-s1,", "0.5,2"}, std::pair{"md-2-s1,", "0.25,2"}})
+      if (line.starts_with(run)) {
+        std::size_t begin = 0, end = 0;
+        for (int comma = 0; comma < 16; ++comma) begin = line.find(',', begin) + 1;
+        end = line.find(',', line.find(',', begin) + 1);
+        line.replace(begin, end - begin, score);
+      }
+    text += line + "\n";
+  }
+  return read_records({.runs = text, .curves = curves, .sentences = sentences, .configs = fixture_configs});
+}
+
+TEST(Records, SentencesAreRead) {
+  EXPECT_TRUE(read_with_sentences("").front().sentences.empty());
+  const std::vector<TrainingRecord> records = read_with_sentences(sentences_text);
+  const auto run = std::ranges::find(records, "md-2-s1", &TrainingRecord::run);
+  ASSERT_NE(run, records.end());
+  ASSERT_EQ(run->sentences.size(), 3u);
+  EXPECT_EQ(run->sentences[0].pivotal, "fantastic");
+  EXPECT_EQ(run->sentences[0].score, 0.5);
+  EXPECT_EQ(run->sentences[0].word_score, 0.125);
+  EXPECT_EQ(run->sentences[2].sentence, 3);
+  EXPECT_FALSE(run->sentences[1].score || run->sentences[1].word_score);
+  EXPECT_TRUE(records.front().sentences.empty());
+}
+
+TEST(Records, BadSentencesAreRefused) {
+  const auto refused = [](std::string_view from, std::string_view to, const std::string& message) {
+    try {
+      read_with_sentences(replaced(sentences_text, from, to));
+      ADD_FAILURE() << "no error; expected: " << message;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), message);
+      EXPECT_EQ(error.kind(), ErrorKind::bad_input);
+    }
+  };
+  refused("md-1.1-s1,1", "md-9-s1,1",
+          "sentences.csv line 2: run is \"md-9-s1\", which runs.csv does not have");
+  refused("s1,3,hated,0.25", "s1,4,hated,0.25",
+          "sentences.csv line 4: sentence of md-1.1-s1 is 4: expected 3");
+  refused("s1,2,", "s1,two,", "sentences.csv line 3: sentence is \"two\": expected a whole number from 0 on");
+  refused("0.75", "1.75", "sentences.csv line 2: score is \"1.75\": expected a share between 0 and 1");
+  refused("0.125", "-0.125",
+          "sentences.csv line 5: word_score is \"-0.125\": expected a share between 0 and 1");
+  refused("3,hated,0,0", "3,loved,0,0",
+          "sentences.csv line 7: pivotal is \"loved\": expected \"hated\", as in the first training");
+  refused("3,hated,0,0", "3,,0,0", "sentences.csv line 7: pivotal is \"\": expected a word");
+  refused("md-2-s1,3,hated,0,0\n", "",
+          "sentences.csv has 2 sentences of md-2-s1: expected 3, as of the first training");
+  refused("3,hated,0,0", "3,hated,,0",
+          "sentences.csv has 1 sentence of md-2-s1 with a score: expected 2, as in runs.csv");
+  refused("0.75", "0.76",
+          "sentences.csv: the scores of md-1.1-s1 have the mean 0.5050: expected 0.5000, as in runs.csv");
+  refused(",word_score", ",words", "sentences.csv has an unknown column words");
+}
 
 // attention.csv and histograms.csv beside the fixtures.
 std::vector<TrainingRecord> read_with(const std::string& attention, const std::string& histograms) {
