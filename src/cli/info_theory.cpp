@@ -76,8 +76,7 @@ void add_theory_options(CLI::App& app, TheoryCommand& o) {
 void check_theory_options(const CLI::App& app, const TheoryCommand& options) {
   if (options.on) return;
   for (const char* name : {"--params", "--select", "--mask", "--key-weights", "--lr"})
-    if (app.count(name) > 0)
-      throw bad_input(fmt::format("{} is given without --theory", name));
+    if (app.count(name) > 0) throw bad_input(fmt::format("{} is given without --theory", name));
 }
 
 void add_theory(const CLI::App& app, const TheoryCommand& options, const std::filesystem::path& path,

@@ -158,8 +158,10 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
     if (report.outcome == ExperimentOutcome::done) {
       text += to_text(screen_table(report)) + "\n";
       // Quick versions are too small for a conclusion.
-      if (!report.result.conclusion.empty() && report.extent != Extent::quick)
+      if (!report.result.conclusion.empty() && report.extent != Extent::quick) {
         text += paragraph(report.result.conclusion, "") + "\n";
+        for (const std::string& detail : report.result.details) text += paragraph(detail, "") + "\n";
+      }
     }
     if (report.outcome == ExperimentOutcome::failed)
       text += fmt::format("{}  failed: {}\n\n", report.info.id, report.error);

@@ -73,7 +73,9 @@ std::string sound_sentence(const DepthStudy& study) {
                      higher_text(*by_last));
 }
 
-std::string claim_sentence(const DepthStudy& study) {
+enum class Wording { verdict, whole };
+
+std::string claim_sentence(const DepthStudy& study, Wording wording = Wording::whole) {
   constexpr auto claim = "P1's claim that ℓ1.1 mirror descent generalizes better than gradient descent";
   const std::vector<int> sizes = study.sizes_of("md-1.1", "md-2");
   const auto by_best = study.pooled("md-1.1", "md-2", best_accuracy);
@@ -88,10 +90,13 @@ std::string claim_sentence(const DepthStudy& study) {
   const std::string where =
       fmt::format("{} {} and with P1's learning rates", sizes.size() > 1 ? " over" : " at",
                   sizes.size() > 1 ? blocks_text(sizes) + " together" : blocks_text(sizes));
+  const std::string verdict = claim_verdict(*by_best, *by_last, where);
+  if (wording == Wording::verdict)
+    return fmt::format("{} {}: its best test accuracy is {}.", claim, verdict, higher_text(*by_best));
   return fmt::format(
       "{} {}: over independent seeds its best test accuracy is {}, and its mean over the last ten epochs {}.{}{}",
-      claim, claim_verdict(*by_best, *by_last, where), higher_text(*by_best), higher_text(*by_last),
-      sound_sentence(study), size_sentences(study));
+      claim, verdict, higher_text(*by_best), higher_text(*by_last), sound_sentence(study),
+      size_sentences(study));
 }
 
 std::string adam_sentence(const DepthStudy& study) {
@@ -101,12 +106,13 @@ std::string adam_sentence(const DepthStudy& study) {
     const auto by_last = study.compared_at(largest_size, row, "md-1.1", last_ten_accuracy);
     if (!by_best) continue;
     text += fmt::format(
-        " At {} blocks {} {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
-        largest_size, row == adam_rows[0] ? "Adam, with its learning rate of 3 blocks," : imdb_name(row),
+        "{}At {} blocks {} {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
+        text.empty() ? "" : " ", largest_size,
+        row == adam_rows[0] ? "Adam, with its learning rate of 3 blocks," : imdb_name(row),
         beside_mirror_descent(*by_best, *by_last), study.group(row, largest_size)->runs.size(),
         higher_text(*by_best), higher_text(*by_last));
   }
-  return text.empty() ? fmt::format(" At {} blocks there is no Adam to compare with yet.", largest_size)
+  return text.empty() ? fmt::format("At {} blocks there is no Adam to compare with yet.", largest_size)
                       : text;
 }
 
@@ -117,9 +123,28 @@ std::string collapse_sentence(const DepthStudy& study) {
       collapses.push_back(fmt::format("{} ({})", record.run, *collapse));
   constexpr auto theirs = "in P1 one of ten did, of ℓ1.1 mirror descent at 6 blocks";
   if (collapses.empty())
-    return fmt::format(" None of the {} trainings collapsed; {}.", study.records.size(), theirs);
-  return fmt::format(" {} of the {} trainings collapsed: {}; {}.", collapses.size(), study.records.size(),
+    return fmt::format("None of the {} trainings collapsed; {}.", study.records.size(), theirs);
+  return fmt::format("{} of the {} trainings collapsed: {}; {}.", collapses.size(), study.records.size(),
                      fmt::join(collapses, ", "), theirs);
+}
+
+// The verdicts, one sentence each, for a reader who stops there: "P1's claim that ... holds over 3, 4 and 6 blocks
+// together and with P1's learning rates: its best test accuracy is 1.16 points higher (95 % interval 0.90 to 1.43)."
+std::string verdict_sentences(const DepthStudy& study, const DepthClaims& claims) {
+  std::string text = claim_sentence(study, Wording::verdict);
+  if (const auto score = claims.score.comparison())
+    text += fmt::format(" P1's claim that it selects pivotal words better at {} blocks {}.", largest_size,
+                        claim_word(*score));
+  if (const std::string weights = sparsity_verdicts(study); !weights.empty())
+    text += fmt::format(" P1's claim that it has fewer large weights {}.", weights);
+  for (const char* row : adam_rows) {
+    const auto by_best = study.compared_at(largest_size, row, "md-1.1", best_accuracy);
+    if (!by_best) continue;
+    const auto by_last = study.compared_at(largest_size, row, "md-1.1", last_ten_accuracy);
+    text += fmt::format(" {} {} at {} blocks.", imdb_name(row), beside_mirror_descent(*by_best, *by_last),
+                        largest_size);
+  }
+  return text;
 }
 
 // l1.1 minus l2 at every deep size, then over all sizes: P1's by the same formulas from its means and deviations.
@@ -207,8 +232,9 @@ ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
   const DepthStudy study(deep, shallow);
   const DepthClaims claims(study, largest_size);
   ExperimentResult result;
-  result.conclusion = claim_sentence(study) + adam_sentence(study) + collapse_sentence(study) +
-                      selection_sentence(study, claims) + sparsity_sentence(study, claims);
+  result.conclusion = verdict_sentences(study, claims);
+  result.details = {claim_sentence(study), adam_sentence(study) + " " + collapse_sentence(study),
+                    selection_sentence(study, claims), sparsity_sentence(study, claims)};
   result.findings = depth_findings(study, claims);
   for (Figure& figure : std::array<Figure, 4>{depth_size_figure(study), depth_curves(study, 6),
                                               depth_curves(study, 4), depth_score_figure(study)})

@@ -246,9 +246,9 @@ Table depth_claims_table(const DepthClaims& claims) {
 
 std::string selection_sentence(const DepthStudy& study, const DepthClaims& claims) {
   const auto comparison = claims.score.comparison();
-  if (!comparison) return fmt::format(" Token selection at {} blocks cannot be compared yet.", claims.blocks);
+  if (!comparison) return fmt::format("Token selection at {} blocks cannot be compared yet.", claims.blocks);
   return fmt::format(
-             " P1's claim that ℓ1.1 mirror descent selects pivotal words better at {} blocks {}: over {} and {} seeds its mean score is {}.",
+             "P1's claim that ℓ1.1 mirror descent selects pivotal words better at {} blocks {}: over {} and {} seeds its mean score is {}.",
              claims.blocks, claim_word(*comparison), claims.score.ours[0].count, claims.score.ours[1].count,
              against_text(claims.score, *comparison)) +
          sentence_counts(study, claims.blocks) + review_text(study, claims);
@@ -256,16 +256,24 @@ std::string selection_sentence(const DepthStudy& study, const DepthClaims& claim
 
 std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims) {
   const auto signs = signs_above(claims.at_end);
-  if (!signs) return fmt::format(" Weights at {} blocks cannot be compared yet.", claims.blocks);
+  if (!signs) return fmt::format("Weights at {} blocks cannot be compared yet.", claims.blocks);
   std::vector<std::string> counts;
   for (std::size_t map = 0; map < map_names.size(); ++map) {
     const auto& [first, second] = claims.at_end.above[map].ours;
     counts.push_back(fmt::format("{:.0f} against {:.0f} in {}", first.mean, second.mean, map_names[map]));
   }
   return fmt::format(
-             " P1's claim that ℓ1.1 mirror descent has fewer weights above 0.06 at {} blocks {}: on average {}.",
+             "P1's claim that ℓ1.1 mirror descent has fewer weights above 0.06 at {} blocks {}: on average {}.",
              claims.blocks, fewer_verdict(*signs), fmt::join(counts, ", ")) +
          equal_text(claims) + other_sizes_text(study, claims.blocks);
+}
+
+std::string sparsity_verdicts(const DepthStudy& study) {
+  std::vector<std::string> verdicts;
+  for (auto size = depth_sizes.rbegin(); size != depth_sizes.rend(); ++size)
+    if (const auto signs = signs_above(DepthClaims(study, *size).at_end))
+      verdicts.push_back(fmt::format("{} at {} blocks", fewer_verdict(*signs), *size));
+  return fmt::format("{}", fmt::join(verdicts, "; "));
 }
 
 }  // namespace attmirror

@@ -32,7 +32,7 @@ struct FeasibilityShape {
   std::int64_t n, T;
   std::int64_t enough() const { return std::max(T - 1, n); }  // the theorem's dimension
 };
-constexpr std::array<FeasibilityShape, 3> shapes{{{5, 5}, {10, 5}, {5, 10}}};
+constexpr std::array<FeasibilityShape, 3> checked_shapes{{{5, 5}, {10, 5}, {5, 10}}};
 constexpr std::array<std::int64_t, 11> dimensions{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12};
 
 enum Kind : std::size_t { optimal, random_tokens, self_attention };
@@ -102,7 +102,7 @@ struct Enumeration {
 };
 
 Enumeration enumerate(const ExperimentContext& context, std::uint64_t seeds) {
-  const FeasibilityShape shape = shapes[0];
+  const FeasibilityShape shape = checked_shapes[0];
   std::int64_t each = 1;
   for (std::int64_t i = 0; i < shape.n; ++i) each *= shape.T;
   std::deque<Dataset> sets;
@@ -146,8 +146,8 @@ class P3Feasibility final : public Experiment {
     const std::uint64_t seeds = context.quick() ? 25 : 200, enumerated = context.quick() ? 2 : 20;
     std::vector<FeasibilityCell> cells;
     double done = 0;
-    const double total = static_cast<double>(shapes.size() * dimensions.size());
-    for (const FeasibilityShape& shape : shapes)
+    const double total = static_cast<double>(checked_shapes.size() * dimensions.size());
+    for (const FeasibilityShape& shape : checked_shapes)
       for (const std::int64_t d : dimensions) {
         if (context.quick() && shape.n + shape.T > 10 && d != shape.enough()) continue;
         cells.push_back(
@@ -297,15 +297,16 @@ class P3Feasibility final : public Experiment {
         .y = {.label = "share of data sets that can be separated", .range = {{0, 1.02}}}};
     std::string outcome;
     std::int64_t first_always = 0;
-    for (std::size_t s = 0; s < shapes.size(); ++s)
+    for (std::size_t s = 0; s < checked_shapes.size(); ++s)
       for (const Kind kind : {optimal, random_tokens}) {
-        Series series{.name = fmt::format("n = {}, T = {}, {}", shapes[s].n, shapes[s].T, kind_names[kind]),
+        Series series{.name = fmt::format("n = {}, T = {}, {}", checked_shapes[s].n, checked_shapes[s].T,
+                                          kind_names[kind]),
                       .mark = Series::Mark::both,
                       .dash = kind == optimal ? Series::Dash::solid : Series::Dash::dashed,
                       .color = static_cast<int>(s)};
         std::int64_t always = 0;
         for (const FeasibilityCell& cell : cells) {
-          if (cell.shape.n != shapes[s].n || cell.shape.T != shapes[s].T) continue;
+          if (cell.shape.n != checked_shapes[s].n || cell.shape.T != checked_shapes[s].T) continue;
           const Mean share = feasible_share(cell, kind);
           series.x.push_back(static_cast<double>(cell.d));
           series.y.push_back(share.value);
@@ -314,17 +315,17 @@ class P3Feasibility final : public Experiment {
           if (share.value == 1 && always == 0) always = cell.d;
         }
         if (s == 0 && kind == optimal) first_always = always;
-        outcome += fmt::format(" n = {}, T = {}, {}: all from d = {} on (theorem: {}).", shapes[s].n,
-                               shapes[s].T, kind_names[kind], always, shapes[s].enough());
+        outcome += fmt::format(" n = {}, T = {}, {}: all from d = {} on (theorem: {}).", checked_shapes[s].n,
+                               checked_shapes[s].T, kind_names[kind], always, checked_shapes[s].enough());
         figure.series.push_back(std::move(series));
       }
     lead_with(figure,
-              fmt::format("With n = {} and T = {}, {}", shapes[0].n, shapes[0].T,
+              fmt::format("With n = {} and T = {}, {}", checked_shapes[0].n, checked_shapes[0].T,
                           first_always == 0
                               ? fmt::format("not all optimal tokens can be separated at any d tried.")
                               : fmt::format("all optimal tokens can be separated from d = {} on; the theorem "
                                             "guarantees it from d = {}.",
-                                            first_always, shapes[0].enough())));
+                                            first_always, checked_shapes[0].enough())));
     figure.description = "Shares of feasible problems against the dimension." + outcome;
     return figure;
   }

@@ -41,17 +41,17 @@ struct KnownColumn {
   std::int64_t d;
   double feasible, global, local, all_support;
 };
-constexpr std::array<KnownColumn, 11> known{{{2, .270, .145, .480, 0},
-                                             {3, .885, .460, .960, 0},
-                                             {4, 1, .640, .990, 0},
-                                             {5, 1, .700, 1, 0},
-                                             {6, 1, .775, .990, 0},
-                                             {8, 1, .870, .990, 0},
-                                             {10, 1, .925, 1, 0},
-                                             {15, 1, .930, .985, 0},
-                                             {20, 1, .980, .995, .02},
-                                             {30, 1, .985, 1, .08},
-                                             {50, 1, .995, .995, .44}}};
+constexpr std::array<KnownColumn, 11> known_columns{{{2, .270, .145, .480, 0},
+                                                     {3, .885, .460, .960, 0},
+                                                     {4, 1, .640, .990, 0},
+                                                     {5, 1, .700, 1, 0},
+                                                     {6, 1, .775, .990, 0},
+                                                     {8, 1, .870, .990, 0},
+                                                     {10, 1, .925, 1, 0},
+                                                     {15, 1, .930, .985, 0},
+                                                     {20, 1, .980, .995, .02},
+                                                     {30, 1, .985, 1, .08},
+                                                     {50, 1, .995, .995, .44}}};
 
 enum Start : std::size_t { zero_start, random_start };
 
@@ -148,7 +148,7 @@ class P3Global final : public Experiment {
     const std::uint64_t seeds = context.quick() ? 40 : 200;
     std::vector<KnownColumn> columns;
     double total = 0, done = 0;
-    for (const KnownColumn& column : known)
+    for (const KnownColumn& column : known_columns)
       if (!context.quick() || column.d == 2 || column.d == 4 || column.d == 8 || column.d == 20) {
         columns.push_back(column);
         total += work(column.d);

@@ -31,7 +31,7 @@ namespace {
 
 using namespace ranks;
 
-constexpr double reading = 0.1;  // what can be told apart on the figure's axis, which goes to 15
+constexpr double figure_reading = 0.1;  // what can be told apart on the figure's axis, which goes to 15
 
 constexpr std::array<std::int64_t, 8> rank_dimensions{1, 2, 3, 4, 5, 10, 15, 20};
 
@@ -129,7 +129,7 @@ class P3Ranks final : public Experiment {
                       .published = published,
                       .source = ReferenceSource::figure,
                       .ours = ours.value,
-                      .reading = reading,
+                      .reading = figure_reading,
                       .tolerance = Tolerance::absolute(0),
                       .imitated = imitated.value,
                       .note = std::move(note),

@@ -241,6 +241,7 @@ std::string to_json(const ExperimentReport& report) {
             {"commit", report.commit},
             {"isa", report.isa},
             {"conclusion", report.result.conclusion},
+            {"details", report.result.details},
             {"sample", report.result.sample},
             {"findings", list_of(report.result.findings)},
             {"tables", list_of(report.result.tables)},
@@ -271,8 +272,9 @@ ExperimentReport parse_report(std::string_view text) try {
   report.version = json.at("version");
   report.commit = json.at("commit");
   report.isa = json.at("isa");
-  // Results of earlier versions lack these two.
+  // Results of earlier versions lack these three.
   report.result.conclusion = json.value("conclusion", "");
+  report.result.details = json.value("details", std::vector<std::string>{});
   report.result.sample = json.value("sample", "");
   for (const Json& one : json.at("findings")) report.result.findings.push_back(finding_of(one));
   for (const Json& one : json.at("tables")) report.result.tables.push_back(table_of(one));

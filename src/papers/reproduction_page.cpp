@@ -158,6 +158,7 @@ Section section_of(const ExperimentReport& report) {
   section.badge_tone = tone_of(report);
   const ExperimentResult& result = report.result;
   if (!result.conclusion.empty()) section.blocks.push_back(Paragraph{result.conclusion});
+  for (const std::string& detail : result.details) section.blocks.push_back(Paragraph{detail});
   section.blocks.push_back(Paragraph{fmt::format("{} ({})", info.summary, info.item)});
   if (!info.out_of_scope.empty())
     section.blocks.push_back(Paragraph{fmt::format("Out of scope: {}.", info.out_of_scope)});

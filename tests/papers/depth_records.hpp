@@ -127,8 +127,16 @@ inline const Table& depth_table(const ExperimentResult& result, std::string_view
   return found->table;
 }
 
+// The conclusion and what it rests on, as one text.
+inline std::string whole_conclusion(const DepthRecords& records) {
+  const ExperimentResult result = records.result();
+  std::string text = result.conclusion;
+  for (const std::string& detail : result.details) text += "\n" + detail;
+  return text;
+}
+
 inline void expect_conclusion(const DepthRecords& records, std::string_view part) {
-  const std::string text = records.result().conclusion;
+  const std::string text = whole_conclusion(records);
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
 }
 

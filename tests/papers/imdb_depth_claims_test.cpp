@@ -15,6 +15,7 @@ using test::depth_table;
 using test::DepthRecords;
 using test::expect_conclusion;
 using test::made_up_depth_records;
+using test::whole_conclusion;
 
 TEST(ImdbDepth, SelectionAndSparsityAreJudged) {
   const Table table = depth_table(made_up_depth_records(0.02).result(), "six-blocks");
@@ -129,14 +130,14 @@ TEST(ImdbDepth, EverySizeHasItsWinners) {
 // Of the two scores on reviews, one may decide and the other not.
 TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
   DepthRecords records = made_up_depth_records(0.02);
-  EXPECT_EQ(records.result().conclusion.find("On test reviews"), std::string::npos);
+  EXPECT_EQ(whole_conclusion(records).find("On test reviews"), std::string::npos);
   records.score_reviews("md-1.1", 6, 0.3, 1.5, 0.2);
   records.score_reviews("md-2", 6, 0.2, 1.56, 0.2);
   // Moves are those of scores: on average 0.04 and -0.09, a tenth of which goes to the score.
   expect_conclusion(
       records,
       "On test reviews the claim holds: sentiment words have a mean score of 0.304 against 0.191, and 1.54 "
-      "against 1.47 times the attention of an average word. ");
+      "against 1.47 times the attention of an average word.\n");
   const ExperimentResult result = records.result();
   const Table& six = depth_table(result, "six-blocks");
   EXPECT_EQ(six.rows[1][0], "score on reviews");
@@ -216,7 +217,7 @@ TEST(ImdbDepth, WeightsAreComparedAtTheEndAndAtEqualAccuracy) {
   // Curves of earlier studies have sparsity alone.
   for (TrainingRecord& record : records.deep)
     for (EpochRecord& epoch : record.curve) epoch.share = epoch.largest = {};
-  const std::string text = records.result().conclusion;
+  const std::string text = whole_conclusion(records);
   EXPECT_EQ(text.find("which all trainings of this size reached"), std::string::npos) << text;
   EXPECT_NE(text.find("Its Hoyer sparsity of K, Q and V at 97.0 % training accuracy is higher"),
             std::string::npos)

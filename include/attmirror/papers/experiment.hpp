@@ -65,8 +65,10 @@ struct NamedTable {
 
 // What an experiment found: findings, figures, tables, configuration.
 struct ExperimentResult {
-  // What came out, in one sentence, computed from the numbers; empty: the count of verdicts stands for it.
+  // What came out, in a few sentences, computed from the numbers; empty: the count of verdicts stands for it.
   std::string conclusion{};
+  // What it rests on where a sentence is not enough: a paragraph each, computed, too.
+  std::vector<std::string> details{};
   // How much was sampled, computed from what was run: "12 data sets, 1 start each". Empty: nothing is random.
   std::string sample{};
   std::vector<Finding> findings;  // at least one
