@@ -45,6 +45,11 @@ std::string number(double value, int digits) {
   return std::isnan(value) ? "–" : fmt::format("{:.{}g}", value, digits);
 }
 
+// " ± 0.054" with two digits; " ± 341", not " ± 3.4e+02".
+std::string error_text(double error) {
+  return error < 99.5 ? fmt::format(" ± {:.2g}", error) : fmt::format(" ± {:.0f}", error);
+}
+
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
@@ -118,14 +123,13 @@ std::vector<std::string> finding_cells(const Finding& finding) {
   std::string published = finding.published_text ? *finding.published_text
                           : finding.published    ? number(*finding.published, finding.digits)
                                                  : "–";
-  if (finding.published && finding.published_error > 0)
-    published += fmt::format(" ± {:.2g}", finding.published_error);
+  if (finding.published && finding.published_error > 0) published += error_text(finding.published_error);
   std::string ours = finding.ours_text.empty() ? number(finding.ours, finding.digits) : finding.ours_text;
-  if (finding.standard_error > 0) ours += fmt::format(" ± {:.2g}", finding.standard_error);
+  if (finding.standard_error > 0) ours += error_text(finding.standard_error);
   std::string note = finding.note;
   if (finding.imitated)
     note = fmt::format("the original procedure gives {}{}{}{}", number(*finding.imitated, finding.digits),
-                       finding.imitated_error > 0 ? fmt::format(" ± {:.2g}", finding.imitated_error) : "",
+                       finding.imitated_error > 0 ? error_text(finding.imitated_error) : "",
                        note.empty() ? "" : ": ", note);
   return {finding.quantity,
           published,

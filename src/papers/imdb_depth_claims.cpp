@@ -1,5 +1,6 @@
 #include "papers/imdb_depth_claims.hpp"
 
+#include "base/and_list.hpp"
 #include "papers/imdb_depth_selection.hpp"
 #include "papers/imdb_published.hpp"
 
@@ -273,7 +274,7 @@ std::string sparsity_verdicts(const DepthStudy& study) {
   for (auto size = depth_sizes.rbegin(); size != depth_sizes.rend(); ++size)
     if (const auto signs = signs_above(DepthClaims(study, *size).at_end))
       verdicts.push_back(fmt::format("{} at {} blocks", fewer_verdict(*signs), *size));
-  return fmt::format("{}", fmt::join(verdicts, "; "));
+  return and_list(verdicts);
 }
 
 }  // namespace attmirror

@@ -47,7 +47,7 @@ Table depth_claims_table(const DepthClaims& claims);
 // The conclusion on token selection, by seeds, by sentences and by reviews; and that on large weights.
 std::string selection_sentence(const DepthStudy& study, const DepthClaims& claims);
 std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims);
-// The verdict on large weights at every size, the largest first: "holds at 6 blocks; is contradicted at 3 blocks".
+// The verdict on large weights at every size, the largest first: "holds at 6 blocks and is contradicted at 3 blocks".
 // Empty: nothing can be compared yet.
 std::string sparsity_verdicts(const DepthStudy& study);
 

@@ -123,5 +123,16 @@ TEST(Finding, TableSaysHowTheVerdictWasReached) {
   EXPECT_EQ(table.rows.at(0), expected);
 }
 
+// Counts of weights scatter by hundreds.
+TEST(Finding, LargeErrorsAreWholeNumbers) {
+  Finding f = finding(18206, 14215, Tolerance::standard_errors(3));
+  f.digits = 5;
+  f.published_error = 99.2;
+  f.standard_error = 341.4;
+  const Table table = findings_table("t", {f});
+  EXPECT_EQ(table.rows.at(0).at(1), "18206 ± 99");
+  EXPECT_EQ(table.rows.at(0).at(3), "14215 ± 341");
+}
+
 }  // namespace
 }  // namespace attmirror
