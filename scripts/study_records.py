@@ -22,7 +22,7 @@ SENTENCE_COLUMNS = ("run", "sentence", "pivotal", "score", "word_score")
 # After p, where settings were searched and where data are images.
 SEARCH_COLUMNS = ("data", "settings", "state_bytes")
 # After word_score, where trainings were scored on reviews.
-REVIEW_COLUMNS = ("review_score", "review_lift", "review_top")
+REVIEW_COLUMNS = ("attended_share", "review_score", "review_lift", "review_top")
 # "class_": of the class token, the first, which the answer is read from; without: means over all queries.
 SPREAD = ("entropy", "top_share", "tokens_90")
 NORMS = (("key_norm", "K_norm"), ("query_norm", "Q_norm"), ("product_norm", "KQ_norm"))
@@ -99,7 +99,9 @@ def run_row(record):
     if record["score"]:
         score = record["score"]["models"][0]
         row |= {"score": number(score["published_way"]["mean"], 6), "score_sentences": score["published_way"]["kept"],
-                "word_score": number(score["words_sum"]["mean"], 6)}
+                "word_score": number(score["words_sum"]["mean"], 6),
+                "attended_share": number(statistics.fmean(
+                    one["tokens_attended"] / len(one["pieces"]) for one in score["sentences"]), 4)}
     if record.get("reviews"):
         score = record["reviews"]["reviews"]["models"][0]
         row |= {f"review_{what}": number(score[what]["mean"], 6) for what in ("score", "lift", "top")}

@@ -23,19 +23,29 @@ SentenceColumns sentence_columns() {
 
 // What runs.csv says of the sentences is what they say: how many have a score, and its mean. Files keep four digits.
 void check_sentences(const TrainingRecord& record) {
-  double sum = 0;
-  std::int64_t kept = 0;
-  for (const SentenceRecord& one : record.sentences)
-    if (one.score) sum += *one.score, ++kept;
+  const auto mean_and_count_of = [&](std::optional<double> SentenceRecord::*member) {
+    double total = 0;
+    std::int64_t count = 0;
+    for (const SentenceRecord& one : record.sentences)
+      if (one.*member) total += *(one.*member), ++count;
+    return std::pair(total / static_cast<double>(count), count);
+  };
+  const auto [mean, kept] = mean_and_count_of(&SentenceRecord::score);
+  const auto [word_mean, words] = mean_and_count_of(&SentenceRecord::word_score);
   if (record.score_sentences != kept)
     throw bad_input(
         fmt::format("sentences.csv has {} of {} with a score: expected {}, as in runs.csv",
                     counted(static_cast<std::uint64_t>(kept), "sentence"), record.run,
                     record.score_sentences ? fmt::format("{}", *record.score_sentences) : "none"));
-  if (record.score && kept > 0 && std::abs(sum / static_cast<double>(kept) - *record.score) > 1e-4)
+  if (record.score && kept > 0 && std::abs(mean - *record.score) > 1e-4)
     throw bad_input(
         fmt::format("sentences.csv: the scores of {} have the mean {:.4f}: expected {:.4f}, as in runs.csv",
-                    record.run, sum / static_cast<double>(kept), *record.score));
+                    record.run, mean, *record.score));
+  // No sentence: the mean is NaN, which is not equal either.
+  if (record.word_score && !(std::abs(word_mean - *record.word_score) <= 1e-4))
+    throw bad_input(fmt::format(
+        "sentences.csv: the word_scores of {} have the mean {:.4f} over {}: expected {:.4f}, as in runs.csv",
+        record.run, word_mean, counted(static_cast<std::uint64_t>(words), "sentence"), *record.word_score));
 }
 
 AttentionColumns attention_columns() {
@@ -99,7 +109,13 @@ void read_sentences(std::string_view text, const RecordPlaces& places, std::vect
         record.sentences.push_back(next);
       });
   for (const TrainingRecord& record : records) {
-    if (record.sentences.empty()) continue;
+    if (record.sentences.empty()) {
+      // A file that was cut lacks those of its last trainings.
+      if (record.role == TrainingRole::main && record.score)
+        throw bad_input(
+            fmt::format("sentences.csv has no sentence of {}, which has a score in runs.csv", record.run));
+      continue;
+    }
     if (record.sentences.size() != first->size())
       throw bad_input(fmt::format("sentences.csv has {} of {}: expected {}, as of the first training",
                                   counted(record.sentences.size(), "sentence"), record.run, first->size()));

@@ -33,6 +33,16 @@ std::string sentence_counts(const DepthStudy& study, int blocks) {
       wins->first, wins->second, wins->p, by_words->first, by_words->second, by_words->p);
 }
 
+// " Of these networks, 2 of 3 and 0 of 3 attend evenly: ..."; nothing where none does.
+std::string even_text(const DepthStudy& study, int blocks) {
+  const auto [first, all_first] = even_networks(study, claim_rows[0], blocks);
+  const auto [second, all_second] = even_networks(study, claim_rows[1], blocks);
+  if (first + second == 0) return "";
+  return fmt::format(
+      " But {} of {} networks of ℓ1.1 mirror descent and {} of {} of gradient descent attend almost evenly, as if over more than {:g} % of a sentence's tokens, and P1's scaling to 0 … 1 gives such attention a score of about one half, whatever the word.",
+      first, all_first, second, all_second, 100 * even_share);
+}
+
 // " (Adam: 7.90)": the lift of the networks of Adam that came to their end, nothing where there are none.
 std::string adam_lift_text(const DepthStudy& study, int blocks) {
   for (const char* row : adam_rows)
@@ -252,7 +262,7 @@ std::string selection_sentence(const DepthStudy& study, const DepthClaims& claim
              "P1's claim that ℓ1.1 mirror descent selects pivotal words better at {} blocks {}: over {} and {} seeds its mean score is {}.",
              claims.blocks, claim_word(*comparison), claims.score.ours[0].count, claims.score.ours[1].count,
              against_text(claims.score, *comparison)) +
-         sentence_counts(study, claims.blocks) + review_text(study, claims);
+         sentence_counts(study, claims.blocks) + even_text(study, claims.blocks) + review_text(study, claims);
 }
 
 std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims) {
@@ -267,6 +277,17 @@ std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims
              "P1's claim that ℓ1.1 mirror descent has fewer weights above 0.06 at {} blocks {}: on average {}.",
              claims.blocks, fewer_verdict(*signs), fmt::join(counts, ", ")) +
          equal_text(claims) + other_sizes_text(study, claims.blocks);
+}
+
+std::pair<std::ptrdiff_t, std::ptrdiff_t> even_networks(const DepthStudy& study, const char* row,
+                                                        int blocks) {
+  const ImdbGroup* group = study.group(row, blocks);
+  if (!group) return {};
+  return {std::ranges::count_if(
+              group->runs,
+              [](const TrainingRecord* run) { return run->attended_share.value_or(0) > even_share; }),
+          std::ranges::count_if(group->runs,
+                                [](const TrainingRecord* run) { return run->attended_share.has_value(); })};
 }
 
 std::string sparsity_verdicts(const DepthStudy& study) {

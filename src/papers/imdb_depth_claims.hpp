@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace attmirror {
@@ -43,6 +44,11 @@ struct DepthClaims {
 };
 
 Table depth_claims_table(const DepthClaims& claims);
+
+// A network that attends to more than this share of a sentence's tokens, on average, selects nothing.
+inline constexpr double even_share = 0.95;
+// How many networks of a row do, and of how many it is known.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> even_networks(const DepthStudy& study, const char* row, int blocks);
 
 // The conclusion on token selection, by seeds, by sentences and by reviews; and that on large weights.
 std::string selection_sentence(const DepthStudy& study, const DepthClaims& claims);

@@ -54,7 +54,8 @@ Figure depth_size_figure(const DepthStudy& study) {
         ours.y.push_back(best.mean);
         ours.low.push_back(100 * *low->best_test);
         ours.high.push_back(100 * *high->best_test);
-        ours.labels.push_back(fmt::format("{} over {} seeds", mean_text(best, 2), best.count));
+        ours.labels.push_back(fmt::format("{} over {}", mean_text(best, 2),
+                                          counted(static_cast<std::uint64_t>(best.count), "seed")));
       }
       if (const PublishedRow* published = published_row(depth_config(row, blocks))) {
         theirs.x.push_back(blocks);
@@ -78,7 +79,7 @@ Figure depth_size_figure(const DepthStudy& study) {
   figure.y.range = {std::floor(bottom) - 1, std::ceil(top)};
   figure.caption =
       leaders_text(study) +
-      " Points are means over seeds, bands their range, dashed lines P1's means; the learning rates are P1's, another one at each size.";
+      " Points are means over seeds, bands their range, dashed lines P1's means; mirror descents have P1's learning rates.";
   return figure;
 }
 
@@ -89,7 +90,7 @@ Figure depth_score_figure(const DepthStudy& study) {
   figure.y.label = "score on P1's sentences";
   figure.y.range = {0, 1};
   figure.description = "Token-selection score against blocks, a point for each training:";
-  Series published{.name = "P1, one network each", .mark = Series::Mark::points};
+  std::vector<Series> published;  // one network each
   std::vector<std::string> spans;
   for (std::size_t i = 0; i < depth_rows.size(); ++i) {
     constexpr double step = 0.12;
@@ -110,15 +111,18 @@ Figure depth_score_figure(const DepthStudy& study) {
           std::minmax_element(ours.y.begin() + static_cast<std::ptrdiff_t>(before), ours.y.end());
       spans.push_back(fmt::format("{} {:.2f} to {:.2f}", group->name, *low, *high));
       if (const PublishedPicture* picture = published_picture(group->config)) {
-        published.x.push_back(blocks + aside + step / 3);  // beside ours
-        published.y.push_back(picture->score);
-        published.labels.push_back(group->name);
+        Series one{.name = fmt::format("P1's network, {}", imdb_name(depth_rows[i])),
+                   .mark = Series::Mark::points};
+        one.x.push_back(blocks + aside + step / 3);  // beside ours
+        one.y.push_back(picture->score);
+        one.labels.push_back(group->name);
+        published.push_back(std::move(one));
       }
     }
     if (!ours.y.empty()) figure.series.push_back(std::move(ours));
   }
   if (figure.series.empty()) return figure;
-  if (!published.y.empty()) figure.series.push_back(std::move(published));
+  std::ranges::move(published, std::back_inserter(figure.series));
   figure.description += fmt::format(" {}.", fmt::join(spans, "; "));
   // What seeds do beside what P1 shows.
   const auto scores = [&](const char* row) {
@@ -142,6 +146,24 @@ Figure depth_curves(const DepthStudy& study, int blocks) {
     if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks)) groups.push_back(*group);
   Figure figure = imdb_curves(
       groups, fmt::format(", at 99.5 % training accuracy or after {} epochs", epoch_limit(blocks)));
+  // One that collapsed stands alone: as far as it got, below the axis once it has fallen.
+  bool collapsed = false;
+  for (const TrainingRecord& record : study.records) {
+    if (imdb_optimizer(record.config).blocks != blocks || !collapse_of(record)) continue;
+    Series fallen{.name = fmt::format("{}, collapsed", record.run)};
+    fallen.dash = Series::Dash::dashed;
+    for (const EpochRecord& epoch : record.curve)
+      if (epoch.test_accuracy) {
+        fallen.x.push_back(static_cast<double>(epoch.epoch));
+        fallen.y.push_back(100 * *epoch.test_accuracy);
+      }
+    if (fallen.x.empty()) continue;
+    if (figure.y.range)
+      figure.y.range->second = std::max(figure.y.range->second, std::ceil(std::ranges::max(fallen.y)));
+    figure.series.push_back(std::move(fallen));
+    collapsed = true;
+  }
+  if (collapsed) figure.caption += " Dashed lines are single trainings that collapsed.";
   figure.id = fmt::format("curves-{}", blocks);
   figure.title = fmt::format("Test accuracy by epoch with {} blocks: mean and range over seeds", blocks);
   return figure;

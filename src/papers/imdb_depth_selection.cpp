@@ -19,7 +19,7 @@ constexpr int largest_depth = depth_sizes.back();
 constexpr std::pair<const char*, const char*> selection_pairs[] = {
     {"md-1.1", "md-2"}, {"md-1.1", "md-3"}, {adam_rows[0], "md-1.1"}, {adam_rows[1], "md-1.1"}};
 
-// What trainings have of token selection. The last is a share, shown in percent.
+// What trainings have of token selection. Shares are shown in percent.
 struct SelectionMeasure {
   const char* name;
   RecordedNumber member;
@@ -29,6 +29,7 @@ struct SelectionMeasure {
 constexpr SelectionMeasure selection_measures[] = {
     {"score", &TrainingRecord::score},
     {"score by words", &TrainingRecord::word_score},
+    {"tokens attended, %", &TrainingRecord::attended_share, 1, 100},
     {"score on reviews", &TrainingRecord::review_score},
     {"lift on reviews", &TrainingRecord::review_lift, 2},
     {"reviews with such a word on top, %", &TrainingRecord::review_top, 1, 100}};
@@ -198,7 +199,7 @@ Table depth_sentence_table(const DepthStudy& study) {
   table.columns = {{"sentence"}, {"pivotal word", Align::left}};
   std::vector<std::vector<std::optional<double>>> scores;
   for (const char* row : depth_rows) {
-    const ImdbGroup* group = study.group(row, largest_depth);
+    const ImdbGroup* group = study.group_of_at_least(1, row, largest_depth);
     if (!group) continue;
     scores.push_back(sentence_means(*group, &SentenceRecord::score));
     table.columns.push_back({short_name(row)});

@@ -20,9 +20,9 @@ constexpr std::int64_t patience_epochs = 10;
 std::string adam_rates(const DepthStudy& study) {
   std::string text = "Adam has the rate that was chosen on held-out reviews for 3 blocks";
   if (study.group(adam_rows[1], depth_sizes.back()))
-    text +=
-        fmt::format("; at {} blocks trainings with a third of it, 0.0001, were added, which nothing chose",
-                    depth_sizes.back());
+    text += fmt::format(
+        "; at {} blocks trainings with a third of it, 0.0001, were added after those with the whole of it had collapsed",
+        depth_sizes.back());
   return text + ".";
 }
 
@@ -97,10 +97,19 @@ std::optional<std::string> collapse_of(const TrainingRecord& record) {
   if (!record.best_test || !record.last_test) return {};
   if (*record.best_test < chance_share && record.epochs >= patience_epochs)
     return fmt::format("never above chance: {:.1f} % at best", 100 * *record.best_test);
-  if (100 * (*record.best_test - *record.last_test) > collapse_points)
-    return fmt::format("from {:.1f} % in epoch {} to {:.1f} % in epoch {}", 100 * *record.best_test,
-                       record.best_epoch.value_or(0), 100 * *record.last_test, record.epochs);
-  return {};
+  if (100 * (*record.best_test - *record.last_test) <= collapse_points) return {};
+  // Where the curve knows it, the epoch in which it fell.
+  const std::int64_t best_epoch = record.best_epoch.value_or(0);
+  const auto fallen = std::ranges::find_if(record.curve, [&](const EpochRecord& epoch) {
+    return epoch.epoch > best_epoch && epoch.test_accuracy &&
+           100 * (*record.best_test - *epoch.test_accuracy) > collapse_points;
+  });
+  const std::string best = fmt::format("from {:.1f} % in epoch {}", 100 * *record.best_test, best_epoch),
+                    last = fmt::format("{:.1f} % in epoch {}", 100 * *record.last_test, record.epochs);
+  if (fallen == record.curve.end() || fallen->epoch == record.epochs)
+    return fmt::format("{} to {}", best, last);
+  return fmt::format("{} to {:.1f} % in epoch {}, and {}", best, 100 * *fallen->test_accuracy, fallen->epoch,
+                     last);
 }
 
 std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group) {
@@ -122,11 +131,11 @@ std::vector<std::string> depth_remarks(const DepthStudy& study) {
           study.records.size(), distinct_text(study.records, &TrainingRecord::device),
           distinct_text(study.records, &TrainingRecord::date)),
       "P1 reports the best test accuracy of a run: the largest over its epochs, chosen on the test set itself, which makes it optimistic, and the more so the longer a run is. The last epoch, and the mean of the last ten (of all, where there are fewer), choose nothing. Trainings stop at 99.5 % training accuracy or at a limit: 130 epochs at 3 blocks, 200 at 4 and 6, 1000 in P1.",
-      "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The mirror descents have P1's learning rates, another one at each size, so that sizes differ in more than their blocks. " +
+      "P1's ten trials share one initialization, so that their deviations are those of order and dropout alone; ours have independent initializations. The mirror descents have P1's learning rates, most of them another one at each size (gradient descent: 0.0004 at 3 and 4 blocks, 0.001 at 6), so that sizes differ in more than their blocks. " +
           adam_rates(study),
-      "Over all sizes, one model has a mean for each size, one difference of the two optimizers and one variance, fitted by least squares; its interval is Student's. What the difference varies by from size to size counts as scatter. Differences at one size have Welch's intervals. Each interval is for one comparison.",
+      "Over all sizes, one model has a mean for each size, one difference of the two optimizers and one variance, fitted by least squares; its interval is Student's. What the difference varies by from size to size counts as scatter, and a size counts by its trainings, of which P1 has as many at each. Differences at one size have Welch's intervals. Each interval is for one comparison.",
       fmt::format(
-          "A training collapses if it diverges, if it stays at chance (below 51 %) for all of ten epochs or more, or if its last test accuracy is more than {:g} points below its best. One that collapsed and came to its end is in all means, as in P1; one that diverged is in none.",
+          "A training collapses if it diverges, if it stays at chance (below 51 %) for all of ten epochs or more, or if its last test accuracy is more than {:g} points below its best. One that collapsed and came to its end is in all means, as in P1; one that diverged, or was stopped because it had collapsed, is in none.",
           collapse_points),
       "Token selection has two units. A training: means over seeds, whose intervals say what new trainings would do. A sentence: its score, which is the attention that the classifier's token pays to the pivotal word, scaled as P1 scales it, is averaged over the seeds of an optimizer, the larger mean wins the sentence, and the sign test says how likely so uneven a count would be if both were equally good. The same networks judge all sentences, so that the second is about these networks on new sentences of this kind, not about new trainings. By words: the word has the attention of all its pieces, and special tokens are left out.",
       fmt::format(

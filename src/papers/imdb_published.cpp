@@ -38,6 +38,12 @@ constexpr PublishedPicture published_pictures[] = {
 // A sample that cannot tell a point of accuracy, about what P1's optimizers differ by, does not decide.
 constexpr double point_resolution = 1;
 
+// Where trainings of ours and of P1 are compared, the standard error of both together must tell `wanted`: P1's mean of
+// ten trainings of which one collapsed agrees with nearly everything. Finding::resolution is about our error alone.
+double resolution_by_both(const Finding& finding, double wanted) {
+  return wanted * finding.standard_error / std::hypot(finding.standard_error, finding.published_error);
+}
+
 // A training that stopped at the limit has no number of epochs.
 Finding epochs_finding(const ImdbGroup& group, const PublishedRow& row) {
   const SampleSummary ours = group.counts(&TrainingRecord::epochs_to_stop);
@@ -50,6 +56,7 @@ Finding epochs_finding(const ImdbGroup& group, const PublishedRow& row) {
       const SampleSummary published{row.epochs, row.epochs_deviation, row.best.count};
       finding.published_error = error_of(published);
       finding.tolerance = Tolerance::standard_errors(welch(ours, published).factor);
+      finding.resolution = resolution_by_both(finding, row.epochs / 2);
     } else {
       finding.tolerance =
           Tolerance::standard_errors(student_quantile(0.95, static_cast<double>(ours.count - 1)));
@@ -105,7 +112,7 @@ Finding compared(std::string quantity, const SampleSummary& published, const Sam
   finding.standard_error = error_of(ours);
   finding.published_error = error_of(published);
   finding.tolerance = Tolerance::standard_errors(comparison.factor);
-  finding.resolution = point_resolution;
+  finding.resolution = resolution_by_both(finding, point_resolution);
   finding.note = fmt::format("Welch: {}", difference_text(comparison));
   return finding;
 }
@@ -122,7 +129,7 @@ Finding compared_differences(std::string quantity, const WelchComparison& publis
                v2 = published.standard_error * published.standard_error;
   const double freedom = (v1 + v2) * (v1 + v2) / (v1 * v1 / ours.freedom + v2 * v2 / published.freedom);
   finding.tolerance = Tolerance::standard_errors(student_quantile(0.95, freedom));
-  finding.resolution = point_resolution;
+  finding.resolution = resolution_by_both(finding, point_resolution);
   finding.note = fmt::format("ours: {}", difference_text(ours));
   return finding;
 }
@@ -139,11 +146,12 @@ Finding compared_with_one(std::string quantity, double published, const SampleSu
                   .source = ReferenceSource::figure,
                   .ours = ours.mean};
   finding.standard_error = error_of(ours);
-  finding.published_error = ours.deviation;
-  finding.tolerance = Tolerance::standard_errors(student_quantile(0.95, static_cast<double>(ours.count - 1)));
-  // The sample must tell half of the published number by the standard error of the draw, which is sqrt(n + 1) times
-  // that of our mean.
-  finding.resolution = std::abs(published) / 2 / std::sqrt(static_cast<double>(ours.count + 1));
+  // The standard error of the draw is sqrt(n + 1) times that of our mean. By it, the sample must tell half of the
+  // published number.
+  const double draw = std::sqrt(static_cast<double>(ours.count + 1));
+  finding.tolerance =
+      Tolerance::standard_errors(draw * student_quantile(0.95, static_cast<double>(ours.count - 1)));
+  finding.resolution = std::abs(published) / 2 / draw;
   finding.note = "published of a single training, which is taken to scatter as ours do";
   return finding;
 }

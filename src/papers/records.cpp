@@ -61,6 +61,7 @@ RunColumns run_columns() {
                      {"score", share(&R::score)},
                      {"score_sentences", count(&R::score_sentences)},
                      {"word_score", share(&R::word_score)},
+                     {"attended_share", share(&R::attended_share), true},
                      {"review_score", share(&R::review_score), true},
                      {"review_lift", number(&R::review_lift), true},
                      {"review_top", share(&R::review_top), true},

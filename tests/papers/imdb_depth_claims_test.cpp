@@ -51,11 +51,12 @@ TEST(ImdbDepth, EveryScoreIsDrawn) {
   const auto figure = std::ranges::find(result.figures, "scores", &Figure::id);
   ASSERT_NE(figure, result.figures.end());
   EXPECT_NO_THROW(figure->validate());
-  ASSERT_EQ(figure->series.size(), 5u);
+  ASSERT_EQ(figure->series.size(), 6u);
   std::size_t points = 0;
   for (std::size_t i = 0; i < 4; ++i) points += figure->series[i].y.size();
   EXPECT_EQ(points, 30u);  // of 32 trainings
-  EXPECT_EQ(figure->series[4].y, (std::vector<double>{0.4387, 0.3122}));
+  EXPECT_EQ(figure->series[4].y, std::vector<double>{0.4387});
+  EXPECT_EQ(figure->series[5].name, "P1's network, gradient descent (ℓ2)");
   EXPECT_TRUE(figure->caption.starts_with(
       "At 6 blocks, scores have a standard deviation of 0.01 over the seeds of ℓ1.1 mirror descent"))
       << figure->caption;
@@ -148,7 +149,7 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
       all.rows, [](const auto& row) { return row[0] == "ℓ1.1 mirror descent" && row[1] == "6"; });
   ASSERT_NE(six_blocks, all.rows.end());
   EXPECT_EQ((*six_blocks)[3], "0.4387");
-  EXPECT_EQ((*six_blocks)[6], "0.304 ± 0.002");
+  EXPECT_EQ((*six_blocks)[7], "0.304 ± 0.002");
   const auto rows = depth_table(result, "selection-differences").rows;
   const auto lift = std::ranges::find(rows, "lift on reviews", [](const auto& row) { return row[1]; });
   ASSERT_NE(lift, rows.end());
@@ -224,15 +225,30 @@ TEST(ImdbDepth, WeightsAreComparedAtTheEndAndAtEqualAccuracy) {
       << text;
 }
 
+// Even attention has a score, too: the conclusion says of how many networks it is.
+TEST(ImdbDepth, NetworksThatAttendEvenlyAreCounted) {
+  DepthRecords records = made_up_depth_records(0.02);
+  for (TrainingRecord& record : records.deep) record.attended_share = 0.95;
+  EXPECT_EQ(whole_conclusion(records).find("evenly"), std::string::npos);
+  records.run("md-1.1-6blocks-s2").attended_share = records.run("md-1.1-6blocks-s3").attended_share = 0.96;
+  expect_conclusion(records, "at 6 blocks holds; 2 of its 3 networks attend almost evenly there.");
+  expect_conclusion(
+      records,
+      "But 2 of 3 networks of ℓ1.1 mirror descent and 0 of 3 of gradient descent attend almost evenly, as "
+      "if over more than 95 % of a sentence's tokens");
+}
+
 // Counts of the page at the end come from runs.csv, those at equal accuracy from shares in curves.csv.
 TEST(ImdbDepth, SharesOfTheRepositoryGiveBackCounts) {
-  for (const TrainingRecord& record : read_records(imdb_records()))
-    for (std::size_t map = 0; map < record.maps.size(); ++map)
-      if (record.maps[map].above) {
-        EXPECT_EQ(std::round(*record.curve.back().share[map] * 3 * 384 * 384),
-                  static_cast<double>(*record.maps[map].above))
-            << record.run;
-      }
+  for (const RecordTexts& texts : {imdb_records(), imdb_depth_records()})
+    for (const TrainingRecord& record : read_records(texts))
+      for (std::size_t map = 0; map < record.maps.size(); ++map)
+        if (record.maps[map].above) {
+          EXPECT_EQ(
+              std::round(*record.curve.back().share[map] * imdb_optimizer(record.config).blocks * 384 * 384),
+              static_cast<double>(*record.maps[map].above))
+              << record.run;
+        }
 }
 
 // Gradient descent without its last epoch: 97 % is what all have reached, in the third.

@@ -106,7 +106,7 @@ TEST(ImdbDepth, TheConclusionHasTheVerdictsAlone) {
       << text;
   for (const char* part :
        {"it selects pivotal words better at 6 blocks holds.", "it has fewer large weights holds at 6 blocks",
-        "Adam generalizes better than ℓ1.1 mirror descent at 6 blocks."})
+        "Adam generalizes better than ℓ1.1 mirror descent at 6 blocks, over 2 seeds."})
     EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
   EXPECT_LT(text.size(), 700u) << text;
 }
@@ -224,6 +224,16 @@ TEST(ImdbDepth, EveryCollapseIsNamed) {
                     "3 of the 32 trainings collapsed: md-3-4blocks-s1 (never above chance: 50.3 % at best), "
                     "md-1.1-6blocks-s2 (from 83.1 % in epoch 3 to 50.0 % in epoch 4), md-2-6blocks-s1 "
                     "(diverged after 4 epochs); in P1 one of ten did");
+  // Where the curve has it, the epoch of the fall is named, and the curve is in a figure.
+  fallen.curve.back().test_accuracy = 0.5;
+  fallen.curve.push_back(fallen.curve.back());
+  fallen.epochs = fallen.curve.back().epoch = 5;
+  expect_conclusion(records, "(from 83.1 % in epoch 3 to 50.0 % in epoch 4, and 50.0 % in epoch 5)");
+  expect_conclusion(records, "1 of 3 trainings of ℓ1.1 mirror descent, 6 blocks, collapsed.");
+  EXPECT_TRUE(std::ranges::any_of(records.result().figures, [](const Figure& figure) {
+    return std::ranges::any_of(figure.series,
+                               [](const Series& one) { return one.name == "md-1.1-6blocks-s2, collapsed"; });
+  }));
   const Table table = depth_table(records.result(), "collapses");
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.rows[1].back(), "yes");

@@ -285,17 +285,20 @@ const std::string sentences_text =
 
 std::vector<TrainingRecord> read_with_sentences(const std::string& sentences) {
   const std::string runs = record_file("runs.csv"), curves = record_file("curves.csv");
-  // The score, and over how many sentences, of the two trainings.
+  // The score, over how many sentences, and the score by words, of the two trainings; others have none.
   std::string text;
   std::istringstream lines(runs);
   for (std::string line; std::getline(lines, line);) {
-    for (const auto& [run, score] : {std::pair{"md-1.1-s1,", "0.5,2"}, std::pair{"md-2-s1,", "0.25,2"}})
-      if (line.starts_with(run)) {
-        std::size_t begin = 0, end = 0;
-        for (int comma = 0; comma < 16; ++comma) begin = line.find(',', begin) + 1;
-        end = line.find(',', line.find(',', begin) + 1);
-        line.replace(begin, end - begin, score);
-      }
+    std::size_t begin = 0, end = 0;
+    for (int comma = 0; comma < 19; ++comma) {
+      if (comma == 16) begin = end;
+      end = line.find(',', end) + 1;
+    }
+    if (!line.starts_with("run,"))
+      line.replace(begin, end - begin - 1,
+                   line.starts_with("md-1.1-s1,") ? "0.5,2,0.5"
+                   : line.starts_with("md-2-s1,") ? "0.25,2,0.0625"
+                                                  : ",,");
     text += line + "\n";
   }
   return read_records({.runs = text, .curves = curves, .sentences = sentences, .configs = fixture_configs});
@@ -342,6 +345,15 @@ TEST(Records, BadSentencesAreRefused) {
           "sentences.csv has 1 sentence of md-2-s1 with a score: expected 2, as in runs.csv");
   refused("0.75", "0.76",
           "sentences.csv: the scores of md-1.1-s1 have the mean 0.5050: expected 0.5000, as in runs.csv");
+  refused(
+      "1\nmd-1.1-s1,2", "0.9\nmd-1.1-s1,2",
+      "sentences.csv: the word_scores of md-1.1-s1 have the mean 0.4667 over 3 sentences: expected 0.5000, as in "
+      "runs.csv");
+  // A file that was cut.
+  refused(sentences_text.substr(sentences_text.find("md-2-s1")), "",
+          "sentences.csv has no sentence of md-2-s1, which has a score in runs.csv");
+  refused(sentences_text.substr(sentences_text.find("md-1.1-s1")), "",
+          "sentences.csv has no sentence of md-1.1-s1, which has a score in runs.csv");
   refused(",word_score", ",words", "sentences.csv has an unknown column words");
 }
 

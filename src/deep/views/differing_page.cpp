@@ -116,8 +116,13 @@ std::string range_sentence(const DifferingView& view) {
                        networks.size() == 1 ? "has" : "have", word,
                        score_at(view, networks.front(), most.sentence));
   };
-  return fmt::format("They differ most in “{}”: {}, and {}.", view.sentences[most.sentence].sentence,
-                     side(most.highest, "highest"), side(most.lowest, "lowest"));
+  const auto equals = std::ranges::count(view.differing.most, most.range, &SentenceRange::range);
+  const std::string where = equals == 1
+                                ? fmt::format("in “{}”", view.sentences[most.sentence].sentence)
+                                : fmt::format("in {} of the sentences shown, of which the first is “{}”",
+                                              equals, view.sentences[most.sentence].sentence);
+  return fmt::format("They differ most {}: {}, and {}.", where, side(most.highest, "highest"),
+                     side(most.lowest, "lowest"));
 }
 
 // Whom the sign test decides for, in words.
