@@ -101,7 +101,7 @@ struct TrainingRecord {
   std::optional<double> score;                  // P1's token-selection score
   std::optional<std::int64_t> score_sentences;  // over so many sentences
   std::optional<double> word_score;             // the corrected one
-  // 1 / sum s^2 of the attention s, divided by the number of tokens, on average over sentences: 1 where all have the same.
+  // 1 / sum s^2 of the attention s over the number of tokens, on average over sentences: 1 where all have the same.
   std::optional<double> attended_share;
   // On test reviews: the score, the lift of sentiment words, how often one of them has the most attention.
   std::optional<double> review_score, review_lift, review_top;

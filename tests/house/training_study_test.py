@@ -169,16 +169,20 @@ class Plans(Folder):
 
     def test_sentences_of_main_trainings_have_rows(self):
         def sentence(pivotal, published, words):
-            return {"sentence": f"It was {pivotal}", "pivotal": pivotal, "published": published, "sum": words}
+            return {"sentence": f"It was {pivotal}", "pivotal": pivotal, "published": published, "sum": words,
+                    "pieces": ["[CLS]", "it", "was", pivotal, "[SEP]"], "tokens_attended": len(pivotal) / 2.5}
         sentences = [sentence("fantastic", 0.123456, 1.0), sentence("breathtaking", None, 0.25), sentence("happy", None, None)]
         score = {"models": [{"published_way": {"mean": 0.123456, "kept": 1}, "words_sum": {"mean": 0.625}, "sentences": sentences}]}
         plan = study_plan.read_plan(self.study)
         self.record(plan.runs[2])
         self.call("collect", self.top / "runs")
         self.assertFalse((self.study / "sentences.csv").exists())
+        reviews = {"reviews": {"models": [{what: {"mean": 0.5} for what in ("score", "lift", "top")}]}}
         for run in plan.runs:
-            self.record(run, score=score)
+            self.record(run, score=score, reviews=reviews)
         self.call("collect", self.top / "runs")
+        # (9 + 12 + 5) / 3 letters, a fifth of which over 2.5 are the share.
+        self.assertEqual({row["attended_share"] for row in rows_of(self.study / "runs.csv")}, {"0.6933"})
         rows = rows_of(self.study / "sentences.csv")
         self.assertEqual([row["run"] for row in rows[::3]], ["adam-s1", "gd-s1", "gd-s2"])  # no tuning, no repetition
         self.assertEqual([tuple(row.values()) for row in rows[3:6]],
