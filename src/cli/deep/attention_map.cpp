@@ -60,16 +60,16 @@ void check_subjects(const AttentionMapOptions& options) {
 void check_differing(const AttentionMapOptions& options) {
   if (!options.differing) return;
   const std::int64_t count = *options.differing;
-  if (count < 1) throw bad_value("differing", count, "1 or more sentences");
+  if (count < 1) throw bad_value("--differing", count, "1 or more sentences");
   if (!options.images.empty())
     throw bad_input(
-        fmt::format("differing is {} with --images: expected --sentences, whose words have scores", count));
+        fmt::format("--differing is {} with --images: expected --sentences, whose words have scores", count));
   if (!options.texts.empty())
     throw bad_input(fmt::format(
-        "differing is {} with --text, which has no pivotal word: expected --sentences alone", count));
+        "--differing is {} with --text, which has no pivotal word: expected --sentences alone", count));
   if (options.sentences.empty())
     throw bad_input(
-        fmt::format("differing is {} without --sentences: expected sentences to choose from", count));
+        fmt::format("--differing is {} without --sentences: expected sentences to choose from", count));
 }
 
 // "0,17,203" as numbers of images that `file` has.
@@ -288,7 +288,7 @@ Subcommand add_attention_map(CLI::App& parent) {
            "texts to look at: a .tsv file with the columns label, pivotal and sentence, like P1's");
   app.add_option_function<std::string>(
          "--differing",
-         [options](const std::string& text) { options->differing = parse_count("differing", text); },
+         [options](const std::string& text) { options->differing = parse_count("--differing", text); },
          "with --sentences and several networks: show only so many sentences in which the networks' token-selection "
          "scores differ most, and as many in which they differ least")
       ->type_name("COUNT");
