@@ -351,7 +351,7 @@ class Trainings(Folder):
         self.assertEqual((len(record["rows"]), len(record["models"][0]["scores"])), (60, 60))
         self.call("collect", self.top / "runs", "-o", self.top / "out")
         row, = rows_of(self.top / "out/runs.csv")
-        self.assertEqual(tuple(row)[tuple(row).index("word_score") + 1:][:3], study_records.REVIEW_COLUMNS)
+        self.assertEqual(tuple(row)[tuple(row).index("word_score") + 1:][:4], study_records.REVIEW_COLUMNS)
         for what in ("score", "lift", "top"):
             self.assertAlmostEqual(float(row[f"review_{what}"]), record["models"][0][what]["mean"], places=5)
 
