@@ -275,8 +275,8 @@ int run_experiments(const ReproduceCommand& options) {
     std::string text = options.summary ? to_text(summary_table(reports)) + "\n" + differing_text(reports)
                                        : screen_text(reports) + to_text(overview_table(reports)) + "\n";
     text += paragraph(fmt::format("{} {:.1f} s.", verdict_summary(reports), totals.seconds), "");
-    const auto has_quick_version = [](const ExperimentReport& report) { return !report.info.recorded; };
-    if (options.quick && std::ranges::any_of(reports, has_quick_version))
+    const auto has_quick_version = [](const Experiment* experiment) { return !experiment->info().recorded; };
+    if (options.quick && std::ranges::any_of(chosen, has_quick_version))
       text += "Quick versions are smoke tests: few data sets, small sizes.\n";
     if (!page.empty()) text += fmt::format("report   {}\n", page.string());
     print(text);

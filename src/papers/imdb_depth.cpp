@@ -34,7 +34,6 @@ namespace {
 
 constexpr RecordedNumber best_accuracy = &TrainingRecord::best_test;
 constexpr RecordedNumber last_ten_accuracy = &TrainingRecord::last_ten_test;
-constexpr int largest_size = depth_sizes.back();
 
 std::vector<int> deep_sizes(std::vector<int> sizes) {
   std::erase(sizes, 3);
@@ -102,17 +101,17 @@ std::string claim_sentence(const DepthStudy& study, Wording wording = Wording::w
 std::string adam_sentence(const DepthStudy& study) {
   std::string text;
   for (const char* row : adam_rows) {
-    const auto by_best = study.compared_at(largest_size, row, "md-1.1", best_accuracy);
-    const auto by_last = study.compared_at(largest_size, row, "md-1.1", last_ten_accuracy);
+    const auto by_best = study.compared_at(largest_depth, row, "md-1.1", best_accuracy);
+    const auto by_last = study.compared_at(largest_depth, row, "md-1.1", last_ten_accuracy);
     if (!by_best) continue;
     text += fmt::format(
         "{}At {} blocks {} {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
-        text.empty() ? "" : " ", largest_size,
+        text.empty() ? "" : " ", largest_depth,
         row == adam_rows[0] ? "Adam, with its learning rate of 3 blocks," : imdb_name(row),
-        beside_mirror_descent(*by_best, *by_last), study.group(row, largest_size)->runs.size(),
+        beside_mirror_descent(*by_best, *by_last), study.group(row, largest_depth)->runs.size(),
         higher_text(*by_best), higher_text(*by_last));
   }
-  return text.empty() ? fmt::format("At {} blocks there is no Adam to compare with yet.", largest_size)
+  return text.empty() ? fmt::format("At {} blocks there is no Adam to compare with yet.", largest_depth)
                       : text;
 }
 
@@ -148,21 +147,21 @@ std::string collapse_counts(const DepthStudy& study) {
 std::string verdict_sentences(const DepthStudy& study, const DepthClaims& claims) {
   std::string text = claim_sentence(study, Wording::verdict);
   if (const auto score = claims.score.comparison()) {
-    const auto [even, known] = even_networks(study, "md-1.1", largest_size);
+    const auto [even, known] = even_networks(study, "md-1.1", largest_depth);
     text += fmt::format(
-        " P1's claim that it selects pivotal words better at {} blocks {}{}.", largest_size,
+        " P1's claim that it selects pivotal words better at {} blocks {}{}.", largest_depth,
         claim_word(*score),
         even > 0 ? fmt::format("; {} of its {} networks attend almost evenly there", even, known) : "");
   }
   if (const std::string weights = sparsity_verdicts(study); !weights.empty())
     text += fmt::format(" P1's claim that it has fewer large weights {}.", weights);
   for (const char* row : adam_rows) {
-    const auto by_best = study.compared_at(largest_size, row, "md-1.1", best_accuracy);
+    const auto by_best = study.compared_at(largest_depth, row, "md-1.1", best_accuracy);
     if (!by_best) continue;
-    const auto by_last = study.compared_at(largest_size, row, "md-1.1", last_ten_accuracy);
+    const auto by_last = study.compared_at(largest_depth, row, "md-1.1", last_ten_accuracy);
     text += fmt::format(" {} {} at {} blocks, over {} seeds.", imdb_name(row),
-                        beside_mirror_descent(*by_best, *by_last), largest_size,
-                        study.group(row, largest_size)->runs.size());
+                        beside_mirror_descent(*by_best, *by_last), largest_depth,
+                        study.group(row, largest_depth)->runs.size());
   }
   return text + collapse_counts(study);
 }
@@ -198,7 +197,7 @@ std::vector<Finding> picture_findings(const DepthClaims& claims) {
     for (const DepthClaim* claim : claims.all()) {
       if (!claim->published || claim->ours[i].count == 0) continue;
       findings.push_back(compared_with_one(
-          fmt::format("{}, {}", claim->quantity, imdb_name(depth_config(rows[i], largest_size))),
+          fmt::format("{}, {}", claim->quantity, imdb_name(depth_config(rows[i], largest_depth))),
           (*claim->published)[i], claim->ours[i]));
       findings.back().reading = claim->reading;
       if (claim->decimals == 0) findings.back().digits = 5;  // a count
@@ -250,7 +249,7 @@ class ImdbDepth final : public RecordedExperiment {
 ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
                                    std::span<const TrainingRecord> shallow) {
   const DepthStudy study(deep, shallow);
-  const DepthClaims claims(study, largest_size);
+  const DepthClaims claims(study, largest_depth);
   ExperimentResult result;
   result.conclusion = verdict_sentences(study, claims);
   result.details = {claim_sentence(study), adam_sentence(study) + " " + collapse_sentence(study),

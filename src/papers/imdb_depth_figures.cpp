@@ -126,16 +126,16 @@ Figure depth_score_figure(const DepthStudy& study) {
   figure.description += fmt::format(" {}.", fmt::join(spans, "; "));
   // What seeds do beside what P1 shows.
   const auto scores = [&](const char* row) {
-    const ImdbGroup* group = study.group_of_at_least(2, row, depth_sizes.back());
+    const ImdbGroup* group = study.group_of_at_least(2, row, largest_depth);
     return group ? group->numbers(&TrainingRecord::score) : SampleSummary{};
   };
   const SampleSummary first = scores("md-1.1"), second = scores("md-2");
   if (first.count > 1 && second.count > 1)
     figure.caption = fmt::format(
         "At {} blocks, scores have a standard deviation of {:.2f} over the seeds of ℓ1.1 mirror descent and {:.2f} over those of gradient descent; P1's two networks differ by {:.2f}. ",
-        depth_sizes.back(), first.deviation, second.deviation,
-        published_picture(depth_config("md-1.1", depth_sizes.back()))->score -
-            published_picture(depth_config("md-2", depth_sizes.back()))->score);
+        largest_depth, first.deviation, second.deviation,
+        published_picture(depth_config("md-1.1", largest_depth))->score -
+            published_picture(depth_config("md-2", largest_depth))->score);
   figure.caption += "Optimizers stand side by side at each size, and a point is a training.";
   return figure;
 }

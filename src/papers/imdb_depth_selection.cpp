@@ -13,8 +13,6 @@ namespace attmirror {
 
 namespace {
 
-constexpr int largest_depth = depth_sizes.back();
-
 // Who is compared: P1's claim first.
 constexpr std::pair<const char*, const char*> selection_pairs[] = {
     {"md-1.1", "md-2"}, {"md-1.1", "md-3"}, {adam_rows[0], "md-1.1"}, {adam_rows[1], "md-1.1"}};

@@ -19,10 +19,10 @@ constexpr std::int64_t patience_epochs = 10;
 
 std::string adam_rates(const DepthStudy& study) {
   std::string text = "Adam has the rate that was chosen on held-out reviews for 3 blocks";
-  if (study.group(adam_rows[1], depth_sizes.back()))
+  if (study.group(adam_rows[1], largest_depth))
     text += fmt::format(
         "; at {} blocks trainings with a third of it, 0.0001, were added after those with the whole of it had collapsed",
-        depth_sizes.back());
+        largest_depth);
   return text + ".";
 }
 

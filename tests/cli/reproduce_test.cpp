@@ -81,6 +81,11 @@ TEST_F(Reproduce, RecordsHaveNoQuickVersion) {
   const Outcome read = attmirror_command({"reproduce", "p1-imdb", "--quick"});
   EXPECT_NE(made.out.find("smoke tests"), std::string::npos) << made.out;
   EXPECT_EQ(read.out.find("smoke tests"), std::string::npos) << read.out;
+  // Nor where their results are read from a folder.
+  attmirror_command({"reproduce", "p1-imdb", "--quick", "-o", out});
+  const Outcome again = attmirror_command({"reproduce", "p1-imdb", "--quick", "-o", out, "--resume"});
+  EXPECT_NE(again.out.find("numbers compared"), std::string::npos) << again.out;
+  EXPECT_EQ(again.out.find("smoke tests"), std::string::npos) << again.out;
 }
 
 TEST_F(Reproduce, PrintsAndWritesThePage) {

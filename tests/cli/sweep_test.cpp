@@ -290,7 +290,7 @@ TEST_F(Sweep, TwoWritersDoNotMeet) {
 }
 
 TEST_F(Sweep, RunsThatCannotBeMadeAreRows) {
-  std::ofstream(folder / "damaged.npz") << "this is no dataset";
+  std::ofstream(folder / "damaged.npz") << "not a dataset";
   write(R"(
 [data]
 file = "damaged.npz"

@@ -218,7 +218,7 @@ TEST(SweepDatabase, CreateRefusesWhatIsThere) {
                    [&] { SweepDatabase(folder / "r.db", Mode::create, example_header()); });
   EXPECT_EQ(SweepDatabase(folder / "r.db").count(), 2);
   write_file_atomically(folder / "letter",
-                        "Dear reader, this is no database, and it is long enough to look like one. "
+                        "Dear reader, this is not a database, and it is long enough to look like one. "
                         "It goes on for a while, until it has more than one hundred bytes.");
   const auto before = read_file(folder / "letter");
   for (const Mode mode : {Mode::create, Mode::resume, Mode::overwrite})

@@ -119,7 +119,7 @@ TEST(Summary, OfNothingMeasuredSaysHowRunsEnded) {
   EXPECT_EQ(table.rows[0].back(), "ok 3");
 }
 
-// Rows that differ in a setting are not averaged into one, though it is no axis of the file.
+// Rows that differ in a setting are not averaged into one, though it is not an axis of the file.
 TEST(Summary, GroupsByWhatDiffers) {
   const TemporaryFolder folder;
   SweepHeader header = example_header();
