@@ -7,10 +7,10 @@ int main(int argc, char** argv) {
   CommandLine line;
   line.name = "attmirror_deep_train";
   line.description =
-      "Trains transformers by mirror descent and measures them: four subcommands of `attmirror deep`.";
+      "Trains transformers by mirror descent and measures them: five subcommands of `attmirror deep`.";
   line.subcommands = [](CLI::App& app) {
-    return std::vector<Subcommand>{add_deep_train(app), add_histogram(app), add_score(app),
-                                   add_tokenize(app)};
+    return std::vector<Subcommand>{add_deep_train(app), add_attention_map(app), add_histogram(app),
+                                   add_score(app), add_tokenize(app)};
   };
   return run_command_line(line, argc, argv);
 }
