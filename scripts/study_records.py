@@ -186,43 +186,74 @@ def csv_text(columns, rows):
     return text.getvalue()
 
 
+def kept_rows(path, replaced):
+    """The rows of a file of an earlier collection, without those of trainings that were made again; none where there is no
+    such file."""
+    if not path.is_file():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if "run" not in (reader.fieldnames or ()):
+            raise study_plan.StudyError(f"{path} has no column run")
+        rows = list(reader)
+    for line, row in enumerate(rows, 2):
+        if None in row or None in row.values():
+            raise study_plan.StudyError(f"{path} line {line}: expected {len(reader.fieldnames)} cells")
+    return [row for row in rows if row["run"] not in replaced]
+
+
+def place(row):
+    """Where a row of runs.csv stands: an order that depends on nothing else."""
+    lr = float(row["lr"] or 0) if row["role"] == "tuning" else 0
+    return list(study_plan.ROLES).index(row["role"]), row["config"], int(row["seed"]), lr, row["run"]
+
+
 def collect(plan, runs_folder, output, replaces):
-    """Writes the files, in an order that depends on nothing else: by role, config, seed and learning rate. Unless it
-    `replaces` them, files of more trainings than there are now stay as they are."""
+    """Writes the files, ordered by role, config, seed and learning rate. Unless it `replaces` them, trainings that are in the
+    files and not in the folder stay."""
     records = [study_plan.read_training(path) for path in sorted(pathlib.Path(runs_folder).glob("*.json"))]
     if not records:
         raise study_plan.StudyError(f"{runs_folder} has no record of a training")
     for record in records:
         if not plan.config_path(record["config_id"]).is_file():
             raise study_plan.StudyError(f"{record['id']}: there is no {plan.config_path(record['config_id'])}")
-    records.sort(key=lambda record: (list(study_plan.ROLES).index(record["role"]), record["config_id"], record["seed"],
-                                     record["lr"], record["id"]))
     output = pathlib.Path(output)
-    if not replaces and (output / "runs.csv").is_file():
-        there = list(csv.DictReader((output / "runs.csv").read_text(encoding="utf-8").splitlines()))
-        if len(there) > len(records):
-            raise study_plan.StudyError(f"{output / 'runs.csv'} has {len(there)} trainings, and {runs_folder} {len(records)}: "
-                                        "give -o FOLDER to write them elsewhere")
-    output.mkdir(parents=True, exist_ok=True)
+    new = {record["id"] for record in records}
+
+    def rows_of(name, rows):
+        return list(rows) if replaces else kept_rows(output / name, new) + list(rows)
+
+    runs = sorted(rows_of("runs.csv", map(run_row, records)), key=place)
+    places = {row["run"]: number for number, row in enumerate(runs)}
+
+    def joined(name, rows_of_record):
+        rows = rows_of(name, (row for record in records for row in rows_of_record(record)))
+        for row in rows:
+            if row["run"] not in places:
+                raise study_plan.StudyError(f"{output / name} has {row['run']}, and runs.csv does not")
+        return sorted(rows, key=lambda row: places[row["run"]])  # stable: each training's rows keep their order
+
     columns = RUN_COLUMNS
     for last, more, are_there in (("p", SEARCH_COLUMNS, plan.searches or plan.data == "images"),
-                                  ("word_score", REVIEW_COLUMNS, any(record.get("reviews") for record in records))):
+                                  ("word_score", REVIEW_COLUMNS, any(row.get("review_score") for row in runs))):
         if are_there:
             after = columns.index(last) + 1
             columns = columns[:after] + more + columns[after:]
-    study_plan.write_atomically(output / "runs.csv", csv_text(columns, map(run_row, records)))
-    study_plan.write_atomically(output / "curves.csv",
-                                csv_text(CURVE_COLUMNS, (row for record in records for row in curve_rows(record))))
-    if sentences := [row for record in records for row in sentence_rows(record)]:
-        study_plan.write_atomically(output / "sentences.csv", csv_text(SENTENCE_COLUMNS, sentences))
-    if attention := [row for record in records for row in attention_rows(record)]:
-        study_plan.write_atomically(output / "attention.csv", csv_text(ATTENTION_COLUMNS, attention))
+    texts = {"runs.csv": csv_text(columns, runs), "curves.csv": csv_text(CURVE_COLUMNS, joined("curves.csv", curve_rows))}
+    for name, names, rows in (("sentences.csv", SENTENCE_COLUMNS, sentence_rows),
+                              ("attention.csv", ATTENTION_COLUMNS, attention_rows)):
+        if lines := joined(name, rows):
+            texts[name] = csv_text(names, lines)
     if plan.data == "images":
-        study_plan.write_atomically(output / "histograms.csv", csv_text(
-            HISTOGRAM_COLUMNS, (row for record in records for row in histogram_rows(record))))
-    if plan.searches:
-        study_plan.write_atomically(output / "speed.csv", csv_text(SPEED_COLUMNS, speed_rows(records)))
-    missing = sorted({run.id for run in plan.runs} - {record["id"] for record in records})
+        texts["histograms.csv"] = csv_text(HISTOGRAM_COLUMNS, joined("histograms.csv", histogram_rows))
+    # Medians over all tuning runs: these are made together.
+    if plan.searches and any(record["role"] == "tuning" for record in records):
+        texts["speed.csv"] = csv_text(SPEED_COLUMNS, speed_rows(records))
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        study_plan.write_atomically(output / name, text)
+    missing = sorted({run.id for run in plan.runs} - set(places))
     named = f": {', '.join(missing[:8])}{', ...' if len(missing) > 8 else ''}" if missing else ""
-    print(f"{len(records)} trainings are in {output / 'runs.csv'}; {len(missing)} of those in plan.toml are not{named}")
+    added = f", {len(records)} of them from {runs_folder}" if len(records) < len(runs) else ""
+    print(f"{len(runs)} trainings are in {output / 'runs.csv'}{added}; {len(missing)} of those in plan.toml are not{named}")
     return 0

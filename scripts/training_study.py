@@ -9,6 +9,8 @@
   training_study.py collect RUNS [-o FOLDER]
       writes runs.csv, one row a training, and curves.csv, one row an epoch; sentences.csv, attention.csv and
       histograms.csv where P1's sentences were scored, where attention was measured and where images were trained on.
+      Into the study's folder it adds: trainings that are recorded there and not in RUNS stay. A FOLDER has those of
+      RUNS alone.
 
 PROGRAM is attmirror, attmirror-deep, or the attmirror_deep_train of tests/device. The folder of the data has
 imdb-train.safetensors and imdb-test.safetensors (or train.tsv.xz and test.tsv.xz), bert-base-uncased-vocab.txt and

@@ -9,6 +9,7 @@
 #include <attmirror/papers/experiment.hpp>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,9 @@ enum class Collapsed { counted, left_out };
 struct DepthStudy {
   std::vector<TrainingRecord> records;  // main trainings of the rows, by size; others are in no comparison
   std::vector<ImdbGroup> groups;        // of these
+  // How many have the review scores of a second training with their seed, because the weights of the first were gone
+  // before there was such a score.
+  std::int64_t scored_again = 0;
 
   // Records of 4 and 6 blocks, and of 3.
   DepthStudy(std::span<const TrainingRecord> deep, std::span<const TrainingRecord> shallow);

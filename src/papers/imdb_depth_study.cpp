@@ -1,3 +1,4 @@
+#include "base/and_list.hpp"
 #include "papers/imdb_depth.hpp"
 #include "papers/shorthand.hpp"
 
@@ -26,13 +27,43 @@ std::string adam_rates(const DepthStudy& study) {
   return text + ".";
 }
 
-// At which sizes networks were scored on reviews: "The trainings of 4 and 6 blocks were scored on reviews".
-std::string scored_on_reviews(const DepthStudy& study) {
-  std::set<int> sizes;
-  for (const TrainingRecord& record : study.records)
-    if (record.review_score) sizes.insert(imdb_optimizer(record.config).blocks);
-  if (sizes.empty()) return "No training was scored on reviews";
-  return fmt::format("The trainings of {} were scored on reviews", blocks_text({sizes.begin(), sizes.end()}));
+// The second training with the configuration and the seed of another, where it came to its end and was scored on
+// reviews; null: there is none.
+const TrainingRecord* scored_repeat(const TrainingRecord& record, std::span<const TrainingRecord> all) {
+  const auto found = std::ranges::find_if(all, [&](const TrainingRecord& other) {
+    return other.role == TrainingRole::repeat && other.config == record.config && other.seed == record.seed &&
+           other.is_comparable() && other.review_score;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+TrainingRecord with_review_scores(TrainingRecord record, const TrainingRecord& other) {
+  record.review_score = other.review_score;
+  record.review_lift = other.review_lift;
+  record.review_top = other.review_top;
+  return record;
+}
+
+// How many networks of each size were scored on reviews.
+std::string review_counts(const DepthStudy& study) {
+  std::vector<std::string> sizes;
+  for (const int blocks : depth_sizes) {
+    std::int64_t scored = 0, ended = 0;
+    for (const TrainingRecord& record : study.records)
+      if (record.is_comparable() && imdb_optimizer(record.config).blocks == blocks) {
+        ++ended;
+        scored += record.review_score.has_value();
+      }
+    if (scored > 0) sizes.push_back(fmt::format("{} of {} with {} blocks", scored, ended, blocks));
+  }
+  if (sizes.empty()) return "No training was scored on reviews.";
+  std::string text =
+      fmt::format("Of the trainings that came to their end, {} were scored on reviews", and_list(sizes));
+  if (study.scored_again > 0)
+    text += fmt::format(
+        "; for {} of them it was a second training with the same seed, because the weights of the first were gone",
+        study.scored_again);
+  return text + ".";
 }
 
 }  // namespace
@@ -47,7 +78,11 @@ DepthStudy::DepthStudy(std::span<const TrainingRecord> deep, std::span<const Tra
     for (const char* row : depth_rows) wanted.insert(depth_config(row, blocks));
   for (const auto& list : {shallow, deep})
     for (const TrainingRecord& record : list)
-      if (record.role == TrainingRole::main && wanted.contains(record.config)) records.push_back(record);
+      if (record.role == TrainingRole::main && wanted.contains(record.config)) {
+        const TrainingRecord* again = record.review_score ? nullptr : scored_repeat(record, list);
+        scored_again += again != nullptr;
+        records.push_back(again ? with_review_scores(record, *again) : record);
+      }
   std::ranges::stable_sort(records, {},
                            [](const TrainingRecord& record) { return imdb_optimizer(record.config).blocks; });
   groups = imdb_groups(records);
@@ -139,8 +174,8 @@ std::vector<std::string> depth_remarks(const DepthStudy& study) {
           collapse_points),
       "Token selection has two units. A training: means over seeds, whose intervals say what new trainings would do. A sentence: its score, which is the attention that the classifier's token pays to the pivotal word, scaled as P1 scales it, is averaged over the seeds of an optimizer, the larger mean wins the sentence, and the sign test says how likely so uneven a count would be if both were equally good. The same networks judge all sentences, so that the second is about these networks on new sentences of this kind, not about new trainings. By words: the word has the attention of all its pieces, and special tokens are left out.",
       fmt::format(
-          "44 of P1's 50 sentences have a score: in three the pivotal word does not occur, and in three WordPiece splits it. So few decide little, and networks were also scored on 1,000 test reviews. These have no pivotal words; listed sentiment words stand in, which a rule takes from the training reviews: single WordPieces of two or more letters that occur in at least 300 of them, at least 75 % of which have the same label (22 positive words, such as superb, and 37 negative ones, such as awful). The 1,000 reviews are evenly spaced over those that have a listed word of their own label. Score: the scaled attention to such words, as in P1. Lift: their share of the attention to words, divided by their share of the words; 1 means that attention does not tell them apart. On top: one of them has more attention than any other word. {}.",
-          scored_on_reviews(study)),
+          "44 of P1's 50 sentences have a score: in three the pivotal word does not occur, and in three WordPiece splits it. So few decide little, and networks were also scored on 1,000 test reviews. These have no pivotal words; listed sentiment words stand in, which a rule takes from the training reviews: single WordPieces of two or more letters that occur in at least 300 of them, at least 75 % of which have the same label (22 positive words, such as superb, and 37 negative ones, such as awful). The 1,000 reviews are evenly spaced over those that have a listed word of their own label. Score: the scaled attention to such words, as in P1. Lift: their share of the attention to words, divided by their share of the words; 1 means that attention does not tell them apart. On top: one of them has more attention than any other word. {}",
+          review_counts(study)),
       "Weights are counted as P1 counts them: those of K, of Q and of V, over all blocks, that exceed 0.06 in size. Larger networks have more, so that counts compare within a size. Weights grow as long as a training lasts; at equal training accuracy, a training is looked at after its first epoch at or above the highest accuracy that all trainings of its size reached, apart from those that collapsed. This accuracy is the mean over an epoch, with dropout.",
       left_out_remark(study.groups)};
 }

@@ -148,16 +148,52 @@ class Plans(Folder):
                       self.call("run", "--trainer", sys.executable, "--data", self.top, "-o", "x", code=2))
         self.assertIn("has no record of a training", self.call("collect", self.top, code=2))
 
-    def test_records_are_not_replaced_by_fewer(self):
-        for run in study_plan.read_plan(self.study).runs[2:4]:
-            self.record(run, status="failed", results=None)
+    def test_records_are_added_to_those_that_are_there(self):
+        weights = {"norm": 1.0, "largest": 0.5, "above_0.06": 0.25, "sparsity": 0.25}
+        epoch = {"epoch": 1, "train_loss": 0.5, "train_accuracy": 0.75, "test_loss": 0.5, "test_accuracy": 0.75, "seconds": 1.0,
+                 "K": weights, "Q": weights, "V": weights}
+        config = {"optimizer": {"name": "gd", "lr": 0.1}, "data": {"kind": "text"}, "model": {},
+                  "train": {"stop_train_accuracy": 0.995}}
+        runs = study_plan.read_plan(self.study).runs
+        for run in runs:
+            self.record(run, epochs=[epoch], config=config)
         self.call("collect", self.top / "runs")
-        before = (self.study / "runs.csv").read_bytes()
-        next((self.top / "runs").glob("*.json")).unlink()
-        self.assertIn("has 2 trainings", self.call("collect", self.top / "runs", code=2))
-        self.assertEqual((self.study / "runs.csv").read_bytes(), before)
+        whole = {name: (self.study / name).read_bytes() for name in ("runs.csv", "curves.csv")}
+        # The same records in two parts, the second of which comes first in the files, give the same files.
+        for name in whole:
+            (self.study / name).unlink()
+        for part in (runs[3:], runs[:3]):
+            for file in (self.top / "runs").glob("*.json"):
+                file.unlink()
+            for run in part:
+                self.record(run, epochs=[epoch], config=config)
+            said = self.call("collect", self.top / "runs")
+        self.assertIn("6 trainings are in", said)
+        self.assertIn(", 3 of them from", said)
+        self.assertEqual({name: (self.study / name).read_bytes() for name in whole}, whole)
+        # A training that was made again has one row, the new one.
+        self.record(runs[2], status="diverged", epochs=[epoch, epoch | {"epoch": 2}], config=config)
+        self.call("collect", self.top / "runs")
+        rows = rows_of(self.study / "runs.csv")
+        self.assertEqual([row["status"] for row in rows if row["run"] == "gd-s1"], ["diverged"])
+        self.assertEqual(len(rows), 6)
+        self.assertEqual(len(rows_of(self.study / "curves.csv")), 7)
+        # Elsewhere they stand alone.
         self.call("collect", self.top / "runs", "-o", self.top / "out")
-        self.assertEqual(len(rows_of(self.top / "out/runs.csv")), 1)
+        self.assertEqual(len(rows_of(self.top / "out/runs.csv")), 3)
+
+    def test_files_that_were_cut_are_not_added_to(self):
+        runs = study_plan.read_plan(self.study).runs
+        self.record(runs[2])
+        self.call("collect", self.top / "runs")
+        (self.study / "runs.csv").write_text((self.study / "runs.csv").read_text()[:-20])
+        before = (self.study / "runs.csv").read_bytes()
+        (self.top / "runs" / f"{runs[2].id}.json").unlink()
+        self.record(runs[3])
+        self.assertIn("runs.csv line 2: expected", self.call("collect", self.top / "runs", code=2))
+        self.assertEqual((self.study / "runs.csv").read_bytes(), before)
+        (self.study / "runs.csv").write_text("")
+        self.assertIn("runs.csv has no column run", self.call("collect", self.top / "runs", code=2))
 
     def test_failures_are_rows_too(self):
         run = study_plan.read_plan(self.study).runs[2]
@@ -257,16 +293,20 @@ class Depth(unittest.TestCase):
 
     folder = SOURCE / "docs/results/imdb_depth"
     RATES = {"md-1.1": (6e-4, 1e-3), "md-2": (4e-4, 1e-3), "md-3": (6e-6, 1e-5), "adam": (None, 3e-4),
-             "adam-1e-4": (None, 1e-4)}
+             "adam-1e-4": (1e-4, 1e-4)}
 
     def test_the_plan_has_the_most_wanted_first(self):
         runs = study_plan.read_plan(self.folder).runs
         self.assertEqual({run.config for run in runs}, {path.stem for path in (self.folder / "configs").glob("*.toml")})
         self.assertEqual({run.config for run in runs[:6]}, {"md-1.1-6blocks", "md-2-6blocks"})
         for config in {run.config for run in runs}:
-            seeds = [run.seed for run in runs if run.config == config]
-            self.assertEqual(len(seeds), 3 if config in ("md-1.1-6blocks", "md-2-6blocks") else 2)
-        self.assertEqual({run.role for run in runs}, {"main"})
+            seeds = {run.seed for run in runs if run.config == config and run.role == "main"}
+            self.assertEqual(len(seeds), 3 if config in ("md-1.1-6blocks", "md-2-6blocks", "md-1.1-4blocks") else 2)
+        self.assertEqual({run.role for run in runs}, {"main", "repeat"})
+
+    def test_every_training_of_the_plan_is_recorded(self):
+        self.assertEqual({row["run"] for row in rows_of(self.folder / "runs.csv")},
+                         {run.id for run in study_plan.read_plan(self.folder).runs})
 
     def test_configs_are_those_of_three_blocks_but_for_size_rate_and_limit(self):
         for path in (self.folder / "configs").glob("*.toml"):

@@ -171,6 +171,44 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
 }
 
 // Counts at equal accuracy are shares of all weights of a size, times these.
+// Where the first training with a seed was not scored on reviews, the second one's numbers stand for it, and for nothing
+// else.
+TEST(ImdbDepth, ReviewScoresOfARepeatStandForThoseOfItsTraining) {
+  DepthRecords records = made_up_depth_records(0.02);
+  records.score_reviews("md-1.1", 6, 0.33, 1.3, 0.1);
+  const auto remark = [](const DepthRecords& all) { return all.result().remarks.at(6); };
+  EXPECT_NE(remark(records).find(
+                "Of the trainings that came to their end, 3 of 10 with 6 blocks were scored on reviews."),
+            std::string::npos)
+      << remark(records);
+  TrainingRecord repeat = records.run("md-1.1-s2");
+  repeat.run += "-repeat";
+  repeat.role = TrainingRole::repeat;
+  repeat.best_test = 0.5;
+  repeat.review_score = 0.25;
+  repeat.review_lift = 2.5;
+  repeat.review_top = 0.75;
+  records.shallow.push_back(repeat);
+  const DepthStudy study(records.deep, records.shallow);
+  EXPECT_EQ(study.scored_again, 1);
+  const SampleSummary lift = study.group("md-1.1", 3)->numbers(&TrainingRecord::review_lift);
+  EXPECT_EQ(lift.count, 1u);
+  EXPECT_EQ(lift.mean, 2.5);
+  EXPECT_EQ(study.group("md-1.1", 3)->runs.size(), 5u);
+  EXPECT_EQ(study.group("md-1.1", 3)->runs[1]->best_test, 0.831);
+  EXPECT_NE(
+      remark(records).find(
+          "1 of 16 with 3 blocks and 3 of 10 with 6 blocks were scored on reviews; for 1 of them it was a second training with the same seed"),
+      std::string::npos)
+      << remark(records);
+  // One that was stopped says nothing, and a training with scores of its own keeps them.
+  records.shallow.back().status = RecordStatus::unfinished;
+  EXPECT_EQ(DepthStudy(records.deep, records.shallow).scored_again, 0);
+  records.shallow.back().status = RecordStatus::completed;
+  records.run("md-1.1-s2").review_score = 0.5;
+  EXPECT_EQ(DepthStudy(records.deep, records.shallow).scored_again, 0);
+}
+
 TEST(ImdbDepth, WeightsAreComparedAtTheEndAndAtEqualAccuracy) {
   DepthRecords records = made_up_depth_records(0.02);
   expect_conclusion(
