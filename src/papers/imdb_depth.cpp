@@ -63,7 +63,7 @@ std::string size_sentences(const DepthStudy& study) {
 std::string sound_sentence(const DepthStudy& study) {
   const bool any = std::ranges::any_of(study.records, [](const TrainingRecord& record) {
     const ImdbOptimizer optimizer = imdb_optimizer(record.config);
-    return record.is_comparable() && collapse_of(record) && !optimizer.p.empty() && optimizer.p[0] != 3;
+    return counts_in_means(record) && collapse_of(record) && !optimizer.p.empty() && optimizer.p[0] != 3;
   });
   const auto by_best = study.pooled("md-1.1", "md-2", best_accuracy, Collapsed::left_out);
   const auto by_last = study.pooled("md-1.1", "md-2", last_ten_accuracy, Collapsed::left_out);

@@ -35,7 +35,7 @@ enum class Collapsed { counted, left_out };
 // The trainings of P1's three mirror descents and of Adam at all sizes.
 struct DepthStudy {
   std::vector<TrainingRecord> records;  // main trainings of the rows, by size; others are in no comparison
-  std::vector<ImdbGroup> groups;        // of these
+  std::vector<ImdbGroup> groups;        // of these; their runs are those that count in means
   // How many have the review scores of a second training with their seed, because the weights of the first were gone
   // before there was such a score.
   std::int64_t scored_again = 0;
@@ -61,13 +61,20 @@ struct DepthStudy {
                                              RecordedNumber member) const;
 };
 
+// A mirror descent that was stopped for want of time, with at least this training accuracy, counts like one that stopped
+// at its limit of epochs: the test accuracy of a mirror descent is best long before, below 92 % in all trainings here.
+inline constexpr double late_accuracy = 0.98;
+bool stopped_late(const TrainingRecord& record);
+// It came to its end, or was stopped late.
+bool counts_in_means(const TrainingRecord& record);
+
 // A training collapses if it diverges, if it is at chance (below 51 % of the test reviews) in all of ten epochs or
 // more, or if its last test accuracy is more than collapse_points below its best. Of P1's ten trainings of l1.1
 // mirror descent at 6 blocks one did: all of its 1000 epochs did not bring it to 99.5 %. What happened, in words;
 // nothing: it did not collapse.
 inline constexpr double collapse_points = 10;
 std::optional<std::string> collapse_of(const TrainingRecord& record);
-// Those of a group that came to their end and did not collapse.
+// Those of a group that count and did not collapse.
 std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group);
 
 // "83.01 ± 0.33 (5)": mean, half of its 95 % interval, number of trainings.

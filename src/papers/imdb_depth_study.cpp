@@ -50,20 +50,46 @@ std::string review_counts(const DepthStudy& study) {
   for (const int blocks : depth_sizes) {
     std::int64_t scored = 0, ended = 0;
     for (const TrainingRecord& record : study.records)
-      if (record.is_comparable() && imdb_optimizer(record.config).blocks == blocks) {
+      if (counts_in_means(record) && imdb_optimizer(record.config).blocks == blocks) {
         ++ended;
         scored += record.review_score.has_value();
       }
     if (scored > 0) sizes.push_back(fmt::format("{} of {} with {} blocks", scored, ended, blocks));
   }
   if (sizes.empty()) return "No training was scored on reviews.";
-  std::string text =
-      fmt::format("Of the trainings that came to their end, {} were scored on reviews", and_list(sizes));
+  std::string text = fmt::format("Of the trainings that count, {} were scored on reviews", and_list(sizes));
   if (study.scored_again > 0)
     text += fmt::format(
         "; for {} of them it was a second training with the same seed, because the weights of the first were gone",
         study.scored_again);
   return text + ".";
+}
+
+// The training accuracy of the epoch with the best test accuracy; nothing where the curve lacks it.
+std::optional<double> accuracy_at_best(const TrainingRecord& record) {
+  const auto best = std::ranges::find(record.curve, record.best_epoch.value_or(0), &EpochRecord::epoch);
+  return best == record.curve.end() ? std::nullopt : best->train_accuracy;
+}
+
+// Which trainings were stopped late, and why they count.
+std::string late_remark(const DepthStudy& study) {
+  std::vector<std::string> late;
+  std::int64_t ended = 0;
+  double highest = 0;
+  for (const TrainingRecord& record : study.records)
+    if (stopped_late(record)) {
+      late.push_back(fmt::format("{} ({} epochs, {:.1f} % training accuracy)", record.run, record.epochs,
+                                 100 * *record.train_accuracy));
+    } else if (record.is_comparable() && !imdb_optimizer(record.config).p.empty()) {
+      if (const auto accuracy = accuracy_at_best(record)) {
+        ++ended;
+        highest = std::max(highest, *accuracy);
+      }
+    }
+  if (late.empty()) return "";
+  return fmt::format(
+      "Stopped before 99.5 % training accuracy, because the time on the GPU had ended, were {}. They count in means, like those that stopped at their limit of epochs; what was measured after the last epoch alone, scores and counts of weights, they lack. Their best epochs are likely the best of the whole training, too: in all {} other trainings of mirror descent the best epoch came before {:.1f} % training accuracy.",
+      and_list(late), ended, std::ceil(1000 * highest) / 10);
 }
 
 }  // namespace
@@ -86,7 +112,20 @@ DepthStudy::DepthStudy(std::span<const TrainingRecord> deep, std::span<const Tra
   std::ranges::stable_sort(records, {},
                            [](const TrainingRecord& record) { return imdb_optimizer(record.config).blocks; });
   groups = imdb_groups(records);
+  for (ImdbGroup& group : groups) {
+    const auto stopped = std::ranges::stable_partition(
+        group.others, [](const TrainingRecord* record) { return !stopped_late(*record); });
+    group.runs.insert(group.runs.end(), stopped.begin(), stopped.end());
+    group.others.erase(stopped.begin(), stopped.end());
+  }
 }
+
+bool stopped_late(const TrainingRecord& record) {
+  return record.status == RecordStatus::unfinished && !imdb_optimizer(record.config).p.empty() &&
+         record.train_accuracy.value_or(0) >= late_accuracy && !collapse_of(record);
+}
+
+bool counts_in_means(const TrainingRecord& record) { return record.is_comparable() || stopped_late(record); }
 
 const ImdbGroup* DepthStudy::group(std::string_view row, int blocks) const {
   const auto found = std::ranges::find(groups, depth_config(row, blocks), &ImdbGroup::config);
@@ -160,7 +199,7 @@ std::string blocks_text(const std::vector<int>& sizes) {
 }
 
 std::vector<std::string> depth_remarks(const DepthStudy& study) {
-  return {
+  std::vector<std::string> remarks{
       fmt::format(
           "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and verdicts. Those of 3 blocks are in docs/results/imdb, where p1-imdb reads them, too; those of 4 and 6 blocks are in docs/results/imdb_depth, with the configurations and the plan. scripts/training_study.py --study docs/results/imdb_depth run --trainer attmirror --data DATA -o RUNS trains them again.",
           study.records.size(), distinct_text(study.records, &TrainingRecord::device),
@@ -178,6 +217,8 @@ std::vector<std::string> depth_remarks(const DepthStudy& study) {
           review_counts(study)),
       "Weights are counted as P1 counts them: those of K, of Q and of V, over all blocks, that exceed 0.06 in size. Larger networks have more, so that counts compare within a size. Weights grow as long as a training lasts; at equal training accuracy, a training is looked at after its first epoch at or above the highest accuracy that all trainings of its size reached, apart from those that collapsed. This accuracy is the mean over an epoch, with dropout.",
       left_out_remark(study.groups)};
+  if (std::string late = late_remark(study); !late.empty()) remarks.push_back(std::move(late));
+  return remarks;
 }
 
 std::vector<std::pair<std::string, std::string>> depth_configuration(const DepthStudy& study) {

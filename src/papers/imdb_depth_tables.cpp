@@ -85,7 +85,7 @@ Table depth_collapse_table(const DepthStudy& study) {
   for (const TrainingRecord& record : study.records)
     if (const std::optional<std::string> collapse = collapse_of(record))
       table.rows.push_back({record.run, *collapse, std::string(to_string(record.status)),
-                            percent_cell(record.train_accuracy), record.is_comparable() ? "yes" : "no"});
+                            percent_cell(record.train_accuracy), counts_in_means(record) ? "yes" : "no"});
   return table;
 }
 

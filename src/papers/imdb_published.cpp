@@ -64,7 +64,7 @@ Finding epochs_finding(const ImdbGroup& group, const PublishedRow& row) {
     return finding;
   }
   Finding finding = new_number(quantity, ours.count > 0 ? ours.mean : NAN);
-  finding.note = fmt::format("published: {}; {} of {} got there before the limit", row.epochs, ours.count,
+  finding.note = fmt::format("published: {}; {} of {} got there before their end", row.epochs, ours.count,
                              counted(group.runs.size(), "training"));
   return finding;
 }
@@ -76,7 +76,7 @@ Finding last_epoch_finding(const ImdbGroup& group, const SampleSummary& publishe
   const std::int64_t reached = group.counts(&TrainingRecord::epochs_to_stop).count;
   if (reached == std::ssize(group.runs)) return compared(quantity, published, ours);
   Finding finding = new_number(quantity, ours.mean, error_of(ours));
-  finding.note = fmt::format("published: {} at 99.5 % training accuracy, where {} of {} got before the limit",
+  finding.note = fmt::format("published: {} at 99.5 % training accuracy, where {} of {} got before their end",
                              published.mean, reached, counted(group.runs.size(), "training"));
   return finding;
 }

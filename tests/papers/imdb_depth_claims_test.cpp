@@ -47,6 +47,7 @@ TEST(ImdbDepth, EveryScoreIsDrawn) {
   DepthRecords records = made_up_depth_records(0.02);
   records.run("md-3-4blocks-s2").score.reset();
   records.run("md-2-6blocks-s3").status = RecordStatus::unfinished;
+  records.run("md-2-6blocks-s3").train_accuracy = 0.9;  // stopped early
   const ExperimentResult result = records.result();
   const auto figure = std::ranges::find(result.figures, "scores", &Figure::id);
   ASSERT_NE(figure, result.figures.end());
@@ -177,9 +178,9 @@ TEST(ImdbDepth, ReviewScoresOfARepeatStandForThoseOfItsTraining) {
   DepthRecords records = made_up_depth_records(0.02);
   records.score_reviews("md-1.1", 6, 0.33, 1.3, 0.1);
   const auto remark = [](const DepthRecords& all) { return all.result().remarks.at(6); };
-  EXPECT_NE(remark(records).find(
-                "Of the trainings that came to their end, 3 of 10 with 6 blocks were scored on reviews."),
-            std::string::npos)
+  EXPECT_NE(
+      remark(records).find("Of the trainings that count, 3 of 10 with 6 blocks were scored on reviews."),
+      std::string::npos)
       << remark(records);
   TrainingRecord repeat = records.run("md-1.1-s2");
   repeat.run += "-repeat";

@@ -253,6 +253,47 @@ TEST(ImdbDepth, WhatIsWithoutCollapsesIsSaid) {
 }
 
 // What is built in: nothing yet, or records that make a page.
+// A mirror descent that was stopped after its best epoch counts, and the page says which and why; Adam, whose best epochs
+// come later, and one that was stopped early do not.
+TEST(ImdbDepth, TrainingsThatWereStoppedLateCount) {
+  DepthRecords records = made_up_depth_records(0.02);
+  EXPECT_EQ(records.result().remarks.size(), 9u);
+  const auto stop = [&](const char* run, double accuracy) {
+    TrainingRecord& record = records.run(run);
+    record.status = RecordStatus::unfinished;
+    record.train_accuracy = accuracy;
+    record.epochs_to_stop.reset();
+    record.score.reset();
+  };
+  stop("md-3-6blocks-s1", 0.9801);
+  stop("md-3-6blocks-s2", 0.9799);
+  stop("adam-6blocks-s1", 0.99);
+  const ExperimentResult result = records.result();
+  const Table& sizes = depth_table(result, "sizes");
+  const auto row = [&](std::string_view optimizer) {
+    return *std::ranges::find_if(sizes.rows, [&](const auto& cells) { return cells[0] == optimizer; });
+  };
+  EXPECT_EQ(row("ℓ3 mirror descent").back(), "80.60 (1)");
+  EXPECT_EQ(row("Adam").back(), "85.10 (1)");
+  ASSERT_EQ(result.remarks.size(), 10u);
+  EXPECT_NE(result.remarks[8].find("in no mean: md-3-6blocks-s2 (unfinished after 4 epochs"),
+            std::string::npos)
+      << result.remarks[8];
+  EXPECT_EQ(result.remarks[8].find("md-3-6blocks-s1"), std::string::npos) << result.remarks[8];
+  // Made-up trainings are best in their third epoch, at 97 % training accuracy: 5 + 5 + 3 + 2 + 2 + 2 + 3 + 3.
+  EXPECT_NE(result.remarks[9].find(
+                "were md-3-6blocks-s1 (4 epochs, 98.0 % training accuracy). They count in means"),
+            std::string::npos)
+      << result.remarks[9];
+  EXPECT_NE(
+      result.remarks[9].find("in all 25 other trainings of mirror descent the best epoch came before 97.0 %"),
+      std::string::npos)
+      << result.remarks[9];
+  // A training that collapsed counts only if it came to its end.
+  records.run("md-3-6blocks-s1").last_test = 0.5;
+  EXPECT_EQ(records.result().remarks.size(), 9u);
+}
+
 TEST(ImdbDepth, TheRecordsOfTheRepositoryMakeAPage) {
   const Experiment& experiment = find_experiment("p1-imdb-depth");
   if (!imdb_depth_records().has_runs()) {

@@ -66,7 +66,7 @@ TEST(Imdb, VerdictsFollowFromTheNumbers) {
   // No training of p = 3 got there, so there is nothing to compare.
   const Finding& epochs = test::named(result, "epochs to 99.5 % training accuracy, ℓ3");
   EXPECT_EQ(judge(epochs), Verdict::unpublished);
-  EXPECT_EQ(epochs.note, "published: 161.7; 0 of 2 trainings got there before the limit");
+  EXPECT_EQ(epochs.note, "published: 161.7; 0 of 2 trainings got there before their end");
   EXPECT_EQ(judge(test::named(result, "test accuracy of the last epoch, ℓ3")), Verdict::unpublished);
   EXPECT_EQ(judge(test::named(result, "best test accuracy, ℓ1.1 mirror descent minus")), Verdict::reproduced);
   EXPECT_EQ(judge(test::named(imdb_result(shifted("md-1.1", 0.03, 0)), "best test accuracy, ℓ1.1 mirror")),
