@@ -144,8 +144,12 @@ Figure depth_curves(const DepthStudy& study, int blocks) {
   std::vector<ImdbGroup> groups;
   for (const char* row : depth_rows)
     if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks)) groups.push_back(*group);
+  const bool stopped = std::ranges::any_of(study.records, [&](const TrainingRecord& record) {
+    return imdb_optimizer(record.config).blocks == blocks && stopped_late(record);
+  });
   Figure figure = imdb_curves(
-      groups, fmt::format(", at 99.5 % training accuracy or after {} epochs", epoch_limit(blocks)));
+      groups, fmt::format(", at 99.5 % training accuracy{} after {} epochs{}", stopped ? "," : " or",
+                          epoch_limit(blocks), stopped ? " or when it was stopped" : ""));
   // One that collapsed stands alone: as far as it got, below the axis once it has fallen.
   bool collapsed = false;
   for (const TrainingRecord& record : study.records) {
