@@ -5,7 +5,8 @@ The pages of the documentation are Markdown files that read well by themselves: 
 copied to FOLDER, with what only the site has:
 
   - docs/X becomes X, CONTRIBUTING.md and CHANGELOG.md are pages, and so is every file of the repository that a page links
-    to (a program, a configuration), below source/. Links are rewritten accordingly.
+    to (a program, a configuration), below source/. Tables and finished pages below docs are copied. Links are rewritten
+    accordingly.
   - The list under a comment <!-- site: contents --> becomes a part of the table of contents, named by the heading above it.
   - <!-- site: cpp -->, <!-- site: python --> and <!-- site: figures --> are replaced by what is generated: the references,
     and the figures of `attmirror reproduce`.
@@ -37,18 +38,22 @@ def pages_of(source):
 
 
 class Stage:
-    """The folder that Sphinx reads. `sources`: files that pages link to, which become pages themselves."""
+    """The folder that Sphinx reads. `sources`: files that pages link to, which become pages themselves; `files`: those below
+    docs (a table, a page of its own), which are copied as they are."""
 
     def __init__(self, source, out):
         self.source = source
         self.out = out
         self.sources = set()
+        self.files = set()
 
     def place(self, path):
         """Where a file or folder of the checkout is in the site."""
         if path in PLACES:
             return PLACES[path]
         if path.startswith("docs/"):
+            if pathlib.PurePosixPath(path).suffix in (".csv", ".html"):
+                self.files.add(path)
             return path[len("docs/"):]
         if path.startswith("include/attmirror/") and (self.source / path).is_dir():
             return f"reference/cpp/{pathlib.PurePosixPath(path).name}.md"
@@ -163,6 +168,8 @@ def main():
                 text = mark.sub(lambda _: made, text)
         stage.write(stage.place(page), contents(text))
     stage.source_pages()
+    for path in sorted(stage.files):
+        shutil.copy(stage.source / path, options.out / stage.place(path))
     shutil.copytree(stage.source / "docs/images", options.out / "images")
     for notebook in sorted((stage.source / "examples/python").glob("*.ipynb")):
         (options.out / "examples/python").mkdir(parents=True, exist_ok=True)
