@@ -20,7 +20,8 @@ ROOMS = {
 }
 GROUPS = {
     "_data": "Data", "optimizers": "Optimizers", "_settings": "Records", "_descent": "Training", "_objective": "Objectives of your own",
-    "_margin": "Max-margin problems", "_compare": "Comparing", "_which_margin": "Which margin", "_attractors": "Attractors", "_study": "Studies",
+    "_margin": "Max-margin problems", "_compare": "Comparing", "_which_margin": "Which margin", "_attractors": "Attractors", "_theory": "Assumptions of the theorems",
+    "_study": "Studies",
     "_paths": "Regularization paths and mirror flow", "_next_token": "Next-token prediction", "_sweep": "Sweeps",
     "_reproduce": "Experiments and reports", "classifier": "scikit-learn", "_errors": "Errors", "": "The library itself",
 }
