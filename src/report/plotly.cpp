@@ -194,6 +194,7 @@ Json axis_json(const Axis& axis) {
             {"hoverformat", ".5~g"},
             {"exponentformat", "power"},
             {"separatethousands", true}};
+  if (axis.whole) json["whole"] = true;
   if (log) json["minor"] = {{"ticks", "outside"}, {"ticklen", 3}, {"showgrid", false}};
   if (axis.range)
     json["range"] = log ? Json::array({std::log10(axis.range->first), std::log10(axis.range->second)})

@@ -66,6 +66,9 @@ TEST(ImdbDepth, EveryScoreIsDrawn) {
   const auto figure = std::ranges::find(result.figures, "scores", &Figure::id);
   ASSERT_NE(figure, result.figures.end());
   EXPECT_NO_THROW(figure->validate());
+  // There is no network of 3.5 blocks.
+  for (const char* id : {"scores", "sizes"})
+    EXPECT_TRUE(std::ranges::find(result.figures, id, &Figure::id)->x.whole) << id;
   ASSERT_EQ(figure->series.size(), 6u);
   std::size_t points = 0;
   for (std::size_t i = 0; i < 4; ++i) points += figure->series[i].y.size();
