@@ -134,6 +134,7 @@ std::string ends_text(const std::vector<Series>& series) {
 
 Figure finish(Figure figure) {
   figure.x = axis_for("step k", figure.series, &Series::x);
+  figure.x.whole = true;
   figure.y = axis_for(figure.y.label, figure.series, &Series::y);
   const std::string ends = ends_text(figure.series);
   figure.description = fmt::format("{} during training. {}", figure.title, ends);

@@ -78,6 +78,7 @@ Figure divergence_curves(const Study& study) {
     if (!series.x.empty()) figure.series.push_back(std::move(series));
   }
   figure.x = axis_for("steps", figure.series, &Series::x);
+  figure.x.whole = true;
   figure.y = axis_for("divergence of directions", figure.series, &Series::y);
   figure.caption = fmt::format(
       "Mean over {}, with the range of all of them. 0 is the direction of the max-margin solution.",

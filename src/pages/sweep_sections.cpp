@@ -317,6 +317,7 @@ class SweepReport {
         figure.series.push_back(std::move(series));
       }
       figure.x = axis_for("step k", figure.series, &Series::x);
+      figure.x.whole = true;
       figure.y = axis_for(shortened(metric_name(name)), figure.series, &Series::y);
       describe(figure, "step", groups.by_group.size() - figure.series.size());
       figures.push_back(std::move(figure));

@@ -130,7 +130,7 @@ std::vector<Figure> training_curves(const std::vector<NamedTraining>& trainings)
     Figure figure;
     figure.id = fmt::format("training-{}", quantity.id);
     figure.title = quantity.title;
-    figure.x.label = "epoch";
+    figure.x = {.label = "epoch", .whole = true};
     figure.y.label = quantity.label;
     if (several)
       figure.caption =
@@ -162,7 +162,7 @@ std::vector<Figure> weight_curves(const std::vector<NamedTraining>& trainings) {
     Figure figure;
     figure.id = fmt::format("training-weights-{}", id_of(measure));
     figure.title = title;
-    figure.x.label = "epoch";
+    figure.x = {.label = "epoch", .whole = true};
     figure.y.label = label;
     for (std::size_t r = 0; r < trainings.size(); ++r)
       for (const auto& [map, dash] : maps) {

@@ -286,7 +286,7 @@ class AttractorsExperiment final : public Experiment {
         .title = title,
         .caption =
             "Prompts, n = 4, T = 4, d = 6 and p = 2 except on the axis. Bands are standard errors over data sets.",
-        .x = {.label = label},
+        .x = {.label = label, .whole = axis != "p"},
         .y = {.label = "share of data sets or starts", .range = {{0, 1.02}}}};
     const auto curve = [&](const char* name, auto mean, Series::Dash dash) {
       Series series{.name = name, .mark = Series::Mark::both, .dash = dash};

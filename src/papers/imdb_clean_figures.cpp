@@ -49,7 +49,7 @@ const ImdbSearch* best_of_one_p(const CleanStudy& study) {
 
 Figure clean_curves(const CleanStudy& study) {
   Figure figure{.id = "curves", .title = "Accuracy on held-out reviews by epoch, with the settings that won"};
-  figure.x.label = "epoch";
+  figure.x = {.label = "epoch", .whole = true};
   figure.y.label = "accuracy on held-out reviews, %";
   figure.description = "Accuracy on held-out reviews against epochs, a curve for each optimizer:";
   double highest = -1;

@@ -200,6 +200,8 @@ std::vector<Finding> picture_findings(const DepthClaims& claims) {
           fmt::format("{}, {}", claim->quantity, imdb_name(depth_config(rows[i], largest_depth))),
           (*claim->published)[i], claim->ours[i]));
       findings.back().reading = claim->reading;
+      // What P1 does not print was read off its figure, to so many digits.
+      if (claim->reading > 0) findings.back().source = ReferenceSource::figure;
       if (claim->decimals == 0) findings.back().digits = 5;  // a count
     }
   return findings;

@@ -36,7 +36,7 @@ std::string leaders_text(const DepthStudy& study) {
 
 Figure depth_size_figure(const DepthStudy& study) {
   Figure figure{.id = "sizes", .title = "Best test accuracy by the number of blocks: ours and P1's"};
-  figure.x.label = "blocks, with as many heads each";
+  figure.x = {.label = "blocks, with as many heads each", .whole = true};
   figure.y.label = "best test accuracy, %";
   figure.description = "Best test accuracy against blocks, a curve for each optimizer, ours and P1's:";
   int color = 0;
@@ -86,7 +86,7 @@ Figure depth_size_figure(const DepthStudy& study) {
 // Optimizers stand side by side at each size.
 Figure depth_score_figure(const DepthStudy& study) {
   Figure figure{.id = "scores", .title = "Token-selection score of every training, and P1's two networks"};
-  figure.x.label = "blocks, with as many heads each";
+  figure.x = {.label = "blocks, with as many heads each", .whole = true};
   figure.y.label = "score on P1's sentences";
   figure.y.range = {0, 1};
   figure.description = "Token-selection score against blocks, a point for each training:";

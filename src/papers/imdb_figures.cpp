@@ -36,8 +36,7 @@ Series accuracy_band(const ImdbGroup& group) {
 
 Figure imdb_curves(const std::vector<ImdbGroup>& groups, std::string_view ends) {
   Figure figure{.id = "curves", .title = "Test accuracy by epoch: mean and range over seeds"};
-  figure.x.label = "epoch";
-  figure.x.scale = Axis::Scale::log;
+  figure.x = {.label = "epoch", .scale = Axis::Scale::log, .whole = true};
   figure.y.label = "test accuracy, %";
   figure.description = "Test accuracy against epochs, a curve with a band for each optimizer:";
   double highest = -1, lowest_peak = 100, bottom = 100, top = 0;

@@ -50,7 +50,7 @@ Finding epochs_finding(const ImdbGroup& group, const PublishedRow& row) {
   const std::string quantity = fmt::format("epochs to 99.5 % training accuracy, {}", group.name);
   if (ours.count == std::ssize(group.runs) && ours.count >= 2) {
     Finding finding{
-        .quantity = quantity, .published = row.epochs, .source = ReferenceSource::figure, .ours = ours.mean};
+        .quantity = quantity, .published = row.epochs, .source = ReferenceSource::printed, .ours = ours.mean};
     finding.standard_error = error_of(ours);
     if (row.epochs_deviation > 0) {
       const SampleSummary published{row.epochs, row.epochs_deviation, row.best.count};
@@ -107,7 +107,7 @@ Finding compared(std::string quantity, const SampleSummary& published, const Sam
   const WelchComparison comparison = welch(ours, published);
   Finding finding{.quantity = std::move(quantity),
                   .published = published.mean,
-                  .source = ReferenceSource::figure,
+                  .source = ReferenceSource::printed,
                   .ours = ours.mean};
   finding.standard_error = error_of(ours);
   finding.published_error = error_of(published);
@@ -121,7 +121,7 @@ Finding compared_differences(std::string quantity, const WelchComparison& publis
                              const WelchComparison& ours) {
   Finding finding{.quantity = std::move(quantity),
                   .published = published.difference,
-                  .source = ReferenceSource::figure,
+                  .source = ReferenceSource::printed,
                   .ours = ours.difference};
   finding.standard_error = ours.standard_error;
   finding.published_error = published.standard_error;
@@ -143,7 +143,7 @@ Finding compared_with_one(std::string quantity, double published, const SampleSu
   }
   Finding finding{.quantity = std::move(quantity),
                   .published = published,
-                  .source = ReferenceSource::figure,
+                  .source = ReferenceSource::printed,
                   .ours = ours.mean};
   finding.standard_error = error_of(ours);
   // The standard error of the draw is sqrt(n + 1) times that of our mean. By it, the sample must tell half of the

@@ -15,7 +15,7 @@
 
 namespace attmirror {
 
-// From P1's figures, one for each p and size.
+// As P1 prints them, one row for each p and size.
 struct PublishedRow {
   const char* config;
   SampleSummary best, last;  // test accuracy in percent
@@ -27,7 +27,7 @@ struct PublishedRow {
 // The row of a configuration; null: none is published.
 const PublishedRow* published_row(std::string_view config);
 
-// What P1 shows by one network each, at 6 blocks.
+// What P1 shows by one network each, at 6 blocks: printed numbers, but for the largest weight.
 struct PublishedPicture {
   const char* config;
   double score;                 // of token selection

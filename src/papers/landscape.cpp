@@ -340,7 +340,7 @@ class LandscapeExperiment final : public Experiment {
         .title = "Few selections attract training, and they attract nearly all of it",
         .caption =
             "Dashed: shares of the 64 selections; solid: shares of the runs. Bands are standard errors.",
-        .x = {.label = "dimension d"},
+        .x = {.label = "dimension d", .whole = true},
         .y = {.label = "share of selections or runs", .range = {{0, 1.02}}}};
     const auto curve = [&](const char* name, auto hits, auto total, Series::Dash dash) {
       Series series{.name = name, .mark = Series::Mark::both, .dash = dash};

@@ -87,7 +87,7 @@ class JointPrompt final : public Experiment {
 
   static Figure cosine_figure(const char* id, const char* title) {
     Figure figure{.id = id, .title = title};
-    figure.x.label = "step k";
+    figure.x = {.label = "step k", .whole = true};
     figure.y = {.label = "1 − cosine of the angle to the solution", .scale = Axis::Scale::log};
     return figure;
   }

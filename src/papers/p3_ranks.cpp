@@ -320,7 +320,7 @@ class P3Ranks final : public Experiment {
         .caption =
             "Means over feasible problems. Dotted: the ranks that nuclear solutions seem to have when the solver stops "
             "at a gap of 10^-3, which is what the published figure shows.",
-        .x = {.label = "dimension d"},
+        .x = {.label = "dimension d", .whole = true},
         .y = {.label = "rank of the solution, mean over data sets"}};
     std::map<ProblemShape, int> colors;
     for (const auto& [key, cell] : cells)

@@ -142,6 +142,10 @@ inline std::size_t known_place(const RecordPlaces& places, std::string_view file
   return found->second;
 }
 
+// Refuses a training, in this line of runs.csv, that does not fit its curve (record_checks.cpp): the number of its
+// epochs, its accuracies, the shares of large weights. Its counts of them must fit the shares.
+void check_run(const TrainingRecord& record, std::size_t line);
+
 // sentences.csv, attention.csv and histograms.csv, into the trainings that they name (attention_records.cpp). An empty
 // text has none.
 void read_sentences(std::string_view text, const RecordPlaces& places, std::vector<TrainingRecord>& records);

@@ -5,7 +5,6 @@
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -103,22 +102,6 @@ CurveColumns curve_columns() {
   return columns;
 }
 
-// What a run says of its curve is what the curve says.
-void check_curve(const TrainingRecord& record) {
-  if (std::ssize(record.curve) != record.epochs)
-    throw bad_input(fmt::format("curves.csv has {} epochs of {}: expected {}, as in runs.csv",
-                                record.curve.size(), record.run, record.epochs));
-  std::optional<double> best;
-  for (const EpochRecord& epoch : record.curve)
-    if (epoch.test_accuracy) best = std::max(best.value_or(0), *epoch.test_accuracy);
-  // Of 25,000 reviews an accuracy has five digits, and files keep them all; others are rounded there.
-  if (best.has_value() != record.best_test.has_value() ||
-      (best && std::abs(*best - *record.best_test) > 1.01e-5))
-    throw bad_input(fmt::format("runs.csv: best_test of {} is {}: its curve in curves.csv has {}", record.run,
-                                record.best_test ? fmt::format("{}", *record.best_test) : "missing",
-                                best ? fmt::format("{}", *best) : "none"));
-}
-
 }  // namespace
 
 std::string_view to_string(TrainingRole role) {
@@ -167,6 +150,7 @@ bool RecordTexts::has_runs() const {
 std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
   std::vector<TrainingRecord> records;
   RecordPlaces place;
+  std::vector<std::size_t> lines;  // of the trainings in runs.csv
   std::set<std::tuple<std::string, TrainingRole, std::int64_t, double, std::string, std::string>> seen;
   read_rows<TrainingRecord>(
       texts.runs, "runs.csv", run_columns(), [&](std::size_t line, TrainingRecord record) {
@@ -180,6 +164,7 @@ std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
                                         .second))
           throw bad_input(fmt::format("runs.csv line {}: {} is there already", line, one_line(record.run)));
         records.push_back(std::move(record));
+        lines.push_back(line);
       });
   read_rows<std::pair<std::string, EpochRecord>>(
       texts.curves, "curves.csv", curve_columns(), [&](std::size_t line, const auto& row) {
@@ -189,7 +174,7 @@ std::vector<TrainingRecord> read_records(const RecordTexts& texts) {
                                       row.second.epoch, curve.size() + 1));
         curve.push_back(row.second);
       });
-  for (const TrainingRecord& record : records) check_curve(record);
+  for (std::size_t r = 0; r < records.size(); ++r) check_run(records[r], lines[r]);
   read_sentences(texts.sentences, place, records);
   read_attention(texts.attention, place, records);
   read_histograms(texts.histograms, place, records);

@@ -130,6 +130,7 @@ NamedTable table_of(const Json& json) {
 Json json_of(const Axis& axis) {
   Json json{{"label", axis.label}, {"scale", word(axis.scale, scales)}};
   if (axis.range) json["range"] = numbers({axis.range->first, axis.range->second});
+  if (axis.whole) json["whole"] = true;
   return json;
 }
 
@@ -137,6 +138,7 @@ Axis axis_of(const Json& json) {
   Axis axis{.label = json.at("label"), .scale = to_enum<Axis::Scale>(json.at("scale"), scales)};
   if (json.contains("range"))
     axis.range = {to_number(json.at("range").at(0)), to_number(json.at("range").at(1))};
+  axis.whole = json.value("whole", false);
   return axis;
 }
 

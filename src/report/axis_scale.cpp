@@ -43,8 +43,9 @@ std::string with_thousands(const std::string& digits) {
   return grouped + digits.substr(point);
 }
 
-std::vector<Tick> linear_ticks(double low, double high, int wanted) {
-  const double step = nice_step(high - low, wanted);
+// `least` is the smallest distance.
+std::vector<Tick> linear_ticks(double low, double high, int wanted, double least) {
+  const double step = std::max(nice_step(high - low, wanted), least);
   std::vector<Tick> ticks;
   const double first = std::ceil(low / step - 1e-9);
   for (int i = 0; i < 50; ++i) {
@@ -56,10 +57,10 @@ std::vector<Tick> linear_ticks(double low, double high, int wanted) {
 }
 
 // `low` and `high` are logarithms to base 10.
-std::vector<Tick> log_ticks(double low, double high, int wanted) {
+std::vector<Tick> log_ticks(double low, double high, int wanted, double least) {
   const double decades = high - low;
   if (decades < 0.7) {  // hardly a power of two: the numbers of a linear axis, where they belong
-    std::vector<Tick> ticks = linear_ticks(std::pow(10.0, low), std::pow(10.0, high), wanted);
+    std::vector<Tick> ticks = linear_ticks(std::pow(10.0, low), std::pow(10.0, high), wanted, least);
     std::erase_if(ticks, [](const Tick& tick) { return !(tick.value > 0); });
     if (ticks.size() > 1) return ticks;
   }
@@ -107,7 +108,7 @@ std::string tick_label(double value, double step, double largest) {
 }
 
 AxisScale::AxisScale(const Axis& axis, const std::vector<double>& values)
-    : log_(axis.scale == Axis::Scale::log) {
+    : log_(axis.scale == Axis::Scale::log), whole_(axis.whole) {
   const auto place = [this](double value) {
     return log_ ? std::log10(value) : std::clamp(value, -far_out, far_out);
   };
@@ -154,7 +155,15 @@ void AxisScale::stretch(double factor) {
 }
 
 std::vector<Tick> AxisScale::ticks(int wanted) const {
-  return log_ ? log_ticks(low_, high_, wanted) : linear_ticks(low_, high_, wanted);
+  const auto at_least = [&](double least) {
+    return log_ ? log_ticks(low_, high_, wanted, least) : linear_ticks(low_, high_, wanted, least);
+  };
+  if (whole_) {
+    std::vector<Tick> ticks = at_least(1);
+    std::erase_if(ticks, [](const Tick& tick) { return tick.value != std::round(tick.value); });
+    if (std::ranges::any_of(ticks, [](const Tick& tick) { return !tick.label.empty(); })) return ticks;
+  }
+  return at_least(0);
 }
 
 }  // namespace attmirror

@@ -2,7 +2,7 @@
 //
 // Ticks lie at 1, 2 or 5 times a power of ten, the distance that gives about as many as asked for. A logarithmic
 // axis has them at powers of ten, every k-th where there are many, and at 1, 2, 5 times them where there are less
-// than two.
+// than two. Where an axis counts, they are whole numbers, unless it shows less than one of them.
 #pragma once
 
 #include <attmirror/base/figure.hpp>
@@ -38,7 +38,7 @@ class AxisScale {
   std::vector<Tick> ticks(int wanted) const;
 
  private:
-  bool log_ = false;
+  bool log_ = false, whole_ = false;
   double low_ = 0, high_ = 1;
 };
 

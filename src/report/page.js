@@ -105,13 +105,17 @@
     const decades = Math.abs(range[1] - range[0]);
     return decades < 1.6 ? null : Math.max(1, Math.ceil(decades / 7));
   };
-  function tidy_log_axes(place) {
+  // Nothing between whole numbers. Plotly has ten ticks at most, so those of a longer axis are whole anyway.
+  const whole_ticks = range => Math.abs(range[1] - range[0]) < 10 ? 1 : null;
+  function tidy_ticks(place) {
     const changes = {};
     for (const name of ["xaxis", "yaxis"]) {
-      const axis = place._fullLayout[name];
-      if (!axis || axis.type !== "log") continue;
-      const wanted = decade_ticks(axis.range);
-      if ((place.layout[name].dtick ?? null) !== wanted) changes[`${name}.dtick`] = wanted;
+      const axis = place._fullLayout[name], whole = drawn.get(place).layout[name].whole;
+      if (!axis || (axis.type !== "log" && !whole)) continue;
+      const wanted = axis.type === "log" ? decade_ticks(axis.range) : whole_ticks(axis.range);
+      if ((place.layout[name].dtick ?? null) === wanted) continue;
+      changes[`${name}.dtick`] = wanted;
+      changes[`${name}.tickmode`] = wanted === null ? "auto" : "linear"; // which would stay as it was
     }
     if (Object.keys(changes).length > 0) Plotly.relayout(place, changes);
   }
@@ -127,7 +131,7 @@
                            : (square ? Math.min(place.clientWidth, 560) : narrow ? 330 : 420) + 24 * rows;
     const y_letters = Math.max(12, Math.floor((height - (heatmap ? 46 + below : 110 + 24 * rows)) / 7.4));
     const x_letters = Math.max(20, Math.floor((place.clientWidth - 70) / 7.4));
-    const axis = (own, length) => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
+    const axis = ({ whole, ...own }, length) => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
                            showline: !heatmap, ...own, title: { ...own.title, text: wrapped(own.title.text, length) }, ...(narrow && !own.tickvals && { nticks: 6 }),
                            ...(own.ticktext && { ticktext: own.ticktext.map(text => shorten(text, 32)) }) });
     const heat_axes = heatmap && {
@@ -186,8 +190,8 @@
         modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
         toImageButtonOptions: { filename: figure.dataset.name, scale: 2 },
       }).then(() => {
-        tidy_log_axes(place);
-        place.on("plotly_relayout", () => tidy_log_axes(place));
+        tidy_ticks(place);
+        place.on("plotly_relayout", () => tidy_ticks(place));
       }).catch(failed);
     } catch (error) {
       failed(error);
@@ -197,7 +201,7 @@
 
   function redraw() {
     for (const [place, spec] of drawn)
-      if (place.data) Plotly.react(place, traces_of(spec, place), layout_of(spec, place)).then(() => tidy_log_axes(place));
+      if (place.data) Plotly.react(place, traces_of(spec, place), layout_of(spec, place)).then(() => tidy_ticks(place));
   }
 
   const figures = [...document.querySelectorAll("figure")];

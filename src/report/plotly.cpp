@@ -165,7 +165,7 @@ Json curve_trace(const Figure& figure, const Series& series, int color) {
   if (!series.low.empty()) {
     Json ends = Json::array();
     for (std::size_t i = 0; i < series.low.size(); ++i)
-      ends.push_back(fmt::format("{:.4g} to {:.4g}", series.low[i], series.high[i]));
+      ends.push_back(plain(fmt::format("{:.4g} to {:.4g}", series.low[i], series.high[i])));
     trace["customdata"] = ends;
     hover += "<br>band: %{customdata}";
   }
@@ -194,6 +194,7 @@ Json axis_json(const Axis& axis) {
             {"hoverformat", ".5~g"},
             {"exponentformat", "power"},
             {"separatethousands", true}};
+  if (axis.whole) json["whole"] = true;
   if (log) json["minor"] = {{"ticks", "outside"}, {"ticklen", 3}, {"showgrid", false}};
   if (axis.range)
     json["range"] = log ? Json::array({std::log10(axis.range->first), std::log10(axis.range->second)})
@@ -238,9 +239,9 @@ Json heatmap_json(const Figure& figure) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
       const double value = map.values[r][c];
       line.push_back(steps[r][c] < 0 ? Json() : Json(steps[r][c]));
-      words.push_back(heat_number(value, map.digits));
+      words.push_back(plain(heat_number(value, map.digits)));
       hover.push_back(fmt::format("{}, {}<br><b>{}</b>", plain(map.rows[r]), plain(map.columns[c]),
-                                  std::isnan(value) ? "no value" : fmt::format("{:.6g}", value)));
+                                  std::isnan(value) ? "no value" : plain(fmt::format("{:.6g}", value))));
     }
     z.push_back(line);
     text.push_back(words);

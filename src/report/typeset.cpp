@@ -43,6 +43,44 @@ std::size_t subscript_length(std::string_view text, bool of_norm) {
   return rest.size() > 1 && rest[0] == '.' && is_alphanumeric(rest[1]) ? 0 : length;
 }
 
+// The end of the number that begins there, "0.08", ".5", "1e-05" or "inf"; `begin` where there is none, or where it is
+// the beginning of a name ("1.npz", "3d", "1-2").
+std::size_t number_end(std::string_view text, std::size_t begin) {
+  const auto digit_at = [&](std::size_t at) { return at < text.size() && is_digit(text[at]); };
+  std::size_t end = begin;
+  if (text.substr(begin).starts_with("inf")) {
+    end += 3;
+  } else {
+    while (digit_at(end)) ++end;
+    if (end < text.size() && text[end] == '.' && digit_at(end + 1))
+      for (++end; digit_at(end);) ++end;
+    if (end == begin) return begin;
+    if (end < text.size() && text[end] == 'e') {
+      const bool has_sign = end + 1 < text.size() && (text[end + 1] == '-' || text[end + 1] == '+');
+      if (const std::size_t exponent = end + (has_sign ? 2 : 1); digit_at(exponent))
+        for (end = exponent; digit_at(end);) ++end;
+    }
+  }
+  if (end == text.size()) return end;
+  const bool goes_on = end + 1 < text.size() && is_alphanumeric(text[end + 1]);
+  const bool is_name = is_alphanumeric(text[end]) || text[end] == '_' || text[end] == '-' ||
+                       (goes_on && text[end] == '.') ||
+                       (goes_on && text[end] == '/' && !is_digit(text[end + 1]));
+  return is_name ? begin : end;
+}
+
+// Whether the hyphen is a minus: the sign of a number, or between two terms of which the first is a number or a letter.
+bool is_minus(std::string_view text, std::size_t at) {
+  const auto begins_at = [&](std::size_t place) {
+    return place == 0 || std::string_view(" \t\n([{=,<>|").find(text[place - 1]) != std::string_view::npos;
+  };
+  if (begins_at(at) && number_end(text, at + 1) > at + 1) return true;
+  const bool stands_apart =
+      at >= 2 && at + 2 < text.size() && text[at - 1] == ' ' && text[at + 1] == ' ' && text[at + 2] != ' ';
+  // "word - word" has a dash.
+  return stands_apart && (is_digit(text[at - 2]) || (is_alphanumeric(text[at - 2]) && begins_at(at - 2)));
+}
+
 struct Script {
   std::string text;
   std::size_t length = 0;  // of what it was written as; 0: none
@@ -105,6 +143,11 @@ std::vector<TypesetPiece> typeset(std::string_view text) {
         raise(Level::upper, script.text, script.length);
         continue;
       }
+    } else if (text[at] == '-' && is_minus(text, at)) {
+      add(Level::line, text.substr(begin, at - begin));
+      add(Level::line, minus_sign);
+      begin = ++at;
+      continue;
     }
     ++at;
   }

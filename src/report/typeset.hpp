@@ -1,8 +1,10 @@
-// Mathematics as texts have it in the source and in a terminal ("W_mm", "(log k)^-a", "K Q^T"), set with real
-// subscripts and superscripts where a page or a figure shows it. Internal.
+// Mathematics as texts have it in the source and in a terminal ("W_mm", "(log k)^-a", "K Q^T", "-0.08"), set with real
+// subscripts, superscripts and minus signs where a page or a figure shows it. Internal.
 //
 // A subscript is one to three letters or digits after a single letter, a bracket or a bar: file names and words with
-// underscores stay as they are. A superscript is what follows ^: a number, a word, or anything within brackets.
+// underscores stay as they are. A superscript is what follows ^: a number, a word, or anything within brackets. A minus
+// is a hyphen before a number ("-0.08 to 0.43") or between a number or a letter and something else ("1 - cos", "T - 1");
+// those of words, names, dates and exponents ("md-1.1", "2026-01-02", "1e-05") stay hyphens.
 #pragma once
 
 #include <string>

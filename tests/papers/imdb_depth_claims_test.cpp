@@ -43,6 +43,21 @@ TEST(ImdbDepth, SelectionAndSparsityAreJudged) {
   expect_conclusion(mixed, "selects pivotal words better at 6 blocks is not decided: ");
 }
 
+// P1 prints accuracies, epochs, scores and counts; the largest weight of K was read off a figure.
+TEST(ImdbDepth, FindingsSayWhereThePublishedNumberIsFrom) {
+  std::size_t printed = 0, read_off = 0;
+  const ExperimentResult result = made_up_depth_records(0.02).result();
+  for (const Finding& finding : result.findings) {
+    if (!finding.published) continue;
+    const bool is_largest = finding.quantity.starts_with("largest weight of K");
+    EXPECT_EQ(finding.source, is_largest ? ReferenceSource::figure : ReferenceSource::printed)
+        << finding.quantity;
+    ++(is_largest ? read_off : printed);
+  }
+  EXPECT_EQ(read_off, 2u);
+  EXPECT_GT(printed, 10u);
+}
+
 TEST(ImdbDepth, EveryScoreIsDrawn) {
   DepthRecords records = made_up_depth_records(0.02);
   records.run("md-3-4blocks-s2").score.reset();
@@ -52,6 +67,9 @@ TEST(ImdbDepth, EveryScoreIsDrawn) {
   const auto figure = std::ranges::find(result.figures, "scores", &Figure::id);
   ASSERT_NE(figure, result.figures.end());
   EXPECT_NO_THROW(figure->validate());
+  // There is no network of 3.5 blocks.
+  for (const char* id : {"scores", "sizes"})
+    EXPECT_TRUE(std::ranges::find(result.figures, id, &Figure::id)->x.whole) << id;
   ASSERT_EQ(figure->series.size(), 6u);
   std::size_t points = 0;
   for (std::size_t i = 0; i < 4; ++i) points += figure->series[i].y.size();

@@ -73,6 +73,12 @@ TEST(Imdb, VerdictsFollowFromTheNumbers) {
             Verdict::differs);
 }
 
+TEST(Imdb, PublishedNumbersArePrintedOnes) {
+  const ExperimentResult result = imdb_result(made_up_records());
+  for (const Finding& finding : result.findings)
+    EXPECT_TRUE(!finding.published || finding.source == ReferenceSource::printed) << finding.quantity;
+}
+
 TEST(Imdb, TheClaimIsJudgedByWelch) {
   const auto conclusion = [](const std::vector<TrainingRecord>& records) {
     return imdb_result(records).conclusion;

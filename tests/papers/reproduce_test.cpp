@@ -44,6 +44,7 @@ class Trial : public Experiment {
     Figure figure{.id = "f", .title = "t", .caption = "c", .description = "d"};
     figure.series = {
         {.name = "s", .x = {1, 2}, .y = {std::nan(""), std::numeric_limits<double>::infinity()}}};
+    figure.x.whole = true;
     result.figures = {figure};
     result.tables = {{"t", Table{.title = "t", .columns = {{"a"}}, .rows = {{"1"}}}}};
     result.configuration = {{"seed", "1"}};
@@ -68,6 +69,8 @@ TEST(Reproduce, ResultsComeBackToTheBit) {
   EXPECT_EQ(back.result.findings[0].imitated, 0.1 + 0.2);
   EXPECT_TRUE(std::isnan(back.result.figures[0].series[0].y[0]));
   EXPECT_TRUE(std::isinf(back.result.figures[0].series[0].y[1]));
+  EXPECT_TRUE(back.result.figures[0].x.whole);
+  EXPECT_FALSE(back.result.figures[0].y.whole);
 }
 
 TEST(Reproduce, WhatIsNoResultIsRefused) {

@@ -40,6 +40,18 @@ TEST(AxisScale, LogTicksArePowersOfTen) {
   EXPECT_EQ(labels(AxisScale(log, {100, 200}), 4), (Words{"100", "120", "140", "160", "180", "200"}));
 }
 
+TEST(AxisScale, WhatCountsHasWholeTicksAlone) {
+  const std::vector<double> blocks{3, 4, 6};
+  EXPECT_EQ(labels(AxisScale({}, blocks), 6), (Words{"3.0", "3.5", "4.0", "4.5", "5.0", "5.5", "6.0"}));
+  EXPECT_EQ(labels(AxisScale({.whole = true}, blocks), 6), (Words{"3", "4", "5", "6"}));
+  EXPECT_EQ(labels(AxisScale({.whole = true}, {1, 130}), 6), labels(AxisScale({}, {1, 130}), 6));
+  const Axis log{.scale = Axis::Scale::log, .whole = true};
+  EXPECT_EQ(labels(AxisScale(log, {3, 6}), 6), (Words{"3", "4", "5", "6"}));
+  for (const Tick& tick : AxisScale(log, {0.2, 30}).ticks(6)) EXPECT_EQ(tick.value, std::round(tick.value));
+  // Between two of them, an axis without numbers would be worse.
+  EXPECT_GE(labels(AxisScale({.range = std::pair{0.2, 0.8}, .whole = true}, {}), 5).size(), 2u);
+}
+
 TEST(AxisScale, LeavesOutWhatCannotBeShown) {
   const AxisScale linear({}, {nan, infinity, 3, -infinity, 5});
   EXPECT_NEAR(linear.low(), 2.94, 1e-12);
@@ -68,9 +80,10 @@ TEST(AxisScale, AnyNumbersGiveFinitePositionsAndTicks) {
                                                {1, 1 + 1e-15},
                                                {nan},
                                                {-1e-300, 1e-300}};
-  for (const auto kind : {Axis::Scale::linear, Axis::Scale::log})
+  for (const auto& [kind, whole] : {std::pair{Axis::Scale::linear, false}, std::pair{Axis::Scale::log, false},
+                                    std::pair{Axis::Scale::linear, true}, std::pair{Axis::Scale::log, true}})
     for (const auto& values : cases) {
-      const AxisScale scale({.scale = kind}, values);
+      const AxisScale scale({.scale = kind, .whole = whole}, values);
       EXPECT_TRUE(std::isfinite(scale.length()) && scale.length() > 0);
       for (const double value : values)
         if (scale.shows(value) && std::abs(value) < 1e300) {

@@ -227,6 +227,21 @@ class Browser(PageTest):
         self.mouse(centre, "down", "up", "down", "up")
         self.until(lambda: ranges() == before, "a double click shows all again")
 
+    def test_what_counts_has_whole_ticks_alone(self):
+        self.open()
+        self.unfold()
+        self.draw("odd")
+        ticks = lambda: self.js(
+            "return [...document.querySelectorAll('#figure_odd .plot .xtick text')].map(one => one.textContent)")
+        zoom = lambda low, high: self.js(
+            "Plotly.relayout(document.querySelector('#figure_odd .plot'), {'xaxis.range': [arguments[0], arguments[1]]})",
+            low, high)
+        self.until(lambda: set(ticks()) <= set("01234567"), "whole numbers")
+        zoom(2.5, 4.5)
+        self.until(lambda: ticks() == ["3", "4"], "whole numbers after a zoom")
+        zoom(0, 400)
+        self.until(lambda: "200" in ticks() and len(ticks()) < 12, "not every number of many")
+
     def test_dark_by_the_screen_and_by_the_button(self):
         self.open()
         self.draw("rates")

@@ -87,6 +87,7 @@ Figure plane() {
 
 Figure odd() {
   Figure f = figure("odd", "Gaps, one point, nothing, and " + hostile);
+  f.x.whole = true;
   f.y.scale = Axis::Scale::log;
   f.series.push_back({.name = "gaps", .x = {1, 2, 3, 4, 5, 6, 7}, .y = {1, 10, nan, -3, 100, infinity, 5}});
   f.series.push_back({.name = "one point", .x = {4}, .y = {50}});

@@ -175,6 +175,8 @@ TEST(PlotlyFigure, LeavesOutWhatAnAxisCannotShow) {
         EXPECT_EQ(figure["data"][3]["name"].get<std::string>().find('<'), std::string::npos);
         EXPECT_EQ(figure["data"][3]["name"].get<std::string>().find('%'), std::string::npos);
         EXPECT_EQ(figure["layout"]["yaxis"]["type"], "log");
+        EXPECT_EQ(figure["layout"]["xaxis"]["whole"], true);
+        EXPECT_FALSE(figure["layout"]["yaxis"].contains("whole"));
       }
       if (item.id == "rates") {
         EXPECT_EQ(figure["data"].size(), 9u);  // three bands below six curves

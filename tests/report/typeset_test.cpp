@@ -32,6 +32,22 @@ TEST(Typeset, NamesStayAsTheyAre) {
   EXPECT_EQ(inline_markup("`W_mm` is not"), "<code>W_mm</code> is not");
 }
 
+TEST(Typeset, NegativeNumbersHaveAMinus) {
+  EXPECT_EQ(typeset_html("0.16 (95 % interval -0.08 to 0.43)"), "0.16 (95 % interval −0.08 to 0.43)");
+  EXPECT_EQ(typeset_html("-9227 to -8773"), "−9227 to −8773");
+  EXPECT_EQ(typeset_html("(-1, 2.5), [0,-3], y=-.5, |-2| > -1. Or -1/2, -4 %, -inf"),
+            "(−1, 2.5), [0,−3], y=−.5, |−2| &gt; −1. Or −1/2, −4 %, −inf");
+  EXPECT_EQ(typeset_html("-1.5e-07"), "−1.5e-07");
+  EXPECT_EQ(typeset_html("-0.5×10⁻⁷"), "−0.5×10⁻⁷");
+  EXPECT_EQ(typeset_html("1 - cos(W_kq, W_dir), max(T - 1, n), W - W_fin"),
+            "1 − cos(W<sub>kq</sub>, W<sub>dir</sub>), max(T − 1, n), W − W<sub>fin</sub>");
+  EXPECT_EQ(inline_markup("[-1 to 2](#a) and `-1`"), "<a href=\"#a\">−1 to 2</a> and <code>-1</code>");
+  for (const char* name :
+       {"md-1.1-s1", "2026-01-02", "1e-05", "--seed", "-o", "-j4", "-1.npz", "run -3d", "3-5",
+        "adam-1e-4-6blocks", "-1-2", "word - word", "é - 1", "-", "a -", "- 1", "-1/a"})
+    EXPECT_EQ(typeset_html(name), name);
+}
+
 TEST(Typeset, FiguresHaveItToo) {
   Figure figure{.id = "f", .title = "W_mm", .description = "d"};
   figure.x.label = "10^3 steps";
@@ -41,6 +57,14 @@ TEST(Typeset, FiguresHaveItToo) {
   EXPECT_EQ(svg.find(">W_mm</text>"), std::string::npos);
   EXPECT_NE(plotly.find("10<sup>3</sup> steps"), std::string::npos) << plotly;
   EXPECT_NE(plotly.find("K Q<sup>T</sup> &lt;i&gt;"), std::string::npos) << plotly;
+  figure.series[0] = {.name = "s", .x = {1, 2}, .y = {-1, 1}, .low = {-2, 0}, .high = {-1, 2}};
+  EXPECT_NE(to_svg(figure).find(">−1</text>"), std::string::npos) << to_svg(figure);
+  EXPECT_NE(plotly_json(figure).find("\"−2 to −1\""), std::string::npos) << plotly_json(figure);
+  Figure heat{.id = "h", .title = "h", .description = "d"};
+  heat.heatmap = Heatmap{.rows = {"r"}, .columns = {"c"}, .values = {{-0.25}}, .digits = 2};
+  EXPECT_NE(to_svg(heat).find(">−0.25</text>"), std::string::npos) << to_svg(heat);
+  EXPECT_NE(plotly_json(heat).find("\"−0.25\""), std::string::npos) << plotly_json(heat);
+  EXPECT_EQ(plotly_json(heat).find("-0.25"), std::string::npos) << plotly_json(heat);
   // What is lowered is followed by what is on the line again.
   EXPECT_EQ(typeset_svg("W_mm x", 10),
             "W<tspan dy=\"2.2\" font-size=\"7.8\">mm</tspan><tspan dy=\"-2.2\"> x</tspan>");

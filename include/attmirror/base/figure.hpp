@@ -18,6 +18,7 @@ struct Axis {
   // How numbers are spread along an axis.
   enum class Scale { linear, log } scale = Scale::linear;
   std::optional<std::pair<double, double>> range = {};  // empty: chosen from the data
+  bool whole = false;                                   // it counts something: no ticks between whole numbers
 };
 
 // One curve or set of points, with a band around it where there is one.

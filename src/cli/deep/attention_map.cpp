@@ -198,7 +198,7 @@ Json differing_json(const deep::DifferingView& view) {
     names.push_back(view.scores[m].model);
     networks.push_back({{"model", names.back()},
                         {"score", mean_json(differing.networks[m].all)},
-                        {"mean_shown", differing.networks[m].shown},
+                        {"mean_chosen", differing.networks[m].chosen},
                         {"tokens_attended", differing.networks[m].tokens_attended},
                         {"wins", differing.networks[m].wins}});
   }

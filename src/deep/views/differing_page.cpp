@@ -119,7 +119,7 @@ std::string range_sentence(const DifferingView& view) {
   const auto equals = std::ranges::count(view.differing.most, most.range, &SentenceRange::range);
   const std::string where = equals == 1
                                 ? fmt::format("in “{}”", view.sentences[most.sentence].sentence)
-                                : fmt::format("in {} of the sentences shown, of which the first is “{}”",
+                                : fmt::format("in {} of the sentences chosen, of which the first is “{}”",
                                               equals, view.sentences[most.sentence].sentence);
   return fmt::format("They differ most {}: {}, and {}.", where, side(most.highest, "highest"),
                      side(most.lowest, "lowest"));
@@ -145,17 +145,33 @@ std::string ways_sentence(const DifferingView& view) {
   return fmt::format("The two scores do not agree on whom the sign test favors: {}.", and_list(unlike));
 }
 
+std::size_t chosen_count(const DifferingView& view) {
+  return view.differing.most.size() + view.differing.least.size();
+}
+
+std::size_t shown_count(const DifferingView& view) {
+  return view.most.maps.texts.size() + view.least.maps.texts.size();
+}
+
+// Where the page lacks room for some of the sentences.
+std::string room_sentence(const DifferingView& view) {
+  if (shown_count(view) == chosen_count(view)) return "";
+  return fmt::format(" The page has room for {} of these {}.", shown_count(view),
+                     counted(chosen_count(view), "sentence", "sentences"));
+}
+
 Section networks_section(const DifferingView& view) {
   const DifferingSentences& differing = view.differing;
   Section section{.id = "networks", .title = "Which network selects the word that decides?", .blocks = {}};
   section.blocks.push_back(Paragraph{fmt::format(
       "P1's score of a sentence is the attention that `[CLS]` pays to the pivotal word in the last block, averaged over "
       "heads and scaled to 0 … 1 over all tokens, including `[CLS]` and `[SEP]`. {} of {} sentences have a score. "
-      "Networks differ in a sentence by the range of their scores, the highest minus the lowest. The page shows the {} "
-      "and, of the others, the {}; sentences with the same range are in the order of the file.",
+      "Networks differ in a sentence by the range of their scores, the highest minus the lowest. The page chooses the {} "
+      "and, of the others, the {}; sentences with the same range are in the order of the file.{}",
       differing.scored, view.sentences.size(),
       counted(differing.most.size(), "sentence with the largest range", "sentences with the largest ranges"),
-      counted(differing.least.size(), "sentence with the smallest", "sentences with the smallest"))});
+      counted(differing.least.size(), "sentence with the smallest", "sentences with the smallest"),
+      room_sentence(view))});
   section.blocks.push_back(TableBlock{.id = "networks", .table = differing_table(view), .cards = true});
   section.blocks.push_back(Paragraph{fmt::format(
       "± is a standard error over sentences. Tokens attended is 1 / Σ s², the number of tokens over which attention is "
@@ -163,8 +179,8 @@ Section networks_section(const DifferingView& view) {
       "attends to nearly all tokens alike is nearly random. A network wins a sentence if it alone has the highest score{}. Against {}, "
       "the first network, the wins of the two alone are counted, and p is that of the two-sided sign test: the "
       "probability of so uneven a count if both were equally good, with ties left out. A pair counts as decided if p is "
-      "below {}, without a correction for the number of [pairs](#pairs). The sentences shown were chosen by their "
-      "scores, so judge the networks by all sentences, not by these.",
+      "below {}, without a correction for the number of [pairs](#pairs). Sentences that are chosen by their "
+      "scores are not a sample, so judge the networks by all sentences, not by these.",
       differing.tokens,
       differing.ties > 0
           ? fmt::format("; in {} several share it",
@@ -207,7 +223,7 @@ Table differing_table(const DifferingView& view) {
   table.title = "P1's score by network";
   table.columns = {{"network", Align::left},
                    {fmt::format("mean of all {}", differing.scored)},
-                   {fmt::format("mean of the {} shown", differing.most.size() + differing.least.size())},
+                   {fmt::format("mean of the {} chosen", chosen_count(view))},
                    {"tokens attended"},
                    {"wins"},
                    {fmt::format("against {}", view.scores.front().model)},
@@ -217,7 +233,7 @@ Table differing_table(const DifferingView& view) {
     const NetworkStanding& one = differing.networks[m];
     auto& row = table.rows.emplace_back();
     // Chosen sentences are not a sample, so their mean has no standard error.
-    row = {view.scores[m].model, mean_text(one.all), fmt::format("{:.4f}", one.shown),
+    row = {view.scores[m].model, mean_text(one.all), fmt::format("{:.4f}", one.chosen),
            fmt::format("{:.2f}", one.tokens_attended), fmt::format("{}", one.wins)};
     if (m == 0) {
       row.insert(row.end(), {"–", "–", "–"});
@@ -232,9 +248,8 @@ Table differing_table(const DifferingView& view) {
 Page differing_page(const DifferingView& view) {
   Page page;
   page.title = "Where networks attend differently";
-  page.subtitle =
-      fmt::format("{} networks, {} of {} sentences", view.scores.size(),
-                  view.most.maps.texts.size() + view.least.maps.texts.size(), view.sentences.size());
+  page.subtitle = fmt::format("{} networks, {} of {} sentences", view.scores.size(), shown_count(view),
+                              view.sentences.size());
   page.conclusion = best_sentence(view) + " " + range_sentence(view);
   page.footer = version_line();
   page.sections.push_back(networks_section(view));

@@ -81,9 +81,9 @@ DifferingSentences differing_sentences(std::span<const ModelScore> scores, std::
   std::stable_sort(most_end, ranges.end(), by_range);
   result.most.assign(ranges.begin(), most_end);
   result.least.assign(most_end, most_end + count);
-  const auto shown = std::span(ranges).first(static_cast<std::size_t>(2 * count));
+  const auto chosen = std::span(ranges).first(static_cast<std::size_t>(2 * count));
   for (std::size_t m = 0; m < scores.size(); ++m)
-    result.networks[m].shown = mean_over(scores[m], shown, published).mean;
+    result.networks[m].chosen = mean_over(scores[m], chosen, published).mean;
   return result;
 }
 

@@ -15,8 +15,8 @@
 // Scaling exaggerates small differences: where attention is nearly even, a score is nearly random. So the number of
 // tokens over which a network spreads its attention goes with its score.
 //
-// Sentences that are chosen by their scores are not a sample: the mean over them describes what the page shows, and
-// the mean over all sentences says which network is better.
+// Sentences that are chosen by their scores are not a sample: the mean over them describes them alone, and the
+// mean over all sentences says which network is better.
 #pragma once
 
 #include <attmirror/deep/token_score.hpp>
@@ -36,7 +36,7 @@ struct SentenceRange {
 
 struct NetworkStanding {
   ScoreMean all;               // over all sentences with a score
-  double shown = 0;            // the mean over those of most and least
+  double chosen = 0;           // the mean over those of most and least
   double tokens_attended = 0;  // its mean over all
   std::int64_t wins = 0;       // of all
 };

@@ -45,7 +45,7 @@ Figure review_figure(const ReviewStudy& study) {
   Figure figure;
   figure.id = "review-scores";
   figure.title = "How much attention sentiment words get, review by review";
-  figure.x.label = "review, sorted by score";
+  figure.x = {.label = "review, sorted by score", .whole = true};
   figure.y.label = "score of sentiment words (0 to 1)";
   figure.y.range = {0, 1};
   std::string means;

@@ -61,7 +61,7 @@ Figure score_figure(std::span<const ModelScore> scores) {
   Figure figure;
   figure.id = "scores";
   figure.title = "How much attention the pivotal word gets, sentence by sentence";
-  figure.x.label = "sentence, sorted by score";
+  figure.x = {.label = "sentence, sorted by score", .whole = true};
   figure.y.label = "P1's score of the pivotal word (0 to 1)";
   figure.y.range = {0, 1};
   for (const ModelScore& score : scores) {

@@ -137,7 +137,7 @@ TEST_F(DeepCommand, AttentionMapWhereNetworksDiffer) {
       EXPECT_EQ(one->at("text"), sentence["sentence"]);
       sum += one->at("scores")[m].get<double>();
     }
-    EXPECT_NEAR(network["mean_shown"], sum / 2, 1e-12);
+    EXPECT_NEAR(network["mean_chosen"], sum / 2, 1e-12);
   }
   EXPECT_EQ(wins, 3);
   const std::vector<double> ranked = most["scores"];

@@ -70,7 +70,7 @@ TEST(DifferingSentences, StandingsCountAllSentencesWithAScore) {
   EXPECT_EQ(differing.networks[0].all.count, 6);
   EXPECT_DOUBLE_EQ(differing.networks[0].all.mean, 3.5 / 6);
   EXPECT_DOUBLE_EQ(differing.networks[2].all.mean, 2.5 / 6);  // without its 1.0 in the third
-  EXPECT_DOUBLE_EQ(differing.networks[0].shown, (1.0 + 0.5) / 2);
+  EXPECT_DOUBLE_EQ(differing.networks[0].chosen, (1.0 + 0.5) / 2);
   // Sentence i has i + 1 tokens, of which the m-th network attends to m (i + 1). The third, without a score of b,
   // does not count.
   EXPECT_DOUBLE_EQ(differing.tokens, (28.0 - 3) / 6);
@@ -166,7 +166,7 @@ TEST(DifferingPage, SaysWhereTheTwoScoresDecideDifferently) {
 TEST(DifferingPage, TableComparesWithTheFirstNetwork) {
   const Table table = deep::differing_table(view_of(three_networks, 1));
   EXPECT_EQ(table.columns[1].name, "mean of all 6");
-  EXPECT_EQ(table.columns[2].name, "mean of the 2 shown");
+  EXPECT_EQ(table.columns[2].name, "mean of the 2 chosen");
   EXPECT_EQ(table.columns[5].name, "against a");
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.rows[0],
@@ -218,6 +218,7 @@ TEST(DifferingPage, ShowsNetworksOnTheSentencesTheyDifferIn) {
        {"Where the networks differ most", "Where the networks differ least", "the highest", "the lowest",
         "4 of 7 sentences have a score", "Sentences that P1's score drops"})
     EXPECT_NE(html.find(words), std::string::npos) << words;
+  EXPECT_EQ(html.find("The page has room for"), std::string::npos);
 }
 
 TEST(DifferingPage, EachGroupHasHalfOfTheRoom) {
@@ -233,7 +234,12 @@ TEST(DifferingPage, EachGroupHasHalfOfTheRoom) {
   EXPECT_EQ(view.differing.most.size(), 2u);
   const Page page = deep::differing_page(view);
   page.validate();
-  EXPECT_NE(to_html(page).find("The page shows the first 1 of 2 texts"), std::string::npos);
+  // What is said of all that were chosen does not call them shown.
+  const std::string html = to_html(page);
+  for (const char* words : {"The page shows the first 1 of 2 texts",
+                            "The page has room for 2 of these 4 sentences.", "mean of the 4 chosen"})
+    EXPECT_NE(html.find(words), std::string::npos) << words;
+  EXPECT_EQ(html.find("shown were chosen"), std::string::npos);
   EXPECT_EQ(page.subtitle, "2 networks, 2 of 4 sentences");
 }
 
