@@ -81,9 +81,10 @@ struct LoopConfig {
   std::int64_t trials = 1;  // trainings with seeds of their own, one after another
   // Over an epoch, as measured while training (P1's rule); above 1: never.
   double stop_train_accuracy = 0.995;
-  std::int64_t evaluate_every = 1;   // epochs
-  std::string save_epochs;           // "1,10,100": epochs after which weights are kept; 0: the initial ones
-  std::int64_t attention_every = 0;  // epochs between measurements of attention; 0: never
+  std::int64_t evaluate_every = 1;  // epochs
+  std::string save_epochs;          // "1,10,100": epochs after which weights are kept; 0: the initial ones
+  // Epochs between measurements of attention, which is measured after the first and the last, too; 0: never.
+  std::int64_t attention_every = 0;
   // Mean loss of an epoch, in multiples of log(classes), at which a trial is abandoned.
   double divergence = 10;
   double checkpoint_seconds = 120;

@@ -87,7 +87,7 @@ struct EpochRow {
     double sparsity = 0;  // Hoyer's: (sqrt n - l1 / l2) / (sqrt n - 1); 0 all equal, 1 a single one
   };
   std::vector<MapMeasures> maps = {};  // K, Q, V
-  // Of each block, at the epochs that train.attention_every names.
+  // Of each block, after the first epoch, the last, and those that train.attention_every names.
   std::vector<AttentionMeasures> attention = {};
 };
 

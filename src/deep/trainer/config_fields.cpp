@@ -99,7 +99,8 @@ Fields<TrainConfig> data_keys() {
                             Range::between(2, widest), text_only),
       key<data, &D::limit>("data.limit", "train with only so many rows, evenly spaced over the file; 0: all",
                            key_from_0),
-      key<data, &D::test_limit>("data.test_limit", "measure on only so many rows of the test set; 0: all",
+      key<data, &D::test_limit>("data.test_limit",
+                                "measure on only so many rows of the test set, evenly spaced; 0: all",
                                 key_from_0),
       key<data, &D::validation>("data.validation",
                                 "share of the training rows that is held out, evenly spaced: metrics.jsonl "
@@ -261,7 +262,8 @@ Fields<TrainConfig> loop_keys() {
           "epochs after which weights are kept, as epoch-1.safetensors and so on; 0: the initial ones",
           "EPOCH,EPOCH,...")),
       place(key<train, &L::attention_every>(
-          "train.attention_every", "epochs between measurements of attention on test samples; 0: never",
+          "train.attention_every",
+          "epochs between measurements of attention on test samples, besides the first and the last; 0: never",
           Range::between(0, 1'000'000))),
       key<train, &L::divergence>("train.divergence",
                                  "a mean loss of so many times log(classes) over an epoch ends the trial as "

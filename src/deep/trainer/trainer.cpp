@@ -331,7 +331,7 @@ bool Training::finish_epoch() {
   }
   const std::int64_t attention_every = config_.train.attention_every;
   if (attention_every > 0 && processes_->writes() && !diverged_ &&
-      (reached || last || row.epoch % attention_every == 0))
+      (row.epoch == 1 || reached || last || row.epoch % attention_every == 0))
     row.attention = measured_attention(*network_, *sources_.test, machine_.device);
   row.seconds = trial_seconds();
   if (writes()) folder_->append(row);

@@ -42,6 +42,11 @@ TEST(LimitedRows, AreEvenlySpaced) {
   EXPECT_EQ(limited_rows(3, 0), (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_EQ(limited_rows(3, 7), (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_TRUE(limited_rows(0, 7).empty());
+  // Test images may lie in the order of their classes, a thousand of each: no class is missed.
+  std::vector<int> classes(10);
+  for (const std::int64_t row : limited_rows(10'000, 64)) ++classes[static_cast<std::size_t>(row / 1'000)];
+  EXPECT_GE(std::ranges::min(classes), 6);
+  EXPECT_LE(std::ranges::max(classes), 7);
   EXPECT_TRUE(rc::check([] {
     const auto rows = *rc::gen::inRange<std::int64_t>(1, 500),
                limit = *rc::gen::inRange<std::int64_t>(1, 500);
