@@ -79,10 +79,11 @@ std::vector<std::int64_t> parse_images(const std::vector<std::string>& lists, st
   for (const std::string& list : lists)
     for (std::size_t begin = 0; begin <= list.size();) {
       const std::size_t end = std::min(list.find(',', begin), list.size());
-      images.push_back(parse_count("image", list.substr(begin, end - begin)));
+      if (end == begin) throw bad_value("--image", list, "numbers such as 0,17,203");
+      images.push_back(parse_count("--image", list.substr(begin, end - begin)));
       if (images.back() < 0 || images.back() >= count)
-        throw bad_input(fmt::format("image is {}: expected 0 to {}, the images of {}", images.back(),
-                                    count - 1, file.string()));
+        throw bad_value("--image", images.back(),
+                        fmt::format("0 to {}, the images of {}", count - 1, file.string()));
       begin = end + 1;
     }
   return images;

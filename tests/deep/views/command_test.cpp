@@ -248,15 +248,22 @@ TEST_F(DeepCommand, RefusalsOfImages) {
   refused(model + Words{"--images", at("short.bin")} + first, {"short.bin", "15364 bytes", "3073"});
   refused(model + Words{"--images", at("label-10.bin")} + first, {"label-10.bin", "label 10", "0 to 9"});
   refused(model + Words{"--images", at("none.bin")} + first, {"none.bin", "No such file"});
-  refused(model + images + Words{"--image", "5"}, {"image is 5", "0 to 4", "images.bin"});
-  refused(model + images + Words{"--image", "0,-1"}, {"image is -1", "0 to 4"});
-  for (const char* bad : {"cat", "0,,2", "1.5", ""})
-    refused(model + images + Words{"--image", bad}, {"image is", "whole number"});
+  refused(model + images + Words{"--image", "5"}, {"--image is 5", "0 to 4", "images.bin"});
+  refused(model + images + Words{"--image", "0,-1"}, {"--image is -1", "0 to 4"});
+  for (const char* bad : {"cat", "1.5"})
+    refused(model + images + Words{"--image", bad},
+            {std::string("--image is \"") + bad + "\"", "whole number"});
+  for (const char* bad : {"0,,2", "2,", ""})
+    refused(model + images + Words{"--image", bad},
+            {std::string("--image is \"") + bad + "\"", "numbers such as 0,17,203"});
   refused(model + images, {"no image", "--image"});
   refused(model + first, {"--image", "--images"});
   refused(model + images + first + texts(), {"--vocabulary"});
   refused(model + images + first + Words{"--text", "the movie"}, {"--images", "--text"});
   refused(Words{at("sharp.safetensors"), "--text", "the movie"}, {"--vocabulary"});
+  // A network for images given texts.
+  refused(model + texts() + Words{"--text", "the movie"}, {"images.safetensors", "vit", "texts, an encoder"});
+  refused(model + texts() + Words{"--sentences", at("sentences.tsv")}, {"images.safetensors", "vit"});
 }
 
 TEST_F(DeepCommand, Score) {
