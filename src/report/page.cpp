@@ -77,9 +77,8 @@ std::string section_html(const Section& section, Drawing drawing) {
       "class=\"anchor\" href=\"#{0}\" aria-label=\"Link to this section\">#</a></h2>\n",
       section.id, typeset_html(section.title));
   if (!section.badge.empty())
-    html += fmt::format("<p class=\"badge\"><span class=\"verdict {}\">{}{}</span></p>\n",
-                        tone_class(section.badge_tone), tone_mark(section.badge_tone),
-                        typeset_html(section.badge));
+    html += fmt::format("<p class=\"badge\">{}</p>\n",
+                        verdict_span(section.badge_tone, typeset_html(section.badge)));
   for (const PageBlock& block : section.blocks) html += block_html(block, drawing);
   return html + "</section>\n";
 }

@@ -66,6 +66,7 @@
     })));
   }
 
+  const longest_name = 36; // of a row or a column, in letters: "ℓ1.5 mirror descent with momentum"
   const shorten = (text, length) => text.length > length ? text.slice(0, length - 1) + "…" : text;
   // A name too long for its axis goes on in a second line.
   const wrapped = (text, length) => {
@@ -84,7 +85,7 @@
   function heatmap_room(spec, width, narrow) {
     const trace = spec.data[0], columns = Math.max(trace.x.length, 1);
     const names = spec.layout.yaxis.ticktext, above = narrow && letters(names) > 6;
-    const left = above ? 6 : 20 + 7 * Math.min(letters(names), 32) + (spec.layout.yaxis.title.text ? 46 : 0);
+    const left = above ? 6 : 20 + 7 * Math.min(letters(names), longest_name) + (spec.layout.yaxis.title.text ? 46 : 0);
     const number = Math.max(...trace.text.flat().map(text => text.length), 1);
     // More columns than a reader compares one by one have no numbers in them.
     const least = columns <= 12 ? 12 * 0.58 * number + 5 : 4;
@@ -125,15 +126,15 @@
     const heatmap = spec.data[0] && spec.data[0].role === "heatmap";
     const rows = spec.layout.showlegend ? legend_rows(spec.data, place.clientWidth - 40) : 0;
     const room = heatmap && heatmap_room(spec, place.clientWidth, narrow);
-    const below = heatmap && 34 + (room.turned ? 7 * Math.min(letters(spec.layout.xaxis.ticktext), 32) : 16);
+    const below = heatmap && 34 + (room.turned ? 7 * Math.min(letters(spec.layout.xaxis.ticktext), longest_name) : 16);
     const square = spec.layout.yaxis.scaleanchor; // then the plot is about as high as it is wide
     const height = heatmap ? 46 + room.pitch * spec.data[0].y.length + below
                            : (square ? Math.min(place.clientWidth, 560) : narrow ? 330 : 420) + 24 * rows;
     const y_letters = Math.max(12, Math.floor((height - (heatmap ? 46 + below : 110 + 24 * rows)) / 7.4));
-    const x_letters = Math.max(20, Math.floor((place.clientWidth - 70) / 7.4));
+    const x_letters = Math.max(20, Math.floor((place.clientWidth - 70) / 8.2));
     const axis = ({ whole, ...own }, length) => ({ gridcolor: property("--grid"), linecolor: property("--frame"), tickcolor: property("--frame"),
                            showline: !heatmap, ...own, title: { ...own.title, text: wrapped(own.title.text, length) }, ...(narrow && !own.tickvals && { nticks: 6 }),
-                           ...(own.ticktext && { ticktext: own.ticktext.map(text => shorten(text, 32)) }) });
+                           ...(own.ticktext && { ticktext: own.ticktext.map(text => shorten(text, longest_name)) }) });
     const heat_axes = heatmap && {
       width: room.inner, autosize: false,
       xaxis: { ...axis(spec.layout.xaxis, x_letters), tickangle: room.turned ? -90 : 0 },

@@ -81,8 +81,7 @@ std::string html_of(const TableBlock& block, Drawing) {
       if (block.cards) html += fmt::format(" data-label=\"{}\"", escape_markup(table.columns[c].name));
       html += ">";
       if (marked)
-        html +=
-            fmt::format("<span class=\"verdict {}\">{}{}</span>", tone_class(tone), tone_mark(tone), text);
+        html += verdict_span(tone, text);
       else
         html += text;
       html += "</td>";
@@ -158,7 +157,7 @@ std::string_view tone_class(Tone tone) {
 
 std::string tone_mark(Tone tone) {
   const auto mark = [&](std::string_view symbol) {
-    return fmt::format("<span class=\"mark\" role=\"img\" aria-label=\"{}\">{}</span> ", tone_class(tone),
+    return fmt::format("<span class=\"mark\" role=\"img\" aria-label=\"{}\">{}</span>", tone_class(tone),
                        symbol);
   };
   switch (tone) {
@@ -176,6 +175,13 @@ std::string tone_mark(Tone tone) {
       break;
   }
   return "";
+}
+
+std::string verdict_span(Tone tone, std::string_view html) {
+  const std::string mark = tone_mark(tone);
+  // In a narrow column the mark stays in the line of the first word.
+  return fmt::format("<span class=\"verdict {}\">{}{}{}</span>", tone_class(tone), mark,
+                     mark.empty() ? "" : "\u00A0", html);
 }
 
 std::string block_html(const PageBlock& block, Drawing drawing) {

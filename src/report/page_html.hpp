@@ -24,6 +24,8 @@ std::string block_html(const PageBlock& block, Drawing drawing);
 // A mark that does not need color: "✓", "✗", "!", "•", "?", each with its word for those who listen.
 std::string tone_mark(Tone tone);
 std::string_view tone_class(Tone tone);  // "good"
+// A text, which is HTML already, behind its mark and in its color.
+std::string verdict_span(Tone tone, std::string_view html);
 
 // Calls visit(const Figure&) or visit(const TableBlock&) for each in the page, folded ones included, in their order.
 template <class Visit>

@@ -149,8 +149,7 @@ std::string verdict_html(std::string_view answer, TokenAttention::Verdict verdic
   if (answer.empty()) return "";
   using enum TokenAttention::Verdict;
   const Tone tone = verdict == right ? Tone::good : verdict == wrong ? Tone::bad : Tone::neutral;
-  return fmt::format(" <span class=\"verdict {}\">{}{}</span>", tone_class(tone), tone_mark(tone),
-                     escape_markup(answer));
+  return " " + verdict_span(tone, escape_markup(answer));
 }
 
 std::string token_css() {

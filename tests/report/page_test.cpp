@@ -76,10 +76,10 @@ TEST(Page, PlotlyIsWhatTheBuildSays) {
 
 TEST(Page, MarksDoNotRelyOnColor) {
   const std::string html = page_html(example_page(), "");
-  EXPECT_NE(html.find("<span class=\"mark\" role=\"img\" aria-label=\"good\">✓</span> reproduced"),
+  EXPECT_NE(html.find("<span class=\"mark\" role=\"img\" aria-label=\"good\">✓</span>\u00A0reproduced"),
             std::string::npos);
-  EXPECT_NE(html.find("aria-label=\"bad\">✗</span> differs"), std::string::npos);
-  EXPECT_NE(html.find("aria-label=\"caution\">!</span> artefact"), std::string::npos);
+  EXPECT_NE(html.find("aria-label=\"bad\">✗</span>\u00A0differs"), std::string::npos);
+  EXPECT_NE(html.find("aria-label=\"caution\">!</span>\u00A0artefact"), std::string::npos);
 }
 
 TEST(Page, WritesItsFilesBesideIt) {
