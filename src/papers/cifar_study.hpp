@@ -22,6 +22,9 @@ ExperimentResult vit_result(std::span<const TrainingRecord> records);
 // it goes.
 std::vector<ImdbGroup> with_unfinished(std::vector<ImdbGroup> groups);
 
+// Of the longest main training.
+std::int64_t main_epochs(std::span<const TrainingRecord> records);
+
 // Where the records come from, and how a training is made again.
 std::string cifar_records_remark(std::span<const TrainingRecord> records);
 // Which main trainings count in part, and which not at all.

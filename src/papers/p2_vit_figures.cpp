@@ -54,12 +54,13 @@ Figure norm_figure(const std::vector<VitGroup>& groups) {
       series.y.push_back(mean.all.top_share);
       series.labels.push_back(fmt::format("epoch {}", epoch));
     }
-    const auto [least, most] = std::ranges::minmax(series.x);
-    parts.push_back(fmt::format("the norm of {} is between {:.3g} and {:.3g}", group.name, least, most));
+    parts.push_back(
+        fmt::format("from {:.3g} to {:.3g} with {}", series.x.front(), series.x.back(), group.name));
     figure.series.push_back(std::move(series));
   }
-  figure.caption = fmt::format("A point is an epoch: {}.", fmt::join(parts, ", "));
-  figure.description = fmt::format("Paths of optimizers over epochs: {}.", fmt::join(parts, ", "));
+  const std::string norms = fmt::format("The norm of K Qᵀ goes {}.", fmt::join(parts, ", "));
+  figure.caption = fmt::format("{} A point is an epoch, and training goes along the line.", norms);
+  figure.description = fmt::format("Paths of optimizers over epochs. {}", norms);
   return figure;
 }
 
