@@ -20,14 +20,17 @@ packed (.bin.xz). WORD is a role (main, tuning, repeat, ablation, longer, transf
 md-1.1-s1. Python's standard library is all that it needs.
 """
 import argparse
+import concurrent.futures
 import datetime
 import json
+import lzma
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -66,6 +69,27 @@ def find_images(folder):
     if not list(folder.glob("test_*.bin")) + list(folder.glob("test_*.bin.xz")):
         raise StudyError(f"{folder} has no file for test: expected test_batch.bin or test_batch.bin.xz")
     return {"train": folder, "test": folder}
+
+
+def unpacked_images(folder, place):
+    """The images of the folder as files that are not packed, in `place` where any is: each training reads them anew, and
+    unpacking them takes 10 seconds, for which a GPU would wait."""
+    packed = [path for path in folder.glob("*.bin.xz") if not path.with_suffix("").is_file()]
+    if not packed:
+        return folder
+
+    def unpack(path):
+        try:
+            with lzma.open(path) as file, open(place / path.stem, "wb") as unpacked:
+                shutil.copyfileobj(file, unpacked)
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise StudyError(f"cannot unpack {path}: {error}") from None
+
+    for path in folder.glob("*.bin"):
+        (place / path.name).symlink_to(path)
+    with concurrent.futures.ThreadPoolExecutor() as workers:
+        list(workers.map(unpack, packed))
+    return place
 
 
 def command_of(trainer):
@@ -324,12 +348,18 @@ class Study:
             self.changed.notify_all()
 
     def run(self):
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="training-study-") as place:
+            if self.plan.data == "images" and (self.pending or self.searches):
+                self.data = dict.fromkeys(self.data, unpacked_images(self.data["train"], pathlib.Path(place)))
+            return self.run_until_stopped(begin)
+
+    def run_until_stopped(self, begin):
         self.runs_folder.mkdir(parents=True, exist_ok=True)
         signalled = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: signalled.set())
         workers = [threading.Thread(target=self.work) for _ in range(self.jobs)]
-        begin = time.monotonic()
         for worker in workers:
             worker.start()
         while any(worker.is_alive() for worker in workers):

@@ -3,12 +3,16 @@
 With TRAINER, the attmirror-deep of this build, it tests the whole way with tiny vision transformers on the CPU. Without, it
 tests what needs no training.
 """
+import lzma
+import pathlib
 import random
 import sys
+import tempfile
 import tomllib
 import unittest
 
 from training_study_test import SOURCE, TRAINER, Folder, rows_of, study_plan, study_records
+import training_study
 
 CONFIG = """[data]
 kind = "images"
@@ -30,11 +34,11 @@ name = "{name}"
 lr = {lr}
 
 [train]
-epochs = 3
+epochs = 4
 batch = 10
 loss = "mean"
 stop_train_accuracy = 2
-attention_every = 2
+attention_every = 3
 """
 
 PLAN = """data = "images"
@@ -80,6 +84,38 @@ class Plans(ImageFolder):
         for number in range(1, 6):
             (self.top / f"data_batch_{number}.bin.xz").touch()
         self.assertIn("has no file for test: expected test_batch.bin or", self.call(*images, code=2))
+
+
+class Unpacking(unittest.TestCase):
+    """Packed images are unpacked once, not by every training."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.data, self.place = (pathlib.Path(folder.name, name) for name in ("data", "place"))
+        self.data.mkdir()
+        self.place.mkdir()
+
+    def test_files_that_are_not_packed_stay_where_they_are(self):
+        for name in ("test_batch.bin", "test_batch.bin.xz"):  # the packed one is not needed
+            (self.data / name).write_bytes(b"one")
+        self.assertEqual(training_study.unpacked_images(self.data, self.place), self.data)
+        self.assertEqual(list(self.place.iterdir()), [])
+
+    def test_all_files_come_together(self):
+        (self.data / "data_batch_1.bin").write_bytes(b"one")
+        (self.data / "test_batch.bin.xz").write_bytes(lzma.compress(b"two"))
+        (self.data / "batches.meta.txt").write_bytes(b"cat")
+        self.assertEqual(training_study.unpacked_images(self.data, self.place), self.place)
+        self.assertEqual({path.name: path.read_bytes() for path in self.place.iterdir()},
+                         {"data_batch_1.bin": b"one", "test_batch.bin": b"two"})
+
+    def test_broken_files_are_named(self):
+        whole = lzma.compress(b"two" * 1000)
+        for content in (b"no xz", whole[:-20], b""):
+            (self.data / "test_batch.bin.xz").write_bytes(content)
+            with self.assertRaisesRegex(study_plan.StudyError, "cannot unpack .*test_batch.bin.xz"):
+                training_study.unpacked_images(self.data, self.place)
 
 
 class Records(unittest.TestCase):
@@ -146,6 +182,9 @@ class Trainings(ImageFolder):
         for number in range(1, 6):
             write_images(data / f"data_batch_{number}.bin", 20, number)
         write_images(data / "test_classorder.bin", 20, 6)
+        packed = data / "data_batch_3.bin"
+        packed.with_suffix(".bin.xz").write_bytes(lzma.compress(packed.read_bytes()))
+        packed.unlink()
         self.words = ("run", "--trainer", TRAINER, "--data", data, "-o", self.top / "runs", "--commit", "abc")
 
     def test_a_study_of_images_from_tuning_to_records(self):
@@ -157,10 +196,10 @@ class Trainings(ImageFolder):
         self.assertEqual((runs["gd-s1"]["status"], runs["gd-s1"]["data"], runs["gd-s1"]["score"]), ("completed", "cifar10", ""))
         self.assertNotEqual(runs["gd-s1"]["K_above"], "")
         self.assertEqual(runs["gd-s1"]["settings"], "optimizer.lr=0.01 optimizer.weight_decay=0.0")
-        # Attention is measured after epoch 2 and after the last, in both blocks, and not in tuning.
+        # Attention is measured after epochs 1, 3 and the last, in both blocks, and not in tuning.
         attention = rows_of(self.top / "out/attention.csv")
         self.assertEqual([(row["run"], row["epoch"], row["block"]) for row in attention],
-                         [(run, epoch, block) for run in ("adam-s1", "gd-s1") for epoch in "23" for block in "12"])
+                         [(run, epoch, block) for run in ("adam-s1", "gd-s1") for epoch in "134" for block in "12"])
         self.assertEqual(list(attention[0]), list(study_records.ATTENTION_COLUMNS))
         for row in attention:  # 4 patches and the class token
             for queries in ("", "class_"):
@@ -180,4 +219,4 @@ class Trainings(ImageFolder):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Records", "Repository"])
+    unittest.main(argv=sys.argv[:1], defaultTest=["Trainings"] if TRAINER else ["Plans", "Unpacking", "Records", "Repository"])
