@@ -183,10 +183,7 @@ Page image_attention_page(const ImageView& view) {
   table.cards = true;
   Section numbers{.id = "numbers", .title = "In numbers", .blocks = {}};
   numbers.blocks.push_back(Paragraph{
-      "Probability is the network's, of its answer and of the true class. Top patch is the row and the column of the patch that gets most, counted from the upper left corner. Its share, the "
-      "patches attended (1 / Σ s², so many patches attended to alike would be as concentrated) and the entropy (−Σ s log s, "
-      "and what even attention has) are of the attention to patches alone; class token is what the class token pays to "
-      "itself."});
+      "Probability is the network's, of its answer and of the true class. Top patch is the row and the column of the patch that gets most, counted from the upper left corner. The other numbers but the last are of the attention to patches alone: the top patch's share, the patches attended (1 / Σ s²: even attention to so many would be as concentrated) and the entropy (−Σ s log s, beside that of even attention). Class token is what the class token pays to itself."});
   numbers.blocks.push_back(std::move(table));
   page.sections.push_back(std::move(numbers));
   return page;
