@@ -425,7 +425,7 @@ ExperimentResult cifar_result(std::span<const TrainingRecord> records) {
           "P1 trains for 1,000 epochs and prints no numbers: 79, 80 and 80.5 % are what can be read off its curves, to about a point. Ours end after {} epochs{}.",
           main_epochs(records),
           main_epochs(records) >= 150 ? ", where its curves are within about two points of their end" : ""),
-      "The best epoch of a run is chosen on the test set itself, which makes it optimistic; the mean of the last ten epochs chooses nothing. ℓ1.1 mirror descent and Adam have P1's learning rates, constant as P1's; those of the others were chosen on held-out training images. AdamW and ℓ1.5 mirror descent with momentum have a warm-up and a cosine besides, so that they are not compared on equal terms.",
+      "The best epoch of a run is chosen on the test set itself, which makes it optimistic; the mean of the last ten epochs chooses nothing. ℓ1.1 mirror descent and Adam have P1's learning rates, constant as P1's; those of the others were chosen on held-out training images. AdamW and ℓ1.5 mirror descent with momentum have a warm-up and a cosine besides, and end after 50 epochs, so that they are not compared on equal terms.",
       "Of the 10,000 test images, 20 (a horse and 19 ships) were restored from JPEG files, which moves an accuracy by 0.2 points at most."};
   if (std::string remark = grid_remark(records, groups); !remark.empty())
     result.remarks.push_back(std::move(remark));
