@@ -1,5 +1,5 @@
 // What p1-cifar and p2-vit make of the records of docs/results/cifar: p1_cifar.cpp judges accuracies, p2_vit.cpp
-// attention, and p2_vit_figures.cpp draws the latter. Internal.
+// attention; p1_cifar_figures.cpp and p2_vit_figures.cpp draw them. Internal.
 #pragma once
 
 #include "papers/imdb_groups.hpp"
@@ -17,6 +17,21 @@ namespace attmirror {
 // All of the experiments but reading. Both take what there is: trainings that were stopped count as far as they got.
 ExperimentResult cifar_result(std::span<const TrainingRecord> records);
 ExperimentResult vit_result(std::span<const TrainingRecord> records);
+
+// What can be read off P1's figure, in percent.
+struct PublishedAccuracy {
+  const char* config;
+  std::int64_t epoch;
+  double accuracy;
+};
+inline constexpr PublishedAccuracy cifar_published[] = {
+    {"adam", 50, 79}, {"adam", 150, 80.5}, {"md-1.1", 150, 80}};
+inline constexpr double cifar_reading = 1;  // points, either way
+
+// Test accuracy by epoch beside P1's. `begun` are the groups with unfinished trainings.
+Figure cifar_curves(std::vector<ImdbGroup> groups, const std::vector<ImdbGroup>& begun);
+// Of K, Q or V, for one training of each optimizer, the first that has a histogram.
+Figure weight_histograms(const std::vector<ImdbGroup>& groups, char map);
 
 // The same groups, where trainings that were stopped are among those that came to their end: a curve is right as far as
 // it goes.

@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -31,14 +30,6 @@ namespace attmirror {
 
 namespace {
 
-// What can be read off P1's figure, in percent.
-struct PublishedAccuracy {
-  const char* config;
-  std::int64_t epoch;
-  double accuracy;
-};
-constexpr PublishedAccuracy cifar_published[] = {{"adam", 50, 79}, {"adam", 150, 80.5}, {"md-1.1", 150, 80}};
-constexpr double cifar_reading = 1;  // points, either way
 constexpr std::array<std::int64_t, 3> shown_epochs{50, 100, 150};
 constexpr double reached_accuracy = 0.79;  // where P1's Adam is after 50 epochs
 // Ten classes, and 10,000 images: four standard errors above a tenth.
@@ -222,85 +213,6 @@ Table cifar_runs_table(std::span<const TrainingRecord> records) {
   return table;
 }
 
-// A curve ends with the first of its trainings, so those that were stopped are in it only where no other is there.
-Figure cifar_curves(std::vector<ImdbGroup> groups, const std::vector<ImdbGroup>& begun) {
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    if (groups[g].runs.empty()) groups[g] = begun[g];
-  Figure figure = imdb_curves(groups, "");
-  figure.x.scale = Axis::Scale::linear;  // as P1's
-  if (figure.series.empty()) return figure;
-  for (std::size_t s = 0; s < figure.series.size(); ++s) figure.series[s].color = static_cast<int>(s);
-  for (const char* config : {"adam", "md-1.1"}) {
-    Series points{.name = fmt::format("P1's figure, {}", imdb_name(config))};
-    points.mark = Series::Mark::points;
-    if (const auto curve = std::ranges::find(figure.series, imdb_name(config), &Series::name);
-        curve != figure.series.end())
-      points.color = curve->color;
-    for (const PublishedAccuracy& published : cifar_published)
-      if (std::string_view(published.config) == config) {
-        points.x.push_back(static_cast<double>(published.epoch));
-        points.y.push_back(published.accuracy);
-        points.low.push_back(published.accuracy - cifar_reading);
-        points.high.push_back(published.accuracy + cifar_reading);
-        figure.y.range->first = std::min(figure.y.range->first, published.accuracy - 2 * cifar_reading);
-        figure.y.range->second = std::max(figure.y.range->second, published.accuracy + 2 * cifar_reading);
-      }
-    figure.series.push_back(std::move(points));
-  }
-  figure.caption += " Marks with bars are what can be read off P1's figure, to about a point.";
-  figure.description +=
-      " P1's figure has Adam at about 79 % after 50 epochs, and both at 80 to 81 % from 150 on.";
-  return figure;
-}
-
-// The outline of a histogram over bins of this width; a bin without weights is a gap.
-constexpr double bin_width = 0.01;
-Series histogram_outline(const TrainingRecord& run, char map) {
-  Series outline;
-  std::map<std::int64_t, std::int64_t> counts;
-  for (const HistogramBin& bin : run.histogram)
-    if (bin.map == map) counts[std::llround(bin.weight / bin_width)] += bin.count;
-  if (counts.empty()) return outline;
-  for (std::int64_t bin = counts.begin()->first; bin <= counts.rbegin()->first; ++bin)
-    for (const double edge : {-0.5, 0.5}) {
-      outline.x.push_back(bin_width * (static_cast<double>(bin) + edge));
-      outline.y.push_back(counts.contains(bin) ? static_cast<double>(counts[bin]) : 0);
-    }
-  return outline;
-}
-
-// Of one training for each optimizer, the first that has one.
-Figure weight_histograms(const std::vector<ImdbGroup>& groups, char map) {
-  Figure figure{.id = fmt::format("weights-{}", map),
-                .title = fmt::format("How the weights of {} are spread after the last epoch", map)};
-  figure.x.label = fmt::format("value of a weight of {}", map);
-  figure.y = {.label = "number of weights in a bin of width 0.01", .scale = Axis::Scale::log};
-  std::vector<std::string> shares;
-  for (const ImdbGroup& group : groups) {
-    const auto run =
-        std::ranges::find_if(group.runs, [](const auto* one) { return !one->histogram.empty(); });
-    if (run == group.runs.end()) continue;
-    Series series = histogram_outline(**run, map);
-    if (series.x.empty()) continue;
-    series.name = group.name;
-    if (figure.series.size() % 2 == 1) series.dash = Series::Dash::dashed;  // not by color alone
-    std::int64_t all = 0, middle = 0;
-    for (const HistogramBin& bin : (*run)->histogram) {
-      if (bin.map != map) continue;
-      all += bin.count;
-      if (std::abs(bin.weight) < bin_width / 2) middle += bin.count;
-    }
-    shares.push_back(fmt::format("{:.1f} %{} with {}",
-                                 100 * static_cast<double>(middle) / static_cast<double>(all),
-                                 shares.empty() ? " are within 0.005 of 0" : "", group.name));
-    figure.series.push_back(std::move(series));
-  }
-  const std::string near = fmt::format("Of the weights of {}, {}.", map, fmt::join(shares, ", "));
-  figure.caption = fmt::format("{} All blocks of the first training of each optimizer.", near);
-  figure.description = fmt::format("Histograms of the weights of {}. {}", map, near);
-  return figure;
-}
-
 // "Learning rates at an end of what was tried, so that others might do better: AdamW 0.001 (the largest of 3)."
 std::string grid_remark(std::span<const TrainingRecord> records, const std::vector<ImdbGroup>& groups) {
   std::vector<std::string> parts;
@@ -425,7 +337,7 @@ ExperimentResult cifar_result(std::span<const TrainingRecord> records) {
           "P1 trains for 1,000 epochs and prints no numbers: 79, 80 and 80.5 % are what can be read off its curves, to about a point. Ours end after {} epochs{}.",
           main_epochs(records),
           main_epochs(records) >= 150 ? ", where its curves are within about two points of their end" : ""),
-      "The best epoch of a run is chosen on the test set itself, which makes it optimistic; the mean of the last ten epochs chooses nothing. ℓ1.1 mirror descent and Adam have P1's learning rates, constant as P1's; those of the others were chosen on held-out training images. AdamW and ℓ1.5 mirror descent with momentum have a warm-up and a cosine besides, and end after 50 epochs, so that they are not compared on equal terms.",
+      "The best epoch of a run is chosen on the test set itself, which makes it optimistic; the mean of the last ten epochs chooses nothing. ℓ1.1 mirror descent and Adam have P1's learning rates, constant as P1's; those of the others were chosen on held-out training images. AdamW and ℓ1.5 mirror descent with momentum have a warm-up and a cosine besides, and a number of epochs of their own, so that they are not compared on equal terms.",
       "Of the 10,000 test images, 20 (a horse and 19 ships) were restored from JPEG files, which moves an accuracy by 0.2 points at most."};
   if (std::string remark = grid_remark(records, groups); !remark.empty())
     result.remarks.push_back(std::move(remark));
