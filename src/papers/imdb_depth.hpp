@@ -61,8 +61,8 @@ struct DepthStudy {
                                              RecordedNumber member) const;
 };
 
-// A mirror descent that was stopped for want of time, with at least this training accuracy, counts like one that stopped
-// at its limit of epochs: the test accuracy of a mirror descent is best long before, below 92 % in all trainings here.
+// A mirror descent that was stopped for want of time, with at least this training accuracy, counts like one that
+// stopped at its limit of epochs: its test accuracy is best long before, below 92 % in all trainings here.
 inline constexpr double late_accuracy = 0.98;
 bool stopped_late(const TrainingRecord& record);
 // It came to its end, or was stopped late.

@@ -190,8 +190,8 @@ TEST(ImdbDepth, ReviewsAreJudgedBesideSentences) {
 }
 
 // Counts at equal accuracy are shares of all weights of a size, times these.
-// Where the first training with a seed was not scored on reviews, the second one's numbers stand for it, and for nothing
-// else.
+// Where the first training with a seed was not scored on reviews, the second one's numbers stand for it, and for
+// nothing else.
 TEST(ImdbDepth, ReviewScoresOfARepeatStandForThoseOfItsTraining) {
   DepthRecords records = made_up_depth_records(0.02);
   records.score_reviews("md-1.1", 6, 0.33, 1.3, 0.1);

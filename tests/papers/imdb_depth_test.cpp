@@ -253,8 +253,8 @@ TEST(ImdbDepth, WhatIsWithoutCollapsesIsSaid) {
 }
 
 // What is built in: nothing yet, or records that make a page.
-// A mirror descent that was stopped after its best epoch counts, and the page says which and why; Adam, whose best epochs
-// come later, and one that was stopped early do not.
+// A mirror descent that was stopped after its best epoch counts, and the page says which and why; Adam, whose best
+// epochs come later, and one that was stopped early do not.
 TEST(ImdbDepth, TrainingsThatWereStoppedLateCount) {
   DepthRecords records = made_up_depth_records(0.02);
   EXPECT_EQ(records.result().remarks.size(), 9u);
