@@ -186,26 +186,52 @@ def csv_text(columns, rows):
     return text.getvalue()
 
 
-def kept_rows(path, replaced):
+def kept_rows(path, known, replaced=(), needed=("run",)):
     """The rows of a file of an earlier collection, without those of trainings that were made again; none where there is no
-    such file."""
+    such file. `known`: the columns that it may have."""
     if not path.is_file():
         return []
+    rows = []
     with open(path, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
-        if "run" not in (reader.fieldnames or ()):
-            raise study_plan.StudyError(f"{path} has no column run")
-        rows = list(reader)
-    for line, row in enumerate(rows, 2):
-        if None in row or None in row.values():
-            raise study_plan.StudyError(f"{path} line {line}: expected {len(reader.fieldnames)} cells")
-    return [row for row in rows if row["run"] not in replaced]
+        names = reader.fieldnames or ()
+        for name in (name for name in needed if name not in names):
+            raise study_plan.StudyError(f"{path} has no column {name}")
+        for name in (name for name in names if name not in known):
+            raise study_plan.StudyError(f"{path} has a column {name!r}, which this version does not know")
+        for row in reader:
+            if None in row or None in row.values():
+                raise study_plan.StudyError(f"{path} line {reader.line_num}: expected {len(names)} cells")
+            rows.append(row)
+    return [row for row in rows if row.get("run") not in replaced]
+
+
+def check_runs(path, rows):
+    """What the order of rows depends on."""
+    for row in rows:
+        if row["role"] not in study_plan.ROLES:
+            raise study_plan.StudyError(f"{path}: role of {row['run']} is {row['role']!r}: expected one of "
+                                        f"{', '.join(study_plan.ROLES)}")
+        for name, kind in (("seed", int), ("lr", float)):
+            try:
+                kind(row[name] or 0)
+            except ValueError:
+                raise study_plan.StudyError(f"{path}: {name} of {row['run']} is {row[name]!r}: expected a number") from None
+
+
+def check_replaced(path, rows, new):
+    """A training that came to its end is not replaced by one that did not."""
+    for row in rows:
+        record = new.get(row["run"])
+        if record and row["status"] in study_plan.FINISHED and record["status"] not in study_plan.FINISHED:
+            raise study_plan.StudyError(f"{path} has {row['run']}, {row['status']} after {row['epochs']} epochs, and the new record "
+                                        f"is {record['status']} after {len(record['epochs'])}: take it out of RUNS, or give -o FOLDER")
 
 
 def place(row):
     """Where a row of runs.csv stands: an order that depends on nothing else."""
     lr = float(row["lr"] or 0) if row["role"] == "tuning" else 0
-    return list(study_plan.ROLES).index(row["role"]), row["config"], int(row["seed"]), lr, row["run"]
+    return list(study_plan.ROLES).index(row["role"]), row["config"], int(row["seed"] or 0), lr, row["run"]
 
 
 def collect(plan, runs_folder, output, replaces):
@@ -218,16 +244,17 @@ def collect(plan, runs_folder, output, replaces):
         if not plan.config_path(record["config_id"]).is_file():
             raise study_plan.StudyError(f"{record['id']}: there is no {plan.config_path(record['config_id'])}")
     output = pathlib.Path(output)
-    new = {record["id"] for record in records}
-
-    def rows_of(name, rows):
-        return list(rows) if replaces else kept_rows(output / name, new) + list(rows)
-
-    runs = sorted(rows_of("runs.csv", map(run_row, records)), key=place)
+    new = {record["id"]: record for record in records}
+    known = RUN_COLUMNS + SEARCH_COLUMNS + REVIEW_COLUMNS
+    there = [] if replaces else kept_rows(output / "runs.csv", known, needed=("run", "role", "config", "seed", "lr", "status", "epochs"))
+    check_runs(output / "runs.csv", there)
+    check_replaced(output / "runs.csv", there, new)
+    runs = sorted([row for row in there if row["run"] not in new] + list(map(run_row, records)), key=place)
     places = {row["run"]: number for number, row in enumerate(runs)}
 
-    def joined(name, rows_of_record):
-        rows = rows_of(name, (row for record in records for row in rows_of_record(record)))
+    def joined(name, names, rows_of_record):
+        rows = [] if replaces else kept_rows(output / name, names, new)
+        rows += (row for record in records for row in rows_of_record(record))
         for row in rows:
             if row["run"] not in places:
                 raise study_plan.StudyError(f"{output / name} has {row['run']}, and runs.csv does not")
@@ -235,25 +262,34 @@ def collect(plan, runs_folder, output, replaces):
 
     columns = RUN_COLUMNS
     for last, more, are_there in (("p", SEARCH_COLUMNS, plan.searches or plan.data == "images"),
-                                  ("word_score", REVIEW_COLUMNS, any(row.get("review_score") for row in runs))):
+                                  ("word_score", REVIEW_COLUMNS, any(row.get(name) for row in runs for name in REVIEW_COLUMNS))):
         if are_there:
             after = columns.index(last) + 1
             columns = columns[:after] + more + columns[after:]
-    texts = {"runs.csv": csv_text(columns, runs), "curves.csv": csv_text(CURVE_COLUMNS, joined("curves.csv", curve_rows))}
+    texts = {"runs.csv": csv_text(columns, runs), "curves.csv": csv_text(CURVE_COLUMNS, joined("curves.csv", CURVE_COLUMNS, curve_rows))}
     for name, names, rows in (("sentences.csv", SENTENCE_COLUMNS, sentence_rows),
                               ("attention.csv", ATTENTION_COLUMNS, attention_rows)):
-        if lines := joined(name, rows):
+        if lines := joined(name, names, rows):
             texts[name] = csv_text(names, lines)
     if plan.data == "images":
-        texts["histograms.csv"] = csv_text(HISTOGRAM_COLUMNS, joined("histograms.csv", histogram_rows))
-    # Medians over all tuning runs: these are made together.
-    if plan.searches and any(record["role"] == "tuning" for record in records):
-        texts["speed.csv"] = csv_text(SPEED_COLUMNS, speed_rows(records))
+        texts["histograms.csv"] = csv_text(HISTOGRAM_COLUMNS, joined("histograms.csv", HISTOGRAM_COLUMNS, histogram_rows))
+    if plan.searches:
+        speeds = list(speed_rows(records))
+        kept = [] if replaces else kept_rows(output / "speed.csv", SPEED_COLUMNS, needed=("optimizer",))
+        speeds += [row for row in kept if row["optimizer"] not in {speed["optimizer"] for speed in speeds}]
+        texts["speed.csv"] = csv_text(SPEED_COLUMNS, sorted(speeds, key=lambda row: row["optimizer"]))
     output.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         study_plan.write_atomically(output / name, text)
+    # Of an earlier collection, about trainings that are not there now; a file of somebody else's stays.
+    for name, names in (("sentences.csv", SENTENCE_COLUMNS), ("attention.csv", ATTENTION_COLUMNS)):
+        old = output / name
+        if replaces and name not in texts and old.is_file() and old.read_bytes().startswith(csv_text(names, ()).encode()):
+            old.unlink()
     missing = sorted({run.id for run in plan.runs} - set(places))
     named = f": {', '.join(missing[:8])}{', ...' if len(missing) > 8 else ''}" if missing else ""
+    again = [row["run"] for row in there if row["run"] in new]
     added = f", {len(records)} of them from {runs_folder}" if len(records) < len(runs) else ""
+    added += f", in the place of earlier ones {', '.join(again)}" if again else ""
     print(f"{len(runs)} trainings are in {output / 'runs.csv'}{added}; {len(missing)} of those in plan.toml are not{named}")
     return 0

@@ -436,7 +436,9 @@ def main():
             return Study(plan, options).run()
         if options.command == "choose":
             return choose(plan, options.runs)
-        return study_records.collect(plan, options.runs, options.output or options.study, replaces=bool(options.output))
+        output = pathlib.Path(options.output or options.study)
+        elsewhere = output.resolve() != pathlib.Path(options.study).resolve()
+        return study_records.collect(plan, options.runs, output, replaces=elsewhere)
     except StudyError as error:
         print(f"training_study.py: {error}", file=sys.stderr)
         return 2

@@ -22,8 +22,9 @@ std::string adam_rates(const DepthStudy& study) {
   std::string text = "Adam has the rate that was chosen on held-out reviews for 3 blocks";
   if (study.group(adam_rows[1], largest_depth))
     text += fmt::format(
-        "; at {} blocks trainings with a third of it, 0.0001, were added after those with the whole of it had collapsed",
-        largest_depth);
+        "; at {} blocks trainings with a third of it, 0.0001, were added after those with the whole of it had collapsed{}",
+        largest_depth,
+        study.group(adam_rows[1], 4) ? ", and at 4 blocks it was trained with the third alone" : "");
   return text + ".";
 }
 
@@ -32,7 +33,7 @@ std::string adam_rates(const DepthStudy& study) {
 const TrainingRecord* scored_repeat(const TrainingRecord& record, std::span<const TrainingRecord> all) {
   const auto found = std::ranges::find_if(all, [&](const TrainingRecord& other) {
     return other.role == TrainingRole::repeat && other.config == record.config && other.seed == record.seed &&
-           other.is_comparable() && other.review_score;
+           other.lr == record.lr && other.is_comparable() && other.review_score;
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -47,6 +48,7 @@ TrainingRecord with_review_scores(TrainingRecord record, const TrainingRecord& o
 // How many networks of each size were scored on reviews.
 std::string review_counts(const DepthStudy& study) {
   std::vector<std::string> sizes;
+  bool any = false;
   for (const int blocks : depth_sizes) {
     std::int64_t scored = 0, ended = 0;
     for (const TrainingRecord& record : study.records)
@@ -54,9 +56,10 @@ std::string review_counts(const DepthStudy& study) {
         ++ended;
         scored += record.review_score.has_value();
       }
-    if (scored > 0) sizes.push_back(fmt::format("{} of {} with {} blocks", scored, ended, blocks));
+    if (ended > 0) sizes.push_back(fmt::format("{} of {} with {} blocks", scored, ended, blocks));
+    any = any || scored > 0;
   }
-  if (sizes.empty()) return "No training was scored on reviews.";
+  if (!any) return "No training was scored on reviews.";
   std::string text = fmt::format("Of the trainings that count, {} were scored on reviews", and_list(sizes));
   if (study.scored_again > 0)
     text += fmt::format(
@@ -87,9 +90,22 @@ std::string late_remark(const DepthStudy& study) {
       }
     }
   if (late.empty()) return "";
-  return fmt::format(
-      "Stopped before 99.5 % training accuracy, because the time on the GPU had ended, were {}. They count in means, like those that stopped at their limit of epochs; what was measured after the last epoch alone, scores and counts of weights, they lack. Their best epochs are likely the best of the whole training, too: in all {} other trainings of mirror descent the best epoch came before {:.1f} % training accuracy.",
-      and_list(late), ended, std::ceil(1000 * highest) / 10);
+  std::string text = fmt::format(
+      "Cut off before 99.5 % training accuracy: {}. Mirror descents that got to {:g} % count in means nevertheless, like those that stopped at their limit of epochs; we made this rule when these had been cut off, and tables mark the means with an asterisk. Their last epochs come before those of the others.",
+      and_list(late), 100 * late_accuracy);
+  if (ended > 0 && highest < late_accuracy)
+    text += fmt::format(
+        " Their best epochs are likely the best of the whole training, too: in the {} other trainings of mirror descent the best epoch came at {:.1f} % training accuracy or below.",
+        ended, std::ceil(1000 * highest) / 10);
+  return text;
+}
+
+// A training that was stopped was not measured after its last epoch, but shares of large weights are in its curve, with
+// enough digits to give back the counts.
+void count_weights_of_shares(TrainingRecord& record) {
+  for (MapRecord& map : record.maps)
+    if (!map.above && map.share)
+      map.above = std::llround(*map.share * weights_of_block * imdb_optimizer(record.config).blocks);
 }
 
 }  // namespace
@@ -105,9 +121,11 @@ DepthStudy::DepthStudy(std::span<const TrainingRecord> deep, std::span<const Tra
   for (const auto& list : {shallow, deep})
     for (const TrainingRecord& record : list)
       if (record.role == TrainingRole::main && wanted.contains(record.config)) {
-        const TrainingRecord* again = record.review_score ? nullptr : scored_repeat(record, list);
+        const bool lacks_scores = record.is_comparable() && !record.review_score;
+        const TrainingRecord* again = lacks_scores ? scored_repeat(record, list) : nullptr;
         scored_again += again != nullptr;
         records.push_back(again ? with_review_scores(record, *again) : record);
+        if (stopped_late(records.back())) count_weights_of_shares(records.back());
       }
   std::ranges::stable_sort(records, {},
                            [](const TrainingRecord& record) { return imdb_optimizer(record.config).blocks; });
@@ -122,7 +140,7 @@ DepthStudy::DepthStudy(std::span<const TrainingRecord> deep, std::span<const Tra
 
 bool stopped_late(const TrainingRecord& record) {
   return record.status == RecordStatus::unfinished && !imdb_optimizer(record.config).p.empty() &&
-         record.train_accuracy.value_or(0) >= late_accuracy && !collapse_of(record);
+         record.train_accuracy.value_or(0) >= late_accuracy && record.best_test && !collapse_of(record);
 }
 
 bool counts_in_means(const TrainingRecord& record) { return record.is_comparable() || stopped_late(record); }

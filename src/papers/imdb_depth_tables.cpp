@@ -2,6 +2,7 @@
 #include "papers/imdb_depth.hpp"
 #include "papers/imdb_published.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ Table depth_size_table(const DepthStudy& study, std::string_view measure, Record
            : member == &TrainingRecord::last_test ? &row.last
                                                   : nullptr;
   };
+  bool is_marked = false;
   for (const char* row : depth_rows) {
     std::vector<std::string> ours{imdb_name(row), "ours"}, theirs{imdb_name(row), "P1"};
     bool is_published = false, is_trained = false;
@@ -32,6 +34,10 @@ Table depth_size_table(const DepthStudy& study, std::string_view measure, Record
       const ImdbGroup* group = study.group(row, blocks);
       is_trained |= group != nullptr;
       ours.push_back(group ? mean_and_count(group->percent(member)) : "–");
+      if (group && std::ranges::any_of(group->runs, [](const auto* run) { return stopped_late(*run); })) {
+        ours.back() += "*";
+        is_marked = true;
+      }
       const PublishedRow* found = published_row(depth_config(row, blocks));
       const SampleSummary* sample = found ? published(*found) : nullptr;
       is_published |= sample != nullptr;
@@ -40,6 +46,7 @@ Table depth_size_table(const DepthStudy& study, std::string_view measure, Record
     if (is_trained || is_published) table.rows.push_back(std::move(ours));
     if (is_published) table.rows.push_back(std::move(theirs));
   }
+  if (is_marked) table.title += ". * Some or all of these were cut off before 99.5 % training accuracy";
   return table;
 }
 

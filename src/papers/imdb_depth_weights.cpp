@@ -12,8 +12,6 @@ namespace attmirror {
 namespace {
 
 constexpr double accuracy_step = 0.001;
-// K, Q and V of a block are matrices of P1's width, squared.
-constexpr double weights_of_block = 384.0 * 384.0;
 
 double highest_training_accuracy(const TrainingRecord& record) {
   double highest = 0;

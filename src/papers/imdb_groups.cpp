@@ -347,9 +347,9 @@ std::string left_out_remark(const std::vector<ImdbGroup>& groups, const TestRows
   std::vector<std::string> left_out;
   for (const ImdbGroup& group : groups)
     for (const TrainingRecord* record : group.others) left_out.push_back(left_out_text(*record, rows));
-  return left_out.empty() ? "Every main training came to its end, and every one counts."
-                          : fmt::format("Main trainings that did not come to their end are in no mean: {}.",
-                                        fmt::join(left_out, ", "));
+  return left_out.empty()
+             ? "Every main training counts."
+             : fmt::format("These main trainings are in no mean: {}.", fmt::join(left_out, ", "));
 }
 
 }  // namespace attmirror

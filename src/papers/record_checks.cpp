@@ -73,6 +73,11 @@ void check_accuracies(const RunRow& row) {
       last_ten->rounding += at(accuracy).rounding / static_cast<double>(ten.size());
     }
   }
+  // Where the last epoch has one, it decides whether a training that was stopped counts.
+  if (!record.curve.empty())
+    if (const std::optional<double> training = record.curve.back().train_accuracy)
+      row.check("train_accuracy", record.train_accuracy,
+                CurveNumber{*training, rounding_of(*training, accuracy_digits)});
   row.check("best_test", record.best_test, best);
   row.check("last_test", record.last_test, last);
   row.check("last_ten_test", record.last_ten_test, last_ten);

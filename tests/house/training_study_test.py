@@ -195,6 +195,40 @@ class Plans(Folder):
         (self.study / "runs.csv").write_text("")
         self.assertIn("runs.csv has no column run", self.call("collect", self.top / "runs", code=2))
 
+    def test_what_is_recorded_is_not_lost(self):
+        runs = study_plan.read_plan(self.study).runs
+        for run in runs[2:4]:
+            self.record(run, status="completed")
+        self.call("collect", self.top / "runs")
+        before = (self.study / "runs.csv").read_bytes()
+        # By one that was stopped.
+        (self.top / "runs" / f"{runs[3].id}.json").unlink()
+        self.record(runs[2], status="unfinished")
+        self.assertIn("runs.csv has gd-s1, completed after 0 epochs, and the new record is unfinished after 0",
+                      self.call("collect", self.top / "runs", code=2))
+        self.assertEqual((self.study / "runs.csv").read_bytes(), before)
+        # By naming the study's folder.
+        self.record(runs[2], status="diverged")
+        self.assertIn("2 trainings are in", said := self.call("collect", self.top / "runs", "-o", self.study))
+        self.assertIn("in the place of earlier ones gd-s1", said)
+        # By a column of a later version, and where a cell is damaged.
+        whole = (self.study / "runs.csv").read_text()
+        for old, new, message in (("run,config", "run,configuration", "has no column config"),
+                                  (",note\n", ",remark\n", "has a column 'remark', which this version does not know"),
+                                  (",main,1,", ",mean,1,", "role of adam-s1 is 'mean': expected one of main, tuning"),
+                                  (",main,1,", ",main,one,", "seed of adam-s1 is 'one': expected a number")):
+            (self.study / "runs.csv").write_text(whole.replace(old, new, 1))
+            self.assertIn(message, self.call("collect", self.top / "runs", code=2))
+
+    def test_a_folder_has_no_files_of_an_earlier_collection(self):
+        out = self.top / "out"
+        out.mkdir()
+        (out / "sentences.csv").write_text(",".join(study_records.SENTENCE_COLUMNS) + "\ngd-s9,1,great,1,1\n")
+        (out / "attention.csv").write_text("mine\n")
+        self.record(study_plan.read_plan(self.study).runs[2])
+        self.call("collect", self.top / "runs", "-o", out)
+        self.assertEqual(sorted(path.name for path in out.iterdir()), ["attention.csv", "curves.csv", "runs.csv"])
+
     def test_failures_are_rows_too(self):
         run = study_plan.read_plan(self.study).runs[2]
         self.record(run, status="failed", message="a \"quoted\" message, with a comma", results=None)

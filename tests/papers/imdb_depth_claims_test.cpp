@@ -197,7 +197,8 @@ TEST(ImdbDepth, ReviewScoresOfARepeatStandForThoseOfItsTraining) {
   records.score_reviews("md-1.1", 6, 0.33, 1.3, 0.1);
   const auto remark = [](const DepthRecords& all) { return all.result().remarks.at(6); };
   EXPECT_NE(
-      remark(records).find("Of the trainings that count, 3 of 10 with 6 blocks were scored on reviews."),
+      remark(records).find(
+          "Of the trainings that count, 0 of 16 with 3 blocks, 0 of 6 with 4 blocks and 3 of 10 with 6 blocks were scored on reviews."),
       std::string::npos)
       << remark(records);
   TrainingRecord repeat = records.run("md-1.1-s2");
@@ -217,7 +218,7 @@ TEST(ImdbDepth, ReviewScoresOfARepeatStandForThoseOfItsTraining) {
   EXPECT_EQ(study.group("md-1.1", 3)->runs[1]->best_test, 0.831);
   EXPECT_NE(
       remark(records).find(
-          "1 of 16 with 3 blocks and 3 of 10 with 6 blocks were scored on reviews; for 1 of them it was a second training with the same seed"),
+          "1 of 16 with 3 blocks, 0 of 6 with 4 blocks and 3 of 10 with 6 blocks were scored on reviews; for 1 of them it was a second training with the same seed"),
       std::string::npos)
       << remark(records);
   // One that was stopped says nothing, and a training with scores of its own keeps them.

@@ -82,7 +82,7 @@ TEST(Cifar, TablesAndFiguresShowEveryTraining) {
   const CifarRecords records = made_up_cifar_records();
   const ExperimentResult result = cifar_result(records.list);
   test::expect_sound(result);
-  EXPECT_EQ(result.remarks.back(), "Every main training came to its end, and every one counts.");
+  EXPECT_EQ(result.remarks.back(), "Every main training counts.");
   EXPECT_EQ(cifar_table(result, "trainings").rows.size(), records.list.size());
   EXPECT_EQ(cifar_table(result, "learning-rates").rows.size(), 4u);
   EXPECT_EQ(cifar_table(result, "learning-rates").rows[2].back(), "yes");
