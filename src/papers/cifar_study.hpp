@@ -2,7 +2,7 @@
 // attention; p1_cifar_figures.cpp and p2_vit_figures.cpp draw them. Internal.
 #pragma once
 
-#include "papers/imdb_groups.hpp"
+#include "papers/training_groups.hpp"
 #include <attmirror/base/figure.hpp>
 #include <attmirror/papers/experiment.hpp>
 
@@ -29,13 +29,13 @@ inline constexpr PublishedAccuracy cifar_published[] = {
 inline constexpr double cifar_reading = 1;  // points, either way
 
 // Test accuracy by epoch beside P1's. `begun` are the groups with unfinished trainings.
-Figure cifar_curves(std::vector<ImdbGroup> groups, const std::vector<ImdbGroup>& begun);
+Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<TrainingGroup>& begun);
 // Of K, Q or V, for one training of each optimizer, the first that has a histogram.
-Figure weight_histograms(const std::vector<ImdbGroup>& groups, char map);
+Figure weight_histograms(const std::vector<TrainingGroup>& groups, char map);
 
 // The same groups, where trainings that were stopped are among those that came to their end: a curve is right as far as
 // it goes.
-std::vector<ImdbGroup> with_unfinished(std::vector<ImdbGroup> groups);
+std::vector<TrainingGroup> with_unfinished(std::vector<TrainingGroup> groups);
 
 // Of the longest main training.
 std::int64_t main_epochs(std::span<const TrainingRecord> records);
@@ -43,10 +43,10 @@ std::int64_t main_epochs(std::span<const TrainingRecord> records);
 // Where the records come from, and how a training is made again.
 std::string cifar_records_remark(std::span<const TrainingRecord> records);
 // Which main trainings count in part, and which not at all.
-std::vector<std::string> cifar_left_out_remarks(const std::vector<ImdbGroup>& groups);
+std::vector<std::string> cifar_left_out_remarks(const std::vector<TrainingGroup>& groups);
 // Data, network and training, then every group.
-std::vector<std::pair<std::string, std::string>> cifar_configuration(std::span<const TrainingRecord> records,
-                                                                     const std::vector<ImdbGroup>& groups);
+std::vector<std::pair<std::string, std::string>> cifar_configuration(
+    std::span<const TrainingRecord> records, const std::vector<TrainingGroup>& groups);
 
 // One block of one training, from the first to the last epoch in which attention was measured.
 struct BlockTrend {
@@ -79,7 +79,7 @@ struct VitGroup {
 };
 
 // Optimizers that P2's claim is judged for, in the order of tables.
-std::vector<VitGroup> vit_groups(const std::vector<ImdbGroup>& groups);
+std::vector<VitGroup> vit_groups(const std::vector<TrainingGroup>& groups);
 // Top share, entropy, tokens and |K Q^T| by epoch, top share against |K Q^T|, correlations by block. None without
 // groups.
 std::vector<Figure> vit_figures(const std::vector<VitGroup>& groups);

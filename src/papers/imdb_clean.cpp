@@ -22,10 +22,10 @@
 #include "papers/imdb_clean.hpp"
 
 #include "papers/experiments.hpp"
-#include "papers/imdb_study.hpp"
 #include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
+#include "papers/training_views.hpp"
 
 #include <algorithm>
 #include <array>
@@ -50,7 +50,7 @@ const char* accuracy_verdict(const WelchComparison& comparison) {
 }
 
 std::string accuracy_sentence(const CleanStudy& study) {
-  const ImdbGroup *mirror = study.best_mirror(), *other = study.best_other(), *adamw = study.adamw();
+  const TrainingGroup *mirror = study.best_mirror(), *other = study.best_other(), *adamw = study.adamw();
   if (!mirror || !other)
     return "Whether ℓp mirror descent is as accurate as other optimizers cannot be judged: that takes two finished trainings of a mirror descent and of another optimizer.";
   const WelchComparison comparison = compare_tests(*mirror, *other);
@@ -65,9 +65,9 @@ std::string accuracy_sentence(const CleanStudy& study) {
 
 // The first question once more, for those that were tuned on blocks of neighbors.
 std::string blocks_sentence(const CleanStudy& blocks) {
-  const ImdbGroup *mirror = blocks.best_mirror(), *other = blocks.best_other(), *adamw = blocks.adamw();
+  const TrainingGroup *mirror = blocks.best_mirror(), *other = blocks.best_other(), *adamw = blocks.adamw();
   if (!mirror || !other) return "";
-  const auto against = [&](const ImdbGroup& reference) {
+  const auto against = [&](const TrainingGroup& reference) {
     return fmt::format("{} than that of {}", higher_text(compare_tests(*mirror, reference)), reference.name);
   };
   std::string text = fmt::format(
@@ -86,7 +86,7 @@ struct Costs {
 
 template <class Cost>
 Costs costs_of(const CleanStudy& study, const char* format, const char* unit, const Cost& cost) {
-  const ImdbGroup *other = study.best_other(), *adamw = study.adamw();
+  const TrainingGroup *other = study.best_other(), *adamw = study.adamw();
   Costs costs{.mirror = cost(*study.best_mirror()), .other = cost(*other), .text = {}};
   std::vector<std::string> others{fmt::format("{}: {}", other->name, cell_of(costs.other, format))};
   if (adamw && adamw != other) others.push_back(fmt::format("AdamW: {}", cell_of(cost(*adamw), format)));
@@ -100,12 +100,12 @@ const char* amount_word(double mirror, double other, double digit, std::array<co
 }
 
 std::string cost_sentence(const CleanStudy& study) {
-  const ImdbGroup *mirror = study.best_mirror(), *other = study.best_other();
+  const TrainingGroup *mirror = study.best_mirror(), *other = study.best_other();
   if (!mirror || !other) return "";
   const Costs state = costs_of(study, "{:.1f}", "bytes of optimizer state per parameter",
-                               [&](const ImdbGroup& group) { return study.state_per_parameter(group); });
+                               [&](const TrainingGroup& group) { return study.state_per_parameter(group); });
   const std::optional<double> goal = study.common_goal();
-  const auto epochs_of = [&](const ImdbGroup& group) -> std::optional<double> {
+  const auto epochs_of = [&](const TrainingGroup& group) -> std::optional<double> {
     const ImdbSearch* search = search_of(study.searches, group.config);
     if (!goal || !search || !search->winner) return {};
     const std::optional<std::int64_t> epochs = epochs_to(*search->winner, *goal);
@@ -134,10 +134,11 @@ std::string cost_sentence(const CleanStudy& study) {
 }
 
 // Which mirror descents are as accurate as `other`.
-std::vector<const ImdbGroup*> as_accurate_as(const CleanStudy& study, const ImdbGroup& other) {
-  std::vector<const ImdbGroup*> list;
-  for (const ImdbGroup& group : study.groups) {
-    if (!imdb_optimizer(group.config).is_mirror_descent() || group.percent(clean_test).count < 2) continue;
+std::vector<const TrainingGroup*> as_accurate_as(const CleanStudy& study, const TrainingGroup& other) {
+  std::vector<const TrainingGroup*> list;
+  for (const TrainingGroup& group : study.groups) {
+    if (!training_optimizer(group.config).is_mirror_descent() || group.percent(clean_test).count < 2)
+      continue;
     const WelchComparison comparison = compare_tests(group, other);
     if (comparison.high >= 0 || comparison.difference >= -equal_points) list.push_back(&group);
   }
@@ -145,10 +146,10 @@ std::vector<const ImdbGroup*> as_accurate_as(const CleanStudy& study, const Imdb
 }
 
 // Of those, the sparsest against `other`; `lead` begins the sentence.
-std::string sparsity_comparison(const std::vector<const ImdbGroup*>& equal, const ImdbGroup& other,
+std::string sparsity_comparison(const std::vector<const TrainingGroup*>& equal, const TrainingGroup& other,
                                 const std::string& lead) {
-  const ImdbGroup* sparsest = nullptr;
-  for (const ImdbGroup* group : equal)
+  const TrainingGroup* sparsest = nullptr;
+  for (const TrainingGroup* group : equal)
     if (group->mean_sparsity().count >= 2 && group->mean_above().count >= 2 &&
         (!sparsest || group->mean_sparsity().mean > sparsest->mean_sparsity().mean))
       sparsest = group;
@@ -174,9 +175,9 @@ std::string sparsity_comparison(const std::vector<const ImdbGroup*>& equal, cons
 }
 
 std::string sparsity_sentence(const CleanStudy& study) {
-  const ImdbGroup *other = study.best_other(), *adamw = study.adamw();
+  const TrainingGroup *other = study.best_other(), *adamw = study.adamw();
   if (!study.best_mirror() || !other) return "";
-  for (const ImdbGroup* reference : {other, adamw}) {
+  for (const TrainingGroup* reference : {other, adamw}) {
     if (!reference) continue;
     if (const auto equal = as_accurate_as(study, *reference); !equal.empty())
       return sparsity_comparison(
@@ -192,7 +193,7 @@ std::string sparsity_sentence(const CleanStudy& study) {
 // Nobody has published such numbers.
 std::vector<Finding> clean_findings(const CleanStudy& study) {
   std::vector<Finding> findings;
-  const auto compare = [&](const ImdbGroup* first, const ImdbGroup* second) {
+  const auto compare = [&](const TrainingGroup* first, const TrainingGroup* second) {
     if (!first || !second || first == second) return;
     const WelchComparison comparison = compare_tests(*first, *second);
     findings.push_back(
@@ -202,14 +203,14 @@ std::vector<Finding> clean_findings(const CleanStudy& study) {
   };
   compare(study.best_mirror(), study.best_other());
   if (study.adamw() != study.best_other()) compare(study.best_mirror(), study.adamw());
-  const auto add = [&](const ImdbGroup& group, const char* what, const SampleSummary& sample) {
+  const auto add = [&](const TrainingGroup& group, const char* what, const SampleSummary& sample) {
     if (sample.count > 0)
       findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
   };
-  for (const ImdbGroup& group : study.groups) add(group, "test accuracy in %", group.percent(clean_test));
-  for (const ImdbGroup& group : imdb_groups(study.records, TrainingRole::longer))
+  for (const TrainingGroup& group : study.groups) add(group, "test accuracy in %", group.percent(clean_test));
+  for (const TrainingGroup& group : training_groups(study.records, TrainingRole::longer))
     add(group, "test accuracy in % of longer trainings", group.percent(clean_test));
-  for (const ImdbGroup& group : imdb_groups(study.records, TrainingRole::transfer))
+  for (const TrainingGroup& group : training_groups(study.records, TrainingRole::transfer))
     add(group, "accuracy in % on SST-2", group.percent(clean_test));
   // Before the first main training there is only what the searches found.
   for (const ImdbSearch& search : study.searches)
@@ -246,12 +247,12 @@ ExperimentResult imdb_clean_result(std::span<const TrainingRecord> records,
   result.conclusion =
       accuracy_sentence(study) + cost_sentence(study) + sparsity_sentence(study) + blocks_sentence(blocks);
   result.findings = clean_findings(study);
-  for (const ImdbGroup& group : blocks.groups)
+  for (const TrainingGroup& group : blocks.groups)
     if (const SampleSummary test = group.percent(clean_test); test.count > 0)
       result.findings.push_back(
           new_number(fmt::format("test accuracy in %, {}", group.name), test.mean, error_of(test)));
   for (Figure& figure : std::array<Figure, 5>{clean_curves(study), clean_memory_figure(study),
-                                              imdb_sparsity_figure(study.groups, "last epoch", clean_test),
+                                              sparsity_figure(study.groups, "last epoch", clean_test),
                                               clean_exponent_figure(study), clean_rate_figure(study)})
     if (!figure.series.empty() || figure.heatmap) result.figures.push_back(std::move(figure));
   const auto add = [&](const char* id, Table table) {
@@ -268,9 +269,9 @@ ExperimentResult imdb_clean_result(std::span<const TrainingRecord> records,
   add("searches", clean_search_table(study));
   add("block-searches", clean_search_table(blocks));
   add("trials", clean_trial_table(study));
-  add("repeats", imdb_repeat_table(records, study.groups, "test", clean_test));
+  add("repeats", training_repeat_table(records, study.groups, "test", clean_test));
   add("trainings", clean_runs_table(study));
-  add("weights", imdb_weights_table(records));
+  add("weights", training_weights_table(records));
   result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
                               distinct_text(records, &TrainingRecord::device),
                               distinct_text(records, &TrainingRecord::date));

@@ -2,8 +2,8 @@
 // what a reader should know, imdb_clean_tables.cpp and imdb_clean_figures.cpp show. Internal.
 #pragma once
 
-#include "papers/imdb_groups.hpp"
 #include "papers/imdb_search.hpp"
+#include "papers/training_groups.hpp"
 #include <attmirror/papers/experiment.hpp>
 
 #include <optional>
@@ -27,7 +27,7 @@ enum class HeldOut { reviews, blocks };
 struct CleanStudy {
   std::span<const TrainingRecord> records;  // all of them
   std::span<const SpeedRecord> speeds;
-  std::vector<ImdbGroup>
+  std::vector<TrainingGroup>
       groups;  // of main trainings, and searches: those whose settings were chosen in one way
   std::vector<ImdbSearch> searches;
 
@@ -36,14 +36,14 @@ struct CleanStudy {
 
   // The highest mean test accuracy among groups of at least two trainings: of the mirror descents, and of the others,
   // gradient descent included. None where there is no such group.
-  const ImdbGroup* best_mirror() const;
-  const ImdbGroup* best_other() const;
-  const ImdbGroup* best() const;
+  const TrainingGroup* best_mirror() const;
+  const TrainingGroup* best_other() const;
+  const TrainingGroup* best() const;
   // Of at least two trainings, too.
-  const ImdbGroup* adamw() const;
+  const TrainingGroup* adamw() const;
 
   // Bytes of the optimizer's state for each parameter of the network.
-  std::optional<double> state_per_parameter(const ImdbGroup& group) const;
+  std::optional<double> state_per_parameter(const TrainingGroup& group) const;
   // Of an epoch of a tuning run: by the configuration or by its kind of optimizer.
   std::optional<double> epoch_seconds(std::string_view config) const;
   // goal_share of AdamW's final accuracy on held-out reviews: one goal for all.
@@ -51,7 +51,7 @@ struct CleanStudy {
 };
 
 // Test accuracies after the last epoch, the first minus the second, in points.
-WelchComparison compare_tests(const ImdbGroup& first, const ImdbGroup& second);
+WelchComparison compare_tests(const TrainingGroup& first, const TrainingGroup& second);
 
 Table clean_optimizer_table(const CleanStudy& study);
 Table clean_blocks_table(const CleanStudy& study, const CleanStudy& blocks);  // both ways to choose settings
@@ -67,7 +67,7 @@ Table clean_runs_table(const CleanStudy& study);
 
 // The main trainings that ablations change one thing of: those that share most settings with them; among several the
 // most accurate mirror descent. None where there is no ablation or nothing to compare it with.
-const ImdbGroup* ablated_recipe(const CleanStudy& study);
+const TrainingGroup* ablated_recipe(const CleanStudy& study);
 
 Figure clean_curves(const CleanStudy& study);           // held-out accuracy of the winners by epoch
 Figure clean_memory_figure(const CleanStudy& study);    // test accuracy against the optimizer's state

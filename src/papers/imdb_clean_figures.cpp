@@ -54,7 +54,7 @@ Figure clean_curves(const CleanStudy& study) {
   figure.description = "Accuracy on held-out reviews against epochs, a curve for each optimizer:";
   double highest = -1;
   std::string leader;
-  for (const ImdbGroup& group : study.groups) {
+  for (const TrainingGroup& group : study.groups) {
     const ImdbSearch* search = search_of(study.searches, group.config);
     if (!search || !search->winner) continue;
     Series series{.name = group.name};
@@ -90,7 +90,7 @@ Figure clean_memory_figure(const CleanStudy& study) {
   figure.description = "Mean test accuracies with their 95 % intervals against bytes of state per parameter:";
   // Bytes, accuracy and name of each.
   std::vector<std::tuple<double, double, std::string>> points;
-  for (const ImdbGroup& group : study.groups) {
+  for (const TrainingGroup& group : study.groups) {
     const SampleSummary test = group.percent(clean_test);
     const std::optional<double> bytes = study.state_per_parameter(group);
     if (test.count < 2 || !bytes) continue;
@@ -127,7 +127,7 @@ Figure clean_exponent_figure(const CleanStudy& study) {
   const ImdbSearch* best = best_of_one_p(study);
   if (!best) return figure;
   std::set<double> exponents;
-  std::set<ImdbFamily> variants;
+  std::set<OptimizerFamily> variants;
   for (const ImdbSearch& search : study.searches) {
     const auto place = search.optimizer.variant_and_p();
     if (!place || !search.winner) continue;
@@ -136,7 +136,7 @@ Figure clean_exponent_figure(const CleanStudy& study) {
   }
   Heatmap map{.digits = 1};
   for (const double p : exponents) map.columns.push_back(fmt::format("{:g}", p));
-  for (const ImdbFamily variant : variants) {
+  for (const OptimizerFamily variant : variants) {
     map.rows.emplace_back(variant_name(variant));
     map.values.emplace_back();
     for (const double p : exponents) {
@@ -162,7 +162,7 @@ Figure clean_rate_figure(const CleanStudy& study) {
   const ImdbSearch* best = best_of_one_p(study);
   Figure figure{.id = "rates"};
   if (!best) return figure;
-  const ImdbFamily variant = best->optimizer.variant_and_p()->first;
+  const OptimizerFamily variant = best->optimizer.variant_and_p()->first;
   figure.title = fmt::format("Accuracy on held-out reviews by learning rate and p: {}", to_string(variant));
   figure.x.label = "learning rate";
   figure.x.scale = Axis::Scale::log;

@@ -16,48 +16,48 @@ namespace {
 constexpr double interval_level = 0.95;
 
 // The kinds that speed.csv has, where it has no row for the configuration itself.
-std::string_view speed_name(ImdbFamily family) {
+std::string_view speed_name(OptimizerFamily family) {
   switch (family) {
-    case ImdbFamily::plain:
+    case OptimizerFamily::plain:
       return "md";
-    case ImdbFamily::momentum:
-    case ImdbFamily::sgd_momentum:
+    case OptimizerFamily::momentum:
+    case OptimizerFamily::sgd_momentum:
       return "md-momentum";
-    case ImdbFamily::normalized:
+    case OptimizerFamily::normalized:
       return "md-normalized";
-    case ImdbFamily::normalized_momentum:
-    case ImdbFamily::two_p:
+    case OptimizerFamily::normalized_momentum:
+    case OptimizerFamily::two_p:
       return "md-normalized-momentum";
-    case ImdbFamily::adam:
+    case OptimizerFamily::adam:
       return "adam";
-    case ImdbFamily::adamw:
+    case OptimizerFamily::adamw:
       return "adamw";
-    case ImdbFamily::muon:
+    case OptimizerFamily::muon:
       return "muon-adamw";
-    case ImdbFamily::signum:
+    case OptimizerFamily::signum:
       return "signum";
-    case ImdbFamily::unknown:
+    case OptimizerFamily::unknown:
       break;
   }
   return "";
 }
 
 // The group with the highest value among those of at least two trainings that `is_meant`.
-const ImdbGroup* highest(const std::vector<ImdbGroup>& groups,
-                         const std::function<bool(const ImdbOptimizer&)>& is_meant,
-                         const std::function<double(const ImdbGroup&)>& value) {
-  const ImdbGroup* best = nullptr;
-  for (const ImdbGroup& group : groups)
-    if (group.percent(clean_test).count >= 2 && is_meant(imdb_optimizer(group.config)) &&
+const TrainingGroup* highest(const std::vector<TrainingGroup>& groups,
+                             const std::function<bool(const TrainingOptimizer&)>& is_meant,
+                             const std::function<double(const TrainingGroup&)>& value) {
+  const TrainingGroup* best = nullptr;
+  for (const TrainingGroup& group : groups)
+    if (group.percent(clean_test).count >= 2 && is_meant(training_optimizer(group.config)) &&
         (!best || value(group) > value(*best)))
       best = &group;
   return best;
 }
 
-double mean_test(const ImdbGroup& group) { return group.percent(clean_test).mean; }
+double mean_test(const TrainingGroup& group) { return group.percent(clean_test).mean; }
 
-bool is_mirror(const ImdbOptimizer& optimizer) { return optimizer.is_mirror_descent(); }
-bool is_other(const ImdbOptimizer& optimizer) { return !optimizer.is_mirror_descent(); }
+bool is_mirror(const TrainingOptimizer& optimizer) { return optimizer.is_mirror_descent(); }
+bool is_other(const TrainingOptimizer& optimizer) { return !optimizer.is_mirror_descent(); }
 
 std::string counted_searches(std::size_t count) {
   return count == 1 ? "1 search" : fmt::format("{} searches", count);
@@ -72,7 +72,7 @@ std::string budget_remark(const CleanStudy& study) {
     earlier += search.trials.size() - trials;
     (is_mirror(search.optimizer) ? mirror_trials : other_trials) += trials;
     (is_mirror(search.optimizer) ? mirror_searches : other_searches) += 1;
-    if (search.optimizer.family == ImdbFamily::adamw) adamw_trials += trials;
+    if (search.optimizer.family == OptimizerFamily::adamw) adamw_trials += trials;
     least = std::min(least, trials);
     most = std::max(most, trials);
     diverged += static_cast<std::size_t>(
@@ -105,7 +105,7 @@ std::string budget_remark(const CleanStudy& study) {
 // One reading of the test set, after the last epoch: that is in the curves.
 std::string test_remark(const CleanStudy& study) {
   std::vector<std::string> more;
-  for (const ImdbGroup& group : study.groups)
+  for (const TrainingGroup& group : study.groups)
     for (const TrainingRecord* run : group.runs)
       if (std::ranges::count_if(run->curve,
                                 [](const EpochRecord& epoch) { return epoch.test_accuracy.has_value(); }) > 1)
@@ -120,11 +120,11 @@ std::string test_remark(const CleanStudy& study) {
 // Every optimizer is compared with AdamW: by Bonferroni, a p-value counts times the number of comparisons.
 std::string corrected_text(const CleanStudy& study) {
   if (!study.adamw()) return "Each interval is for one comparison.";
-  std::vector<const ImdbGroup*> others;
-  for (const ImdbGroup& group : study.groups)
+  std::vector<const TrainingGroup*> others;
+  for (const TrainingGroup& group : study.groups)
     if (&group != study.adamw() && group.percent(clean_test).count >= 2) others.push_back(&group);
   std::vector<std::string> above;
-  for (const ImdbGroup* group : others) {
+  for (const TrainingGroup* group : others) {
     const WelchComparison comparison = compare_tests(*group, *study.adamw());
     if (comparison.difference > 0 &&
         comparison.probability * static_cast<double>(others.size()) < 1 - interval_level)
@@ -139,17 +139,17 @@ std::string corrected_text(const CleanStudy& study) {
 
 // Means over test accuracies say which are the best; chosen on held-out reviews, it may be others.
 std::string selection_remark(const CleanStudy& study) {
-  const ImdbGroup *mirror = study.best_mirror(), *other = study.best_other();
+  const TrainingGroup *mirror = study.best_mirror(), *other = study.best_other();
   if (!mirror || !other) return "";
-  const auto validation = [&](const ImdbGroup& group) {
+  const auto validation = [&](const TrainingGroup& group) {
     const ImdbSearch* search = search_of(study.searches, group.config);
     return search && search->winner ? search->accuracy() : -1.0;
   };
   std::string text =
       "The best mirror descent and the best other optimizer are those with the highest mean test accuracy, which favors the side that has more of them. " +
       corrected_text(study);
-  const ImdbGroup* by_mirror = highest(study.groups, is_mirror, validation);
-  const ImdbGroup* by_other = highest(study.groups, is_other, validation);
+  const TrainingGroup* by_mirror = highest(study.groups, is_mirror, validation);
+  const TrainingGroup* by_other = highest(study.groups, is_other, validation);
   if (by_mirror == mirror && by_other == other)
     return text + " The held-out reviews would have chosen the same two.";
   return fmt::format("{} The held-out reviews would have chosen {} and {}: {}.", text, by_mirror->name,
@@ -159,17 +159,17 @@ std::string selection_remark(const CleanStudy& study) {
 // Where what was trained is not what the searches chose.
 std::vector<std::string> doubt_remarks(const CleanStudy& study) {
   std::vector<std::string> missing, remarks;
-  for (std::size_t f = 0; f < imdb_family_count; ++f) {
-    const auto family = static_cast<ImdbFamily>(f);
-    if (std::ranges::none_of(study.groups, [&](const ImdbGroup& group) {
-          return imdb_optimizer(group.config).family == family && !group.runs.empty();
+  for (std::size_t f = 0; f < optimizer_family_count; ++f) {
+    const auto family = static_cast<OptimizerFamily>(f);
+    if (std::ranges::none_of(study.groups, [&](const TrainingGroup& group) {
+          return training_optimizer(group.config).family == family && !group.runs.empty();
         }))
       missing.emplace_back(to_string(family));
   }
   if (!missing.empty())
     remarks.push_back(fmt::format("No main training came to its end of: {}.", fmt::join(missing, ", ")));
-  for (const ImdbGroup& group : study.groups) {
-    const ImdbOptimizer optimizer = imdb_optimizer(group.config);
+  for (const TrainingGroup& group : study.groups) {
+    const TrainingOptimizer optimizer = training_optimizer(group.config);
     const ImdbSearch* search = search_of(study.searches, group.config);
     if (!search || !search->winner) {
       remarks.push_back(
@@ -198,47 +198,47 @@ CleanStudy::CleanStudy(std::span<const TrainingRecord> trainings, std::span<cons
                        HeldOut held_out)
     : records(trainings),
       speeds(measured),
-      groups(imdb_groups(trainings)),
+      groups(training_groups(trainings)),
       searches(imdb_searches(trainings)) {
   const auto is_of_the_other = [&](const auto& part) {
-    return imdb_optimizer(part.config).by_blocks != (held_out == HeldOut::blocks);
+    return training_optimizer(part.config).by_blocks != (held_out == HeldOut::blocks);
   };
   std::erase_if(groups, is_of_the_other);
   std::erase_if(searches, is_of_the_other);
 }
 
-const ImdbGroup* CleanStudy::best_mirror() const { return highest(groups, is_mirror, mean_test); }
-const ImdbGroup* CleanStudy::best_other() const { return highest(groups, is_other, mean_test); }
-const ImdbGroup* CleanStudy::best() const {
+const TrainingGroup* CleanStudy::best_mirror() const { return highest(groups, is_mirror, mean_test); }
+const TrainingGroup* CleanStudy::best_other() const { return highest(groups, is_other, mean_test); }
+const TrainingGroup* CleanStudy::best() const {
   return highest(
-      groups, [](const ImdbOptimizer&) { return true; }, mean_test);
+      groups, [](const TrainingOptimizer&) { return true; }, mean_test);
 }
 
-const ImdbGroup* CleanStudy::adamw() const {
+const TrainingGroup* CleanStudy::adamw() const {
   return highest(
-      groups, [](const ImdbOptimizer& optimizer) { return optimizer.family == ImdbFamily::adamw; },
+      groups, [](const TrainingOptimizer& optimizer) { return optimizer.family == OptimizerFamily::adamw; },
       mean_test);
 }
 
-std::optional<double> CleanStudy::state_per_parameter(const ImdbGroup& group) const {
+std::optional<double> CleanStudy::state_per_parameter(const TrainingGroup& group) const {
   const SampleSummary bytes = group.counts(&TrainingRecord::state_bytes);
   if (bytes.count == 0 || speeds.empty()) return {};
   return bytes.mean / static_cast<double>(speeds.front().parameters);
 }
 
 std::optional<double> CleanStudy::epoch_seconds(std::string_view config) const {
-  for (const std::string_view name : {config, speed_name(imdb_optimizer(config).family)})
+  for (const std::string_view name : {config, speed_name(training_optimizer(config).family)})
     if (const auto found = std::ranges::find(speeds, name, &SpeedRecord::optimizer); found != speeds.end())
       return found->epoch_seconds;
   return {};
 }
 
 std::optional<double> CleanStudy::common_goal() const {
-  const ImdbSearch* search = best_search(searches, ImdbFamily::adamw);
+  const ImdbSearch* search = best_search(searches, OptimizerFamily::adamw);
   return search ? std::optional(goal_share * search->accuracy()) : std::nullopt;
 }
 
-WelchComparison compare_tests(const ImdbGroup& first, const ImdbGroup& second) {
+WelchComparison compare_tests(const TrainingGroup& first, const TrainingGroup& second) {
   return welch(first.percent(clean_test), second.percent(clean_test));
 }
 
@@ -249,7 +249,7 @@ std::vector<std::string> clean_remarks(const CleanStudy& study) {
           study.records.size(), distinct_text(study.records, &TrainingRecord::device),
           distinct_text(study.records, &TrainingRecord::date)),
       "In the table of optimizers, epochs are counted in the tuning run that won (20,000 reviews), and seconds are medians over epochs of tuning runs, while several trainings shared the GPU: read them as ratios. Embeddings are random at first, with the deviation that the settings name. Two-p mirror descent has the first p for Q, K and V and the second for the rest; it is normalized and has momentum.",
-      budget_remark(study), test_remark(study), left_out_remark(imdb_groups(study.records))};
+      budget_remark(study), test_remark(study), left_out_remark(training_groups(study.records))};
   if (std::string selection = selection_remark(study); !selection.empty())
     remarks.push_back(std::move(selection));
   for (std::string& doubt : doubt_remarks(study)) remarks.push_back(std::move(doubt));
@@ -266,7 +266,7 @@ std::vector<std::pair<std::string, std::string>> clean_configuration(const Clean
        fmt::format(
            "at most {} trainings with one seed; accuracy on held-out reviews after the last epoch decides",
            search_budget)}};
-  for (const ImdbGroup& group : study.groups) {
+  for (const TrainingGroup& group : study.groups) {
     std::vector<std::string> seeds;
     for (const auto* list : {&group.runs, &group.others})
       for (const TrainingRecord* record : *list) seeds.push_back(std::to_string(record->seed));

@@ -22,16 +22,16 @@ std::vector<Column> with_comparison(std::vector<Column> columns) {
 }
 
 // The most accurate first; those without a number last.
-std::vector<const ImdbGroup*> by_accuracy(const std::vector<ImdbGroup>& groups) {
-  std::vector<const ImdbGroup*> list;
-  for (const ImdbGroup& group : groups) list.push_back(&group);
-  std::ranges::stable_sort(list, std::ranges::greater(), [](const ImdbGroup* group) {
+std::vector<const TrainingGroup*> by_accuracy(const std::vector<TrainingGroup>& groups) {
+  std::vector<const TrainingGroup*> list;
+  for (const TrainingGroup& group : groups) list.push_back(&group);
+  std::ranges::stable_sort(list, std::ranges::greater(), [](const TrainingGroup* group) {
     return group->runs.empty() ? -1.0 : group->percent(clean_test).mean;
   });
   return list;
 }
 
-bool has_test(const ImdbGroup& group) { return group.percent(clean_test).count > 0; }
+bool has_test(const TrainingGroup& group) { return group.percent(clean_test).count > 0; }
 
 // "3", "never", or "–" where nothing is known.
 std::string goal_cell(const ImdbSearch* search, const std::optional<double>& goal) {
@@ -55,15 +55,15 @@ std::string validation_cell(const TrainingRecord& record) {
 }
 
 // What a group has in the place of one part of the recipe, "p = 1.1" or "normalized"; "" where more than that differs.
-std::string replaced_part(const ImdbOptimizer& recipe, const ImdbOptimizer& other) {
+std::string replaced_part(const TrainingOptimizer& recipe, const TrainingOptimizer& other) {
   const auto here = recipe.variant_and_p(), there = other.variant_and_p();
   if (!here || !there) return "";
   const auto& [family, p] = *there;
   const auto& [recipe_family, recipe_p] = *here;
   if (family == recipe_family && p != recipe_p) return fmt::format("p = {:g}", p);
   const bool to_normalized =
-      (recipe_family == ImdbFamily::momentum && family == ImdbFamily::normalized_momentum) ||
-      (recipe_family == ImdbFamily::plain && family == ImdbFamily::normalized);
+      (recipe_family == OptimizerFamily::momentum && family == OptimizerFamily::normalized_momentum) ||
+      (recipe_family == OptimizerFamily::plain && family == OptimizerFamily::normalized);
   return to_normalized && p == recipe_p ? "normalized" : "";
 }
 
@@ -83,7 +83,7 @@ Table clean_optimizer_table(const CleanStudy& study) {
                    {"seconds per epoch"},
                    {"chosen settings", Align::left}};
   const std::optional<double> goal = study.common_goal();
-  for (const ImdbGroup* group : by_accuracy(study.groups)) {
+  for (const TrainingGroup* group : by_accuracy(study.groups)) {
     const ImdbSearch* search = search_of(study.searches, group->config);
     const bool tuned = search && search->winner;
     const std::optional<double> seconds = study.epoch_seconds(group->config);
@@ -106,16 +106,16 @@ Table clean_blocks_table(const CleanStudy& study, const CleanStudy& blocks) {
       "Settings chosen on blocks of neighbors: test accuracy, and its difference to that with settings chosen on every fifth review and to AdamW's, in points";
   table.columns = with_comparison(
       {{"optimizer", Align::left}, {"trainings"}, {"test accuracy, %"}, {"against", Align::left}});
-  for (const ImdbGroup* group : by_accuracy(blocks.groups)) {
+  for (const TrainingGroup* group : by_accuracy(blocks.groups)) {
     const auto add = [&](const std::string& against, std::vector<std::string> cells) {
       std::vector<std::string> row{group->name, trainings_cell(*group),
                                    mean_text(group->percent(clean_test), 2), against};
       append_cells(row, std::move(cells));
       table.rows.push_back(std::move(row));
     };
-    const ImdbOptimizer optimizer = imdb_optimizer(group->config);
-    const auto before = std::ranges::find_if(study.groups, [&](const ImdbGroup& other) {
-      const ImdbOptimizer named = imdb_optimizer(other.config);
+    const TrainingOptimizer optimizer = training_optimizer(group->config);
+    const auto before = std::ranges::find_if(study.groups, [&](const TrainingGroup& other) {
+      const TrainingOptimizer named = training_optimizer(other.config);
       return named.family == optimizer.family && named.p == optimizer.p && has_test(other);
     });
     const bool compared = before != study.groups.end() && has_test(*group);
@@ -133,7 +133,7 @@ Table clean_attention_table(const CleanStudy& study) {
   table.columns = {{"optimizer", Align::left}, {"token-selection score"}};
   for (const char* map : {"K", "Q", "V"}) table.columns.push_back({fmt::format("{}: Hoyer sparsity", map)});
   for (const char* map : {"K", "Q", "V"}) table.columns.push_back({fmt::format("{}: above 0.06, %", map)});
-  for (const ImdbGroup* group : by_accuracy(study.groups)) {
+  for (const TrainingGroup* group : by_accuracy(study.groups)) {
     std::vector<std::string> row{group->name, mean_text(group->numbers(&TrainingRecord::score), 3)};
     for (std::size_t map = 0; map < 3; ++map) row.push_back(mean_text(group->map_sparsity(map), 3));
     for (std::size_t map = 0; map < 3; ++map) row.push_back(mean_text(group->map_above(map), 2));
@@ -147,12 +147,12 @@ Table clean_comparison_table(const CleanStudy& study) {
   table.title =
       "Test accuracy against AdamW and against the best: Welch's 95 % intervals of the difference, in points";
   table.columns = with_comparison({{"optimizer", Align::left}, {"against", Align::left}});
-  std::vector<const ImdbGroup*> references;
-  for (const ImdbGroup* reference : {study.adamw(), study.best()})
+  std::vector<const TrainingGroup*> references;
+  for (const TrainingGroup* reference : {study.adamw(), study.best()})
     if (reference && std::ranges::find(references, reference) == references.end())
       references.push_back(reference);
-  for (const ImdbGroup* reference : references)
-    for (const ImdbGroup* group : by_accuracy(study.groups)) {
+  for (const TrainingGroup* reference : references)
+    for (const TrainingGroup* group : by_accuracy(study.groups)) {
       if (group == reference || !has_test(*group)) continue;
       std::vector<std::string> row{group->name,
                                    reference->name + (reference == study.best() ? ", the best" : "")};
@@ -166,18 +166,19 @@ Table clean_exponent_table(const CleanStudy& study) {
   Table table;
   table.title = "p and variants of mirror descent: best accuracy on held-out reviews after the last epoch, %";
   table.columns = {{"p"}};
-  std::set<ImdbFamily> variants;
-  std::map<double, std::map<ImdbFamily, double>> cells;
+  std::set<OptimizerFamily> variants;
+  std::map<double, std::map<OptimizerFamily, double>> cells;
   for (const ImdbSearch& search : study.searches) {
     const auto place = search.optimizer.variant_and_p();
     if (!place || !search.winner) continue;
     variants.insert(place->first);
     cells[place->second][place->first] = search.accuracy();
   }
-  for (const ImdbFamily variant : variants) table.columns.push_back({std::string(variant_name(variant))});
+  for (const OptimizerFamily variant : variants)
+    table.columns.push_back({std::string(variant_name(variant))});
   for (const auto& [p, accuracies] : cells) {
     std::vector<std::string> row{fmt::format("{:g}", p)};
-    for (const ImdbFamily variant : variants) {
+    for (const OptimizerFamily variant : variants) {
       const auto found = accuracies.find(variant);
       row.push_back(found == accuracies.end() ? "–" : percent_cell(found->second));
     }
@@ -228,12 +229,12 @@ Table clean_trial_table(const CleanStudy& study) {
   return table;
 }
 
-const ImdbGroup* ablated_recipe(const CleanStudy& study) {
+const TrainingGroup* ablated_recipe(const CleanStudy& study) {
   std::vector<const TrainingRecord*> ablations;
   for (const TrainingRecord& record : study.records)
     if (record.role == TrainingRole::ablation) ablations.push_back(&record);
   if (ablations.empty()) return nullptr;
-  const auto shared = [&](const ImdbGroup& group) {
+  const auto shared = [&](const TrainingGroup& group) {
     const auto settings = parse_settings(group.any().settings);
     std::ptrdiff_t count = 0;
     for (const TrainingRecord* ablation : ablations) {
@@ -243,19 +244,19 @@ const ImdbGroup* ablated_recipe(const CleanStudy& study) {
     }
     return count;
   };
-  const auto rank = [&](const ImdbGroup& group) {
-    return std::tuple(shared(group), imdb_optimizer(group.config).is_mirror_descent(),
+  const auto rank = [&](const TrainingGroup& group) {
+    return std::tuple(shared(group), training_optimizer(group.config).is_mirror_descent(),
                       group.percent(clean_test).mean);
   };
-  const ImdbGroup* recipe = nullptr;
-  for (const ImdbGroup& group : study.groups)
+  const TrainingGroup* recipe = nullptr;
+  for (const TrainingGroup& group : study.groups)
     if (has_test(group) && (!recipe || rank(group) > rank(*recipe))) recipe = &group;
   return recipe;
 }
 
 Table clean_ablation_table(const CleanStudy& study) {
   Table table;
-  const ImdbGroup* recipe = ablated_recipe(study);
+  const TrainingGroup* recipe = ablated_recipe(study);
   if (!recipe) return table;
   table.title = fmt::format(
       "Ablations: one part of the settings of {} changed; differences of test accuracy to it, in points",
@@ -263,7 +264,7 @@ Table clean_ablation_table(const CleanStudy& study) {
   table.columns = with_comparison({{"change", Align::left}, {"trainings"}, {"test accuracy, %"}});
   table.rows.push_back(
       {"none", trainings_cell(*recipe), mean_text(recipe->percent(clean_test), 2), "–", "–", "–", "–", "–"});
-  for (const ImdbGroup& group : imdb_groups(study.records, TrainingRole::ablation)) {
+  for (const TrainingGroup& group : training_groups(study.records, TrainingRole::ablation)) {
     std::vector<std::string> row{change_text(group.config), trainings_cell(group),
                                  mean_text(group.percent(clean_test), 2)};
     append_cells(row, has_test(group) ? comparison_cells(compare_tests(group, *recipe))
@@ -271,8 +272,9 @@ Table clean_ablation_table(const CleanStudy& study) {
                                                                  std::string(to_string(group.any().status))});
     table.rows.push_back(std::move(row));
   }
-  for (const ImdbGroup& group : study.groups) {
-    const std::string part = replaced_part(imdb_optimizer(recipe->config), imdb_optimizer(group.config));
+  for (const TrainingGroup& group : study.groups) {
+    const std::string part =
+        replaced_part(training_optimizer(recipe->config), training_optimizer(group.config));
     if (part.empty() || !has_test(group)) continue;
     std::vector<std::string> row{part + ", with settings of its own", trainings_cell(group),
                                  mean_text(group.percent(clean_test), 2)};
@@ -291,16 +293,16 @@ Table clean_longer_table(const CleanStudy& study) {
                                    {"epochs"},
                                    {"test accuracy, %"},
                                    {"against", Align::left}});
-  const std::vector<ImdbGroup> groups = imdb_groups(study.records, TrainingRole::longer);
-  const auto adamw = std::ranges::find(groups, "adamw", &ImdbGroup::config);
-  for (const ImdbGroup* group : by_accuracy(groups)) {
+  const std::vector<TrainingGroup> groups = training_groups(study.records, TrainingRole::longer);
+  const auto adamw = std::ranges::find(groups, "adamw", &TrainingGroup::config);
+  for (const TrainingGroup* group : by_accuracy(groups)) {
     const auto add = [&](const std::string& against, std::vector<std::string> cells) {
       std::vector<std::string> row{group->name, trainings_cell(*group), std::to_string(group->any().epochs),
                                    mean_text(group->percent(clean_test), 2), against};
       append_cells(row, std::move(cells));
       table.rows.push_back(std::move(row));
     };
-    const auto base = std::ranges::find(study.groups, group->config, &ImdbGroup::config);
+    const auto base = std::ranges::find(study.groups, group->config, &TrainingGroup::config);
     if (!has_test(*group) || base == study.groups.end() || !has_test(*base))
       add("–", std::vector<std::string>(5, "–"));
     else
@@ -316,9 +318,9 @@ Table clean_transfer_table(const CleanStudy& study) {
   table.title =
       "The same settings on SST-2 (872 sentences of its development set): accuracy, and its difference to AdamW's, in points";
   table.columns = with_comparison({{"optimizer", Align::left}, {"trainings"}, {"accuracy, %"}});
-  const std::vector<ImdbGroup> groups = imdb_groups(study.records, TrainingRole::transfer);
-  const auto adamw = std::ranges::find(groups, "adamw", &ImdbGroup::config);
-  for (const ImdbGroup* group : by_accuracy(groups)) {
+  const std::vector<TrainingGroup> groups = training_groups(study.records, TrainingRole::transfer);
+  const auto adamw = std::ranges::find(groups, "adamw", &TrainingGroup::config);
+  for (const TrainingGroup* group : by_accuracy(groups)) {
     std::vector<std::string> row{group->name, trainings_cell(*group),
                                  mean_text(group->percent(clean_test), 2)};
     const bool comparable = adamw != groups.end() && group != &*adamw && has_test(*adamw) && has_test(*group);

@@ -16,10 +16,10 @@
 #include "papers/imdb_depth_claims.hpp"
 #include "papers/imdb_depth_selection.hpp"
 #include "papers/imdb_published.hpp"
-#include "papers/imdb_study.hpp"
 #include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
+#include "papers/training_views.hpp"
 
 #include <algorithm>
 #include <array>
@@ -46,7 +46,7 @@ std::string size_sentences(const DepthStudy& study) {
   std::string text;
   for (const int blocks : {6, 4}) {
     const auto count = [&](const char* row) -> std::size_t {
-      const ImdbGroup* group = study.group(row, blocks);
+      const TrainingGroup* group = study.group(row, blocks);
       return group ? group->runs.size() : 0;
     };
     if (const auto comparison = study.compared_at(blocks, "md-1.1", "md-2", best_accuracy))
@@ -62,7 +62,7 @@ std::string size_sentences(const DepthStudy& study) {
 // Where a training that collapsed is in the means, what they are without it.
 std::string sound_sentence(const DepthStudy& study) {
   const bool any = std::ranges::any_of(study.records, [](const TrainingRecord& record) {
-    const ImdbOptimizer optimizer = imdb_optimizer(record.config);
+    const TrainingOptimizer optimizer = training_optimizer(record.config);
     return counts_in_means(record) && collapse_of(record) && !optimizer.p.empty() && optimizer.p[0] != 3;
   });
   const auto by_best = study.pooled("md-1.1", "md-2", best_accuracy, Collapsed::left_out);
@@ -107,7 +107,7 @@ std::string adam_sentence(const DepthStudy& study) {
     text += fmt::format(
         "{}At {} blocks {} {}: over {} seeds its best test accuracy is {}, and its mean over the last ten epochs {}.",
         text.empty() ? "" : " ", largest_depth,
-        row == adam_rows[0] ? "Adam, with its learning rate of 3 blocks," : imdb_name(row),
+        row == adam_rows[0] ? "Adam, with its learning rate of 3 blocks," : optimizer_name(row),
         beside_mirror_descent(*by_best, *by_last), study.group(row, largest_depth)->runs.size(),
         higher_text(*by_best), higher_text(*by_last));
   }
@@ -130,7 +130,7 @@ std::string collapse_sentence(const DepthStudy& study) {
 // " 2 of 2 trainings of Adam, 6 blocks, collapsed.", for every configuration that has any.
 std::string collapse_counts(const DepthStudy& study) {
   std::string text;
-  for (const ImdbGroup& group : study.groups) {
+  for (const TrainingGroup& group : study.groups) {
     const auto is_of_group = [&](const TrainingRecord& record) { return record.config == group.config; };
     const auto collapsed = std::ranges::count_if(study.records, [&](const TrainingRecord& record) {
       return is_of_group(record) && collapse_of(record);
@@ -159,7 +159,7 @@ std::string verdict_sentences(const DepthStudy& study, const DepthClaims& claims
     const auto by_best = study.compared_at(largest_depth, row, "md-1.1", best_accuracy);
     if (!by_best) continue;
     const auto by_last = study.compared_at(largest_depth, row, "md-1.1", last_ten_accuracy);
-    text += fmt::format(" {} {} at {} blocks, over {} seeds.", imdb_name(row),
+    text += fmt::format(" {} {} at {} blocks, over {} seeds.", optimizer_name(row),
                         beside_mirror_descent(*by_best, *by_last), largest_depth,
                         study.group(row, largest_depth)->runs.size());
   }
@@ -197,7 +197,7 @@ std::vector<Finding> picture_findings(const DepthClaims& claims) {
     for (const DepthClaim* claim : claims.all()) {
       if (!claim->published || claim->ours[i].count == 0) continue;
       findings.push_back(compared_with_one(
-          fmt::format("{}, {}", claim->quantity, imdb_name(depth_config(rows[i], largest_depth))),
+          fmt::format("{}, {}", claim->quantity, optimizer_name(depth_config(rows[i], largest_depth))),
           (*claim->published)[i], claim->ours[i]));
       findings.back().reading = claim->reading;
       // What P1 does not print was read off its figure, to so many digits.
@@ -208,19 +208,19 @@ std::vector<Finding> picture_findings(const DepthClaims& claims) {
 }
 
 std::vector<Finding> depth_findings(const DepthStudy& study, const DepthClaims& claims) {
-  std::vector<ImdbGroup> deep;
-  std::ranges::copy_if(study.groups, std::back_inserter(deep), [](const ImdbGroup& group) {
-    return imdb_optimizer(group.config).blocks > 3;  // p1-imdb has those of 3
+  std::vector<TrainingGroup> deep;
+  std::ranges::copy_if(study.groups, std::back_inserter(deep), [](const TrainingGroup& group) {
+    return training_optimizer(group.config).blocks > 3;  // p1-imdb has those of 3
   });
   std::vector<Finding> findings = difference_findings(study);
   for (std::vector<Finding>& list :
        std::array<std::vector<Finding>, 2>{published_findings(deep), picture_findings(claims)})
     std::ranges::move(list, std::back_inserter(findings));
-  const auto add = [&](const char* what, const ImdbGroup& group, const SampleSummary& sample) {
+  const auto add = [&](const char* what, const TrainingGroup& group, const SampleSummary& sample) {
     if (sample.count > 0)
       findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
   };
-  for (const ImdbGroup& group : deep) {
+  for (const TrainingGroup& group : deep) {
     if (!published_row(group.config)) add("best test accuracy in %", group, group.percent(best_accuracy));
     add("test accuracy in %, mean of the last ten epochs", group, group.percent(last_ten_accuracy));
   }
@@ -272,8 +272,8 @@ ExperimentResult imdb_depth_result(std::span<const TrainingRecord> deep,
                    {"sentences-won", depth_wins_table(study)},
                    {"sentences", depth_sentence_table(study)},
                    {"weights-by-optimizer", depth_weights_table(study)},
-                   {"trainings", imdb_runs_table(study.records)},
-                   {"weights", imdb_weights_table(study.records)}};
+                   {"trainings", training_runs_table(study.records)},
+                   {"weights", training_weights_table(study.records)}};
   std::erase_if(result.tables, [](const NamedTable& one) { return one.table.rows.empty(); });
   result.sample = fmt::format("records of {} on {}, {}", counted(study.records.size(), "training"),
                               distinct_text(study.records, &TrainingRecord::device),

@@ -4,8 +4,8 @@
 // what P1 claims of both in imdb_depth_claims.hpp. Internal.
 #pragma once
 
-#include "papers/imdb_groups.hpp"
 #include "papers/pooled_difference.hpp"
+#include "papers/training_groups.hpp"
 #include <attmirror/papers/experiment.hpp>
 
 #include <array>
@@ -37,7 +37,7 @@ enum class Collapsed { counted, left_out };
 // The trainings of P1's three mirror descents and of Adam at all sizes.
 struct DepthStudy {
   std::vector<TrainingRecord> records;  // main trainings of the rows, by size; others are in no comparison
-  std::vector<ImdbGroup> groups;        // of these; their runs are those that count in means
+  std::vector<TrainingGroup> groups;    // of these; their runs are those that count in means
   // How many have the review scores of a second training with their seed, because the weights of the first were gone
   // before there was such a score.
   std::int64_t scored_again = 0;
@@ -49,9 +49,9 @@ struct DepthStudy {
   DepthStudy& operator=(const DepthStudy&) = delete;
 
   // Null: not trained.
-  const ImdbGroup* group(std::string_view row, int blocks) const;
+  const TrainingGroup* group(std::string_view row, int blocks) const;
   // Null unless at least so many trainings came to their end.
-  const ImdbGroup* group_of_at_least(std::ptrdiff_t count, std::string_view row, int blocks) const;
+  const TrainingGroup* group_of_at_least(std::ptrdiff_t count, std::string_view row, int blocks) const;
   // The sizes at which both rows have a training that came to its end.
   std::vector<int> sizes_of(std::string_view first, std::string_view second) const;
   // Over those sizes in one model, in points; nothing without any.
@@ -77,7 +77,7 @@ bool counts_in_means(const TrainingRecord& record);
 inline constexpr double collapse_points = 10;
 std::optional<std::string> collapse_of(const TrainingRecord& record);
 // Those of a group that count and did not collapse.
-std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group);
+std::vector<const TrainingRecord*> sound_runs(const TrainingGroup& group);
 
 // "83.01 ± 0.33 (5)": mean, half of its 95 % interval, number of trainings.
 std::string mean_and_count(const SampleSummary& sample, int decimals = 2);

@@ -46,9 +46,9 @@ std::string even_text(const DepthStudy& study, int blocks) {
 // " (Adam: 7.90)": the lift of the networks of Adam that came to their end, nothing where there are none.
 std::string adam_lift_text(const DepthStudy& study, int blocks) {
   for (const char* row : adam_rows)
-    if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks))
+    if (const TrainingGroup* group = study.group_of_at_least(1, row, blocks))
       if (const SampleSummary lift = group->numbers(&TrainingRecord::review_lift); lift.count > 0)
-        return fmt::format(" ({}: {:.2f})", imdb_name(row), lift.mean);
+        return fmt::format(" ({}: {:.2f})", optimizer_name(row), lift.mean);
   return "";
 }
 
@@ -147,7 +147,7 @@ std::optional<WelchComparison> DepthClaim::comparison() const {
 }
 
 DepthClaims::DepthClaims(const DepthStudy& study, int size) : blocks(size) {
-  std::array<const ImdbGroup*, 2> groups{};
+  std::array<const TrainingGroup*, 2> groups{};
   std::array<const PublishedPicture*, 2> pictures{};
   for (std::size_t i = 0; i < claim_rows.size(); ++i) {
     groups[i] = study.group(claim_rows[i], blocks);
@@ -163,7 +163,7 @@ DepthClaims::DepthClaims(const DepthStudy& study, int size) : blocks(size) {
                       groups[1] ? sample_of(*groups[1]) : SampleSummary{}};
   };
   const auto recorded = [&](RecordedNumber member) {
-    return both([&](const ImdbGroup& group) { return group.numbers(member); });
+    return both([&](const TrainingGroup& group) { return group.numbers(member); });
   };
   score = {.quantity = "token-selection score",
            .published = published([](const PublishedPicture& picture) { return picture.score; }),
@@ -174,19 +174,20 @@ DepthClaims::DepthClaims(const DepthStudy& study, int size) : blocks(size) {
           .quantity = "lift on reviews", .ours = recorded(&TrainingRecord::review_lift), .decimals = 2},
       DepthClaim{
           .quantity = "reviews with a listed word on top, %",
-          .ours = both([](const ImdbGroup& group) { return group.percent(&TrainingRecord::review_top); }),
+          .ours = both([](const TrainingGroup& group) { return group.percent(&TrainingRecord::review_top); }),
           .decimals = 1}};
   // P1's numbers are those at the end.
   enum class Pictured { yes, no };
   const auto weights = [&](const std::string& when, Pictured pictured, const auto& weights_of) {
     WeightClaims claims;
     for (std::size_t map = 0; map < map_names.size(); ++map) {
-      claims.above[map] = {.quantity = fmt::format("weights of {} above 0.06{}", map_names[map], when),
-                           .ours = both([&](const ImdbGroup& group) { return weights_of(group).above[map]; }),
-                           .decimals = 0};
+      claims.above[map] = {
+          .quantity = fmt::format("weights of {} above 0.06{}", map_names[map], when),
+          .ours = both([&](const TrainingGroup& group) { return weights_of(group).above[map]; }),
+          .decimals = 0};
       claims.largest[map] = {
           .quantity = fmt::format("largest weight of {}{}", map_names[map], when),
-          .ours = both([&](const ImdbGroup& group) { return weights_of(group).largest[map]; })};
+          .ours = both([&](const TrainingGroup& group) { return weights_of(group).largest[map]; })};
       if (pictured == Pictured::yes)
         claims.above[map].published =
             published([&](const PublishedPicture& picture) { return picture.above[map]; });
@@ -198,14 +199,14 @@ DepthClaims::DepthClaims(const DepthStudy& study, int size) : blocks(size) {
     }
     claims.sparsity = {
         .quantity = fmt::format("Hoyer sparsity of K, Q and V{}", when.empty() ? " at the end" : when),
-        .ours = both([&](const ImdbGroup& group) { return weights_of(group).mean_sparsity; })};
+        .ours = both([&](const TrainingGroup& group) { return weights_of(group).mean_sparsity; })};
     return claims;
   };
   at_end = weights("", Pictured::yes, weights_at_end);
   if (const std::optional<EqualAccuracy> equal = equal_accuracy(study, blocks)) {
     accuracy = equal->accuracy;
     at_equal = weights(fmt::format(" at {:.1f} % training accuracy", 100 * accuracy), Pictured::no,
-                       [&](const ImdbGroup& group) {
+                       [&](const TrainingGroup& group) {
                          const EqualAccuracy::Group* there = equal->of(&group);
                          return there ? there->weights : WeightSummary{};
                        });
@@ -281,7 +282,7 @@ std::string sparsity_sentence(const DepthStudy& study, const DepthClaims& claims
 
 std::pair<std::ptrdiff_t, std::ptrdiff_t> even_networks(const DepthStudy& study, const char* row,
                                                         int blocks) {
-  const ImdbGroup* group = study.group(row, blocks);
+  const TrainingGroup* group = study.group(row, blocks);
   if (!group) return {};
   return {std::ranges::count_if(
               group->runs,

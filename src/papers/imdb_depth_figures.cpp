@@ -1,7 +1,7 @@
 // The trainings of all sizes in figures: accuracy by size, and by epoch at each size; token selection of each training.
 #include "papers/imdb_depth.hpp"
 #include "papers/imdb_published.hpp"
-#include "papers/imdb_study.hpp"
+#include "papers/training_views.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,11 +22,11 @@ std::string leaders_text(const DepthStudy& study) {
   for (const int blocks : depth_sizes) {
     std::vector<std::pair<double, const char*>> means;
     for (const char* row : depth_rows)
-      if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks))
+      if (const TrainingGroup* group = study.group_of_at_least(1, row, blocks))
         means.emplace_back(group->percent(&TrainingRecord::best_test).mean, row);
     if (means.size() < 2) continue;
     const auto& [mean, row] = *std::ranges::max_element(means, {}, &std::pair<double, const char*>::first);
-    leaders.push_back(fmt::format("{:.2f} % at {} blocks ({})", mean, blocks, imdb_name(row)));
+    leaders.push_back(fmt::format("{:.2f} % at {} blocks ({})", mean, blocks, optimizer_name(row)));
   }
   return leaders.empty() ? "No size has two optimizers yet."
                          : fmt::format("The highest means: {}.", fmt::join(leaders, ", "));
@@ -42,12 +42,12 @@ Figure depth_size_figure(const DepthStudy& study) {
   int color = 0;
   double bottom = 100, top = 0;
   for (const char* row : depth_rows) {
-    Series ours{.name = imdb_name(row)}, theirs{.name = imdb_name(row) + ", P1"};
+    Series ours{.name = optimizer_name(row)}, theirs{.name = optimizer_name(row) + ", P1"};
     ours.mark = theirs.mark = Series::Mark::both;
     theirs.dash = Series::Dash::dashed;
     ours.color = theirs.color = color++;
     for (const int blocks : depth_sizes) {
-      if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks)) {
+      if (const TrainingGroup* group = study.group_of_at_least(1, row, blocks)) {
         const SampleSummary best = group->percent(&TrainingRecord::best_test);
         const auto [low, high] = std::ranges::minmax(group->runs, {}, &TrainingRecord::best_test);
         ours.x.push_back(blocks);
@@ -95,9 +95,10 @@ Figure depth_score_figure(const DepthStudy& study) {
   for (std::size_t i = 0; i < depth_rows.size(); ++i) {
     constexpr double step = 0.12;
     const double aside = step * (static_cast<double>(i) - 0.5 * static_cast<double>(depth_rows.size() - 1));
-    Series ours{.name = imdb_name(depth_rows[i]), .mark = Series::Mark::points, .color = static_cast<int>(i)};
+    Series ours{
+        .name = optimizer_name(depth_rows[i]), .mark = Series::Mark::points, .color = static_cast<int>(i)};
     for (const int blocks : depth_sizes) {
-      const ImdbGroup* group = study.group_of_at_least(1, depth_rows[i], blocks);
+      const TrainingGroup* group = study.group_of_at_least(1, depth_rows[i], blocks);
       if (!group) continue;
       const std::size_t before = ours.y.size();
       for (const TrainingRecord* run : group->runs) {
@@ -111,7 +112,7 @@ Figure depth_score_figure(const DepthStudy& study) {
           std::minmax_element(ours.y.begin() + static_cast<std::ptrdiff_t>(before), ours.y.end());
       spans.push_back(fmt::format("{} {:.2f} to {:.2f}", group->name, *low, *high));
       if (const PublishedPicture* picture = published_picture(group->config)) {
-        Series one{.name = fmt::format("P1's network, {}", imdb_name(depth_rows[i])),
+        Series one{.name = fmt::format("P1's network, {}", optimizer_name(depth_rows[i])),
                    .mark = Series::Mark::points};
         one.x.push_back(blocks + aside + step / 3);  // beside ours
         one.y.push_back(picture->score);
@@ -126,7 +127,7 @@ Figure depth_score_figure(const DepthStudy& study) {
   figure.description += fmt::format(" {}.", fmt::join(spans, "; "));
   // What seeds do beside what P1 shows.
   const auto scores = [&](const char* row) {
-    const ImdbGroup* group = study.group_of_at_least(2, row, largest_depth);
+    const TrainingGroup* group = study.group_of_at_least(2, row, largest_depth);
     return group ? group->numbers(&TrainingRecord::score) : SampleSummary{};
   };
   const SampleSummary first = scores("md-1.1"), second = scores("md-2");
@@ -141,19 +142,19 @@ Figure depth_score_figure(const DepthStudy& study) {
 }
 
 Figure depth_curves(const DepthStudy& study, int blocks) {
-  std::vector<ImdbGroup> groups;
+  std::vector<TrainingGroup> groups;
   for (const char* row : depth_rows)
-    if (const ImdbGroup* group = study.group_of_at_least(1, row, blocks)) groups.push_back(*group);
+    if (const TrainingGroup* group = study.group_of_at_least(1, row, blocks)) groups.push_back(*group);
   const bool stopped = std::ranges::any_of(study.records, [&](const TrainingRecord& record) {
-    return imdb_optimizer(record.config).blocks == blocks && stopped_late(record);
+    return training_optimizer(record.config).blocks == blocks && stopped_late(record);
   });
-  Figure figure = imdb_curves(
+  Figure figure = accuracy_curves(
       groups, fmt::format(", at 99.5 % training accuracy{} after {} epochs{}", stopped ? "," : " or",
                           epoch_limit(blocks), stopped ? " or when it was stopped" : ""));
   // One that collapsed stands alone: as far as it got, below the axis once it has fallen.
   bool collapsed = false;
   for (const TrainingRecord& record : study.records) {
-    if (imdb_optimizer(record.config).blocks != blocks || !collapse_of(record)) continue;
+    if (training_optimizer(record.config).blocks != blocks || !collapse_of(record)) continue;
     Series fallen{.name = fmt::format("{}, collapsed", record.run)};
     fallen.dash = Series::Dash::dashed;
     for (const EpochRecord& epoch : record.curve)

@@ -32,26 +32,26 @@ constexpr SelectionMeasure selection_measures[] = {
     {"lift on reviews", &TrainingRecord::review_lift, 2},
     {"reviews with such a word on top, %", &TrainingRecord::review_top, 1, 100}};
 
-SampleSummary selection_sample(const ImdbGroup& group, const SelectionMeasure& measure) {
+SampleSummary selection_sample(const TrainingGroup& group, const SelectionMeasure& measure) {
   return measure.unit == 100 ? group.percent(measure.member) : group.numbers(measure.member);
 }
 
 // At one size; nothing unless both have two trainings with this number.
 std::optional<WelchComparison> over_seeds(const DepthStudy& study, int blocks, const char* first,
                                           const char* second, const SelectionMeasure& measure) {
-  const ImdbGroup *one = study.group(first, blocks), *other = study.group(second, blocks);
+  const TrainingGroup *one = study.group(first, blocks), *other = study.group(second, blocks);
   if (!one || !other) return {};
   const SampleSummary ours = selection_sample(*one, measure), theirs = selection_sample(*other, measure);
   return ours.count < 2 || theirs.count < 2 ? std::nullopt : std::optional(welch(ours, theirs));
 }
 
 std::string pair_text(const char* first, const char* second, const char* between) {
-  return fmt::format("{} {} {}", imdb_name(first), between, imdb_name(second));
+  return fmt::format("{} {} {}", optimizer_name(first), between, optimizer_name(second));
 }
 
 // "ℓ1.1", "Adam": for columns.
 std::string short_name(const char* row) {
-  const ImdbOptimizer optimizer = imdb_optimizer(row);
+  const TrainingOptimizer optimizer = training_optimizer(row);
   return optimizer.p.empty() ? optimizer.name : fmt::format("ℓ{:g}", optimizer.p[0]);
 }
 
@@ -62,7 +62,7 @@ std::string winner_cell(const std::optional<double>& first, const std::optional<
 
 }  // namespace
 
-std::vector<std::optional<double>> sentence_means(const ImdbGroup& group, SentenceScore member) {
+std::vector<std::optional<double>> sentence_means(const TrainingGroup& group, SentenceScore member) {
   std::vector<std::vector<double>> scores;
   for (const TrainingRecord* run : group.runs) {
     scores.resize(std::max(scores.size(), run->sentences.size()));
@@ -77,7 +77,7 @@ std::vector<std::optional<double>> sentence_means(const ImdbGroup& group, Senten
 
 std::optional<SignTest> sentence_wins(const DepthStudy& study, int blocks, std::string_view first,
                                       std::string_view second, SentenceScore member) {
-  const ImdbGroup *one = study.group(first, blocks), *other = study.group(second, blocks);
+  const TrainingGroup *one = study.group(first, blocks), *other = study.group(second, blocks);
   if (!one || !other) return {};
   const auto ours = sentence_means(*one, member), theirs = sentence_means(*other, member);
   return ours.empty() || theirs.empty() ? std::nullopt : std::optional(sign_test(ours, theirs));
@@ -110,10 +110,10 @@ Table depth_selection_table(const DepthStudy& study) {
   for (const SelectionMeasure& measure : selection_measures) table.columns.push_back({measure.name});
   for (const int blocks : depth_sizes)
     for (const char* name : depth_rows) {
-      const ImdbGroup* group = study.group(name, blocks);
+      const TrainingGroup* group = study.group(name, blocks);
       if (!group) continue;
       const PublishedPicture* published = published_picture(group->config);
-      std::vector<std::string> row{imdb_name(name), fmt::format("{}", blocks), trainings_cell(*group),
+      std::vector<std::string> row{optimizer_name(name), fmt::format("{}", blocks), trainings_cell(*group),
                                    published ? fmt::format("{:.4f}", published->score) : "–"};
       for (const SelectionMeasure& measure : selection_measures)
         row.push_back(mean_text(selection_sample(*group, measure), measure.decimals));
@@ -197,14 +197,14 @@ Table depth_sentence_table(const DepthStudy& study) {
   table.columns = {{"sentence"}, {"pivotal word", Align::left}};
   std::vector<std::vector<std::optional<double>>> scores;
   for (const char* row : depth_rows) {
-    const ImdbGroup* group = study.group_of_at_least(1, row, largest_depth);
+    const TrainingGroup* group = study.group_of_at_least(1, row, largest_depth);
     if (!group) continue;
     scores.push_back(sentence_means(*group, &SentenceRecord::score));
     table.columns.push_back({short_name(row)});
   }
   std::vector<std::pair<std::vector<std::optional<double>>, std::vector<std::optional<double>>>> rivals;
   for (const int blocks : depth_sizes) {
-    const ImdbGroup *one = study.group("md-1.1", blocks), *other = study.group("md-2", blocks);
+    const TrainingGroup *one = study.group("md-1.1", blocks), *other = study.group("md-2", blocks);
     if (!one || !other) continue;
     rivals.emplace_back(sentence_means(*one, &SentenceRecord::score),
                         sentence_means(*other, &SentenceRecord::score));

@@ -27,7 +27,7 @@ using SentenceScore = std::optional<double> SentenceRecord::*;
 
 // The mean score of each sentence over the trainings that came to their end, nothing for a sentence that has none.
 // Empty where no sentences were recorded.
-std::vector<std::optional<double>> sentence_means(const ImdbGroup& group, SentenceScore member);
+std::vector<std::optional<double>> sentence_means(const TrainingGroup& group, SentenceScore member);
 
 // Who wins how many sentences; nothing unless both have recorded sentences at this size.
 std::optional<SignTest> sentence_wins(const DepthStudy& study, int blocks, std::string_view first,

@@ -52,7 +52,7 @@ std::string review_counts(const DepthStudy& study) {
   for (const int blocks : depth_sizes) {
     std::int64_t scored = 0, ended = 0;
     for (const TrainingRecord& record : study.records)
-      if (counts_in_means(record) && imdb_optimizer(record.config).blocks == blocks) {
+      if (counts_in_means(record) && training_optimizer(record.config).blocks == blocks) {
         ++ended;
         scored += record.review_score.has_value();
       }
@@ -83,7 +83,7 @@ std::string late_remark(const DepthStudy& study) {
     if (stopped_late(record)) {
       late.push_back(fmt::format("{} ({} epochs, {:.1f} % training accuracy)", record.run, record.epochs,
                                  100 * *record.train_accuracy));
-    } else if (record.is_comparable() && !imdb_optimizer(record.config).p.empty()) {
+    } else if (record.is_comparable() && !training_optimizer(record.config).p.empty()) {
       if (const auto accuracy = accuracy_at_best(record)) {
         ++ended;
         highest = std::max(highest, *accuracy);
@@ -105,7 +105,7 @@ std::string late_remark(const DepthStudy& study) {
 void count_weights_of_shares(TrainingRecord& record) {
   for (MapRecord& map : record.maps)
     if (!map.above && map.share)
-      map.above = std::llround(*map.share * weights_of_block * imdb_optimizer(record.config).blocks);
+      map.above = std::llround(*map.share * weights_of_block * training_optimizer(record.config).blocks);
 }
 
 }  // namespace
@@ -127,10 +127,10 @@ DepthStudy::DepthStudy(std::span<const TrainingRecord> deep, std::span<const Tra
         records.push_back(again ? with_review_scores(record, *again) : record);
         if (stopped_late(records.back())) count_weights_of_shares(records.back());
       }
-  std::ranges::stable_sort(records, {},
-                           [](const TrainingRecord& record) { return imdb_optimizer(record.config).blocks; });
-  groups = imdb_groups(records);
-  for (ImdbGroup& group : groups) {
+  std::ranges::stable_sort(
+      records, {}, [](const TrainingRecord& record) { return training_optimizer(record.config).blocks; });
+  groups = training_groups(records);
+  for (TrainingGroup& group : groups) {
     const auto stopped = std::ranges::stable_partition(
         group.others, [](const TrainingRecord* record) { return !stopped_late(*record); });
     group.runs.insert(group.runs.end(), stopped.begin(), stopped.end());
@@ -139,19 +139,20 @@ DepthStudy::DepthStudy(std::span<const TrainingRecord> deep, std::span<const Tra
 }
 
 bool stopped_late(const TrainingRecord& record) {
-  return record.status == RecordStatus::unfinished && !imdb_optimizer(record.config).p.empty() &&
+  return record.status == RecordStatus::unfinished && !training_optimizer(record.config).p.empty() &&
          record.train_accuracy.value_or(0) >= late_accuracy && record.best_test && !collapse_of(record);
 }
 
 bool counts_in_means(const TrainingRecord& record) { return record.is_comparable() || stopped_late(record); }
 
-const ImdbGroup* DepthStudy::group(std::string_view row, int blocks) const {
-  const auto found = std::ranges::find(groups, depth_config(row, blocks), &ImdbGroup::config);
+const TrainingGroup* DepthStudy::group(std::string_view row, int blocks) const {
+  const auto found = std::ranges::find(groups, depth_config(row, blocks), &TrainingGroup::config);
   return found == groups.end() ? nullptr : &*found;
 }
 
-const ImdbGroup* DepthStudy::group_of_at_least(std::ptrdiff_t count, std::string_view row, int blocks) const {
-  const ImdbGroup* found = group(row, blocks);
+const TrainingGroup* DepthStudy::group_of_at_least(std::ptrdiff_t count, std::string_view row,
+                                                   int blocks) const {
+  const TrainingGroup* found = group(row, blocks);
   return found && std::ssize(found->runs) >= count ? found : nullptr;
 }
 
@@ -165,8 +166,8 @@ std::vector<int> DepthStudy::sizes_of(std::string_view first, std::string_view s
 std::optional<WelchComparison> DepthStudy::pooled(std::string_view first, std::string_view second,
                                                   RecordedNumber member, Collapsed collapsed) const {
   std::vector<SamplePair> pairs;
-  const auto sample = [&](const ImdbGroup& all) {
-    ImdbGroup some = all;
+  const auto sample = [&](const TrainingGroup& all) {
+    TrainingGroup some = all;
     if (collapsed == Collapsed::left_out) some.runs = sound_runs(all);
     return some.percent(member);
   };
@@ -179,7 +180,8 @@ std::optional<WelchComparison> DepthStudy::pooled(std::string_view first, std::s
 
 std::optional<WelchComparison> DepthStudy::compared_at(int blocks, std::string_view first,
                                                        std::string_view second, RecordedNumber member) const {
-  const ImdbGroup *one = group_of_at_least(2, first, blocks), *other = group_of_at_least(2, second, blocks);
+  const TrainingGroup *one = group_of_at_least(2, first, blocks),
+                      *other = group_of_at_least(2, second, blocks);
   return one && other ? std::optional(welch(one->percent(member), other->percent(member))) : std::nullopt;
 }
 
@@ -204,7 +206,7 @@ std::optional<std::string> collapse_of(const TrainingRecord& record) {
                      last);
 }
 
-std::vector<const TrainingRecord*> sound_runs(const ImdbGroup& group) {
+std::vector<const TrainingRecord*> sound_runs(const TrainingGroup& group) {
   std::vector<const TrainingRecord*> runs;
   std::ranges::copy_if(group.runs, std::back_inserter(runs),
                        [](const TrainingRecord* run) { return !collapse_of(*run); });
@@ -246,7 +248,7 @@ std::vector<std::pair<std::string, std::string>> depth_configuration(const Depth
       {"network", "3, 4 and 6 blocks, with as many heads each, width 384, dropout 0.2"},
       {"training",
        "batches of 100, summed losses; until 99.5 % training accuracy, 130 epochs at most with 3 blocks and 200 with 4 and 6"}};
-  for (const ImdbGroup& group : study.groups) entries.push_back(group_configuration(group));
+  for (const TrainingGroup& group : study.groups) entries.push_back(group_configuration(group));
   entries.emplace_back("device", distinct_text(study.records, &TrainingRecord::device));
   entries.emplace_back("date", distinct_text(study.records, &TrainingRecord::date));
   entries.emplace_back("commit", distinct_text(study.records, &TrainingRecord::commit));

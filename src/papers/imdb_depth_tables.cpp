@@ -28,10 +28,10 @@ Table depth_size_table(const DepthStudy& study, std::string_view measure, Record
   };
   bool is_marked = false;
   for (const char* row : depth_rows) {
-    std::vector<std::string> ours{imdb_name(row), "ours"}, theirs{imdb_name(row), "P1"};
+    std::vector<std::string> ours{optimizer_name(row), "ours"}, theirs{optimizer_name(row), "P1"};
     bool is_published = false, is_trained = false;
     for (const int blocks : depth_sizes) {
-      const ImdbGroup* group = study.group(row, blocks);
+      const TrainingGroup* group = study.group(row, blocks);
       is_trained |= group != nullptr;
       ours.push_back(group ? mean_and_count(group->percent(member)) : "–");
       if (group && std::ranges::any_of(group->runs, [](const auto* run) { return stopped_late(*run); })) {
@@ -66,7 +66,8 @@ Table depth_difference_table(const DepthStudy& study) {
   for (const auto& [first, second] : pairs)
     for (const auto& [name, member] : measures) {
       const auto add = [&](std::string blocks, const WelchComparison& comparison) {
-        table.rows.push_back({fmt::format("{} minus {}", imdb_name(first), imdb_name(second)), name, blocks});
+        table.rows.push_back(
+            {fmt::format("{} minus {}", optimizer_name(first), optimizer_name(second)), name, blocks});
         for (std::string& cell : comparison_cells(comparison)) table.rows.back().push_back(std::move(cell));
       };
       const std::vector<int> sizes = study.sizes_of(first, second);

@@ -65,7 +65,7 @@ std::vector<std::string> weight_cells(const WeightSummary& weights) {
 
 }  // namespace
 
-WeightSummary weights_at_end(const ImdbGroup& group) {
+WeightSummary weights_at_end(const TrainingGroup& group) {
   WeightSummary weights;
   for (std::size_t map = 0; map < map_names.size(); ++map) {
     weights.above[map] = group.map_count(map);
@@ -76,7 +76,7 @@ WeightSummary weights_at_end(const ImdbGroup& group) {
   return weights;
 }
 
-const EqualAccuracy::Group* EqualAccuracy::of(const ImdbGroup* group) const {
+const EqualAccuracy::Group* EqualAccuracy::of(const TrainingGroup* group) const {
   const auto found = std::ranges::find(groups, group, &Group::group);
   return found == groups.end() ? nullptr : &*found;
 }
@@ -84,7 +84,7 @@ const EqualAccuracy::Group* EqualAccuracy::of(const ImdbGroup* group) const {
 std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks) {
   EqualAccuracy equal{.accuracy = 1, .groups = {}};
   for (const char* row : depth_rows) {
-    const ImdbGroup* group = study.group(row, blocks);
+    const TrainingGroup* group = study.group(row, blocks);
     if (!group || sound_runs(*group).empty()) continue;
     equal.groups.push_back({group, {}, {}});
     for (const TrainingRecord* run : sound_runs(*group))
@@ -118,10 +118,11 @@ Table depth_weights_table(const DepthStudy& study) {
   for (const int blocks : depth_sizes) {
     const std::optional<EqualAccuracy> equal = equal_accuracy(study, blocks);
     for (const char* row : depth_rows) {
-      const ImdbGroup* group = study.group_of_at_least(1, row, blocks);
+      const TrainingGroup* group = study.group_of_at_least(1, row, blocks);
       if (!group) continue;
       const auto add = [&](std::string when, std::string epoch, const std::vector<std::string>& cells) {
-        table.rows.push_back({imdb_name(row), fmt::format("{}", blocks), std::move(when), std::move(epoch)});
+        table.rows.push_back(
+            {optimizer_name(row), fmt::format("{}", blocks), std::move(when), std::move(epoch)});
         table.rows.back().insert(table.rows.back().end(), cells.begin(), cells.end());
       };
       std::vector<double> epochs;

@@ -21,13 +21,13 @@ struct WeightSummary {
   SampleSummary mean_sparsity;  // of the three
 };
 // After the last epoch.
-WeightSummary weights_at_end(const ImdbGroup& group);
+WeightSummary weights_at_end(const TrainingGroup& group);
 
 // At equal training accuracy: the highest, in steps of 0.1 %, that every training of a size reached which came to its
 // end and did not collapse. A training is looked at after its first epoch at or above it.
 struct EqualAccuracy {
   struct Group {
-    const ImdbGroup* group;
+    const TrainingGroup* group;
     SampleSummary epoch;
     WeightSummary weights;
   };
@@ -35,7 +35,7 @@ struct EqualAccuracy {
   std::vector<Group> groups;  // of the size, in the order of rows
 
   // Null: it has no such training.
-  const Group* of(const ImdbGroup* group) const;
+  const Group* of(const TrainingGroup* group) const;
 };
 // Nothing unless two optimizers have such a training.
 std::optional<EqualAccuracy> equal_accuracy(const DepthStudy& study, int blocks);

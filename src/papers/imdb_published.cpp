@@ -45,7 +45,7 @@ double resolution_by_both(const Finding& finding, double wanted) {
 }
 
 // A training that stopped at the limit has no number of epochs.
-Finding epochs_finding(const ImdbGroup& group, const PublishedRow& row) {
+Finding epochs_finding(const TrainingGroup& group, const PublishedRow& row) {
   const SampleSummary ours = group.counts(&TrainingRecord::epochs_to_stop);
   const std::string quantity = fmt::format("epochs to 99.5 % training accuracy, {}", group.name);
   if (ours.count == std::ssize(group.runs) && ours.count >= 2) {
@@ -70,7 +70,7 @@ Finding epochs_finding(const ImdbGroup& group, const PublishedRow& row) {
 }
 
 // P1's last epoch is the one that reaches 99.5 %: of trainings that stopped at the limit it is another.
-Finding last_epoch_finding(const ImdbGroup& group, const SampleSummary& published) {
+Finding last_epoch_finding(const TrainingGroup& group, const SampleSummary& published) {
   const std::string quantity = fmt::format("test accuracy of the last epoch, {}, %", group.name);
   const SampleSummary ours = group.percent(&TrainingRecord::last_test);
   const std::int64_t reached = group.counts(&TrainingRecord::epochs_to_stop).count;
@@ -156,9 +156,9 @@ Finding compared_with_one(std::string quantity, double published, const SampleSu
   return finding;
 }
 
-std::vector<Finding> published_findings(const std::vector<ImdbGroup>& groups) {
+std::vector<Finding> published_findings(const std::vector<TrainingGroup>& groups) {
   std::vector<Finding> findings;
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     const PublishedRow* row = published_row(group.config);
     if (!row) continue;
     findings.push_back(compared(fmt::format("best test accuracy, {}, %", group.name), row->best,

@@ -4,7 +4,7 @@
 // A mean of ours and a published one agree if Welch's 95 % interval of their difference contains 0.
 #pragma once
 
-#include "papers/imdb_groups.hpp"
+#include "papers/training_groups.hpp"
 #include <attmirror/papers/finding.hpp>
 
 #include <array>
@@ -49,6 +49,6 @@ Finding compared_differences(std::string quantity, const WelchComparison& publis
 Finding compared_with_one(std::string quantity, double published, const SampleSummary& ours);
 
 // Best and last accuracies and epochs of the groups that P1 has, in the order of the groups.
-std::vector<Finding> published_findings(const std::vector<ImdbGroup>& groups);
+std::vector<Finding> published_findings(const std::vector<TrainingGroup>& groups);
 
 }  // namespace attmirror

@@ -74,10 +74,10 @@ std::optional<std::int64_t> epochs_to(const TrainingRecord& record, double accur
 }
 
 std::vector<ImdbSearch> imdb_searches(std::span<const TrainingRecord> records) {
-  std::map<std::tuple<ImdbFamily, std::vector<double>, std::string>, ImdbSearch> searches;
+  std::map<std::tuple<OptimizerFamily, std::vector<double>, std::string>, ImdbSearch> searches;
   for (const TrainingRecord& record : records) {
     if (record.role != TrainingRole::tuning) continue;
-    ImdbOptimizer optimizer = imdb_optimizer(record.config);
+    TrainingOptimizer optimizer = training_optimizer(record.config);
     ImdbSearch& search = searches[{optimizer.family, optimizer.p, record.config}];
     search.config = record.config;
     search.optimizer = std::move(optimizer);
@@ -96,7 +96,7 @@ const ImdbSearch* search_of(const std::vector<ImdbSearch>& searches, std::string
   return found == searches.end() ? nullptr : &*found;
 }
 
-const ImdbSearch* best_search(const std::vector<ImdbSearch>& searches, ImdbFamily family) {
+const ImdbSearch* best_search(const std::vector<ImdbSearch>& searches, OptimizerFamily family) {
   const ImdbSearch* best = nullptr;
   for (const ImdbSearch& search : searches)
     if (search.optimizer.family == family && search.winner && (!best || search.accuracy() > best->accuracy()))

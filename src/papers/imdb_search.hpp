@@ -2,7 +2,7 @@
 // the accuracy on held-out reviews after the last epoch decides. Internal.
 #pragma once
 
-#include "papers/imdb_groups.hpp"
+#include "papers/training_groups.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ inline constexpr std::size_t search_budget = 10;
 // All tuning runs of one configuration.
 struct ImdbSearch {
   std::string config;
-  ImdbOptimizer optimizer;
+  TrainingOptimizer optimizer;
   std::vector<const TrainingRecord*> trials;  // in the order of the records
   // The highest accuracy after the last epoch; of several, the one whose settings the main trainings have, then the
   // first. None: no trial came to its end.
@@ -40,7 +40,7 @@ std::optional<std::int64_t> epochs_to(const TrainingRecord& record, double accur
 std::vector<ImdbSearch> imdb_searches(std::span<const TrainingRecord> records);
 const ImdbSearch* search_of(const std::vector<ImdbSearch>& searches, std::string_view config);
 // The one with the most accurate winner among those of a family; none where no trial came to its end.
-const ImdbSearch* best_search(const std::vector<ImdbSearch>& searches, ImdbFamily family);
+const ImdbSearch* best_search(const std::vector<ImdbSearch>& searches, OptimizerFamily family);
 
 // Where the winner's learning rate is among those that were tried.
 enum class RatePlace { inside, smallest, largest, only };

@@ -12,10 +12,10 @@
 // interval (Welch's, 95 %) does not contain 0.
 #include "papers/cifar_study.hpp"
 #include "papers/experiments.hpp"
-#include "papers/imdb_study.hpp"
 #include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
+#include "papers/training_views.hpp"
 
 #include <algorithm>
 #include <array>
@@ -35,15 +35,15 @@ constexpr double reached_accuracy = 0.79;  // where P1's Adam is after 50 epochs
 // Ten classes, and 10,000 images: four standard errors above a tenth.
 constexpr TestRows cifar_test_rows{"test images", 0.112};
 
-const ImdbGroup* cifar_group(const std::vector<ImdbGroup>& groups, std::string_view config) {
-  const auto found = std::ranges::find(groups, config, &ImdbGroup::config);
+const TrainingGroup* cifar_group(const std::vector<TrainingGroup>& groups, std::string_view config) {
+  const auto found = std::ranges::find(groups, config, &TrainingGroup::config);
   return found == groups.end() ? nullptr : &*found;
 }
 
-bool is_of_p1(const ImdbGroup& group) { return group.config == "md-1.1" || group.config == "adam"; }
+bool is_of_p1(const TrainingGroup& group) { return group.config == "md-1.1" || group.config == "adam"; }
 
 // In percent, of the trainings that got so far.
-SampleSummary accuracy_at(const ImdbGroup& group, std::int64_t epoch) {
+SampleSummary accuracy_at(const TrainingGroup& group, std::int64_t epoch) {
   std::vector<double> values;
   for (const TrainingRecord* run : group.runs)
     if (epoch <= std::ssize(run->curve))
@@ -53,7 +53,7 @@ SampleSummary accuracy_at(const ImdbGroup& group, std::int64_t epoch) {
 }
 
 // "48.5 ± 3.2", or how many got there.
-std::string epochs_to_cell(const ImdbGroup& group) {
+std::string epochs_to_cell(const TrainingGroup& group) {
   std::vector<double> epochs;
   for (const TrainingRecord* run : group.runs) {
     const auto there = std::ranges::find_if(run->curve, [](const EpochRecord& epoch) {
@@ -66,7 +66,7 @@ std::string epochs_to_cell(const ImdbGroup& group) {
   return fmt::format("{} of {} got there", epochs.size(), group.runs.size());
 }
 
-Finding published_accuracy(const ImdbGroup& group, const PublishedAccuracy& published,
+Finding published_accuracy(const TrainingGroup& group, const PublishedAccuracy& published,
                            const SampleSummary& ours) {
   Finding finding{
       .quantity = fmt::format("test accuracy in % after {} epochs, {}", published.epoch, group.name),
@@ -82,26 +82,26 @@ Finding published_accuracy(const ImdbGroup& group, const PublishedAccuracy& publ
 
 // `groups` are those of finished trainings, `begun` has unfinished ones, too.
 std::vector<Finding> cifar_findings(std::span<const TrainingRecord> records,
-                                    const std::vector<ImdbGroup>& groups,
-                                    const std::vector<ImdbGroup>& begun) {
+                                    const std::vector<TrainingGroup>& groups,
+                                    const std::vector<TrainingGroup>& begun) {
   std::vector<Finding> findings;
   for (const PublishedAccuracy& published : cifar_published)
-    if (const ImdbGroup* group = cifar_group(begun, published.config))
+    if (const TrainingGroup* group = cifar_group(begun, published.config))
       if (const SampleSummary ours = accuracy_at(*group, published.epoch); ours.count > 0)
         findings.push_back(published_accuracy(*group, published, ours));
-  const auto add = [&](const ImdbGroup& group, const std::string& what, const SampleSummary& sample) {
+  const auto add = [&](const TrainingGroup& group, const std::string& what, const SampleSummary& sample) {
     if (sample.count == 0) return;
     findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
     findings.back().note = counted(static_cast<std::uint64_t>(sample.count), "seed");
   };
   // Those of the others are in the table.
-  for (const ImdbGroup& group : begun)
+  for (const TrainingGroup& group : begun)
     for (const std::int64_t epoch : shown_epochs)
       if (is_of_p1(group) && std::ranges::none_of(cifar_published, [&](const PublishedAccuracy& published) {
             return group.config == published.config && epoch == published.epoch;
           }))
         add(group, fmt::format("test accuracy in % after {} epochs", epoch), accuracy_at(group, epoch));
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     add(group, "best test accuracy in %", group.percent(&TrainingRecord::best_test));
     add(group, "test accuracy in %, mean of the last ten epochs",
         group.percent(&TrainingRecord::last_ten_test));
@@ -134,7 +134,7 @@ std::string seeds_text(std::size_t one, std::size_t other) {
                       : fmt::format("{} and {} seeds", one, other);
 }
 
-std::string cifar_claim(const ImdbGroup* md, const ImdbGroup* adam) {
+std::string cifar_claim(const TrainingGroup* md, const TrainingGroup* adam) {
   constexpr auto claim = "P1's claim that ℓ1.1 mirror descent reaches Adam's test accuracy on CIFAR-10";
   const std::size_t mds = md ? md->runs.size() : 0, adams = adam ? adam->runs.size() : 0;
   if (mds < 2 || adams < 2)
@@ -151,7 +151,7 @@ std::string cifar_claim(const ImdbGroup* md, const ImdbGroup* adam) {
       md->percent(&TrainingRecord::best_test).mean, adam->percent(&TrainingRecord::best_test).mean);
 }
 
-std::string weights_claim(const ImdbGroup* md, const ImdbGroup* adam) {
+std::string weights_claim(const TrainingGroup* md, const TrainingGroup* adam) {
   if (!md || !adam || md->map_sparsity(0).count < 2 || adam->map_sparsity(0).count < 2) return "";
   const SampleSummary ours = md->map_sparsity(0), theirs = adam->map_sparsity(0);
   const WelchComparison hoyer = welch(ours, theirs);
@@ -163,9 +163,9 @@ std::string weights_claim(const ImdbGroup* md, const ImdbGroup* adam) {
 }
 
 // "Optimizers that P1 does not try here end at: gradient descent (l2) 71.20 % (2 seeds), AdamW 85.10 % (1 seed)."
-std::string others_sentence(const std::vector<ImdbGroup>& groups) {
+std::string others_sentence(const std::vector<TrainingGroup>& groups) {
   std::vector<std::string> parts;
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     if (is_of_p1(group) || group.runs.empty()) continue;
     parts.push_back(fmt::format("{} {:.2f} % ({})", group.name,
                                 group.percent(&TrainingRecord::last_ten_test).mean,
@@ -177,7 +177,8 @@ std::string others_sentence(const std::vector<ImdbGroup>& groups) {
 }
 
 // Both lists have the same optimizers.
-Table cifar_optimizer_table(const std::vector<ImdbGroup>& groups, const std::vector<ImdbGroup>& begun) {
+Table cifar_optimizer_table(const std::vector<TrainingGroup>& groups,
+                            const std::vector<TrainingGroup>& begun) {
   Table table;
   table.title = "Test accuracy in %: means over seeds, with half of their 95 % intervals";
   table.columns = {{"optimizer", Align::left}, {"trainings"}, {"learning rate"}};
@@ -185,7 +186,7 @@ Table cifar_optimizer_table(const std::vector<ImdbGroup>& groups, const std::vec
   for (const char* name : {"best", "last ten epochs", "epochs to 79 %", "sparsity of K"})
     table.columns.push_back({name});
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const ImdbGroup& group = groups[g];
+    const TrainingGroup& group = groups[g];
     std::vector<std::string> row{group.name, trainings_cell(group), cell_of(group.any().lr, "{:g}")};
     for (const std::int64_t epoch : shown_epochs) row.push_back(mean_text(accuracy_at(begun[g], epoch), 2));
     row.push_back(mean_text(group.percent(&TrainingRecord::best_test), 2));
@@ -214,9 +215,9 @@ Table cifar_runs_table(std::span<const TrainingRecord> records) {
 }
 
 // "Learning rates at an end of what was tried, so that others might do better: AdamW 0.001 (the largest of 3)."
-std::string grid_remark(std::span<const TrainingRecord> records, const std::vector<ImdbGroup>& groups) {
+std::string grid_remark(std::span<const TrainingRecord> records, const std::vector<TrainingGroup>& groups) {
   std::vector<std::string> parts;
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     std::set<double> tried;
     for (const TrainingRecord& record : records)
       if (record.role == TrainingRole::tuning && record.config == group.config && record.lr)
@@ -251,8 +252,8 @@ class Cifar final : public RecordedExperiment {
 
 }  // namespace
 
-std::vector<ImdbGroup> with_unfinished(std::vector<ImdbGroup> groups) {
-  for (ImdbGroup& group : groups) {
+std::vector<TrainingGroup> with_unfinished(std::vector<TrainingGroup> groups) {
+  for (TrainingGroup& group : groups) {
     const auto stopped = std::ranges::stable_partition(group.others, [](const TrainingRecord* record) {
       return record->status != RecordStatus::unfinished;
     });
@@ -276,10 +277,10 @@ std::string cifar_records_remark(std::span<const TrainingRecord> records) {
       distinct_text(records, &TrainingRecord::date));
 }
 
-std::vector<std::string> cifar_left_out_remarks(const std::vector<ImdbGroup>& groups) {
+std::vector<std::string> cifar_left_out_remarks(const std::vector<TrainingGroup>& groups) {
   std::vector<std::string> remarks, stopped;
   bool lost = false;
-  for (const ImdbGroup& group : groups)
+  for (const TrainingGroup& group : groups)
     for (const TrainingRecord* record : group.others)
       if (record->status == RecordStatus::unfinished)
         stopped.push_back(fmt::format("{} ({})", record->run,
@@ -294,15 +295,15 @@ std::vector<std::string> cifar_left_out_remarks(const std::vector<ImdbGroup>& gr
   return remarks;
 }
 
-std::vector<std::pair<std::string, std::string>> cifar_configuration(std::span<const TrainingRecord> records,
-                                                                     const std::vector<ImdbGroup>& groups) {
+std::vector<std::pair<std::string, std::string>> cifar_configuration(
+    std::span<const TrainingRecord> records, const std::vector<TrainingGroup>& groups) {
   std::vector<std::pair<std::string, std::string>> entries{
       {"data",
        "CIFAR-10: 50,000 images for training, crops after padding by 4 and mirrored; 10,000 for testing"},
       {"network",
        "ViT: 48 x 48 pixels, patches of 4, 6 blocks, 8 heads of 64, width 512, MLP 512, dropout 0.1"},
       {"training", fmt::format("batches of 100, mean losses, {} epochs", main_epochs(records))}};
-  for (const ImdbGroup& group : groups) entries.push_back(group_configuration(group));
+  for (const TrainingGroup& group : groups) entries.push_back(group_configuration(group));
   entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
   entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
   entries.emplace_back("commit", distinct_text(records, &TrainingRecord::commit));
@@ -310,24 +311,24 @@ std::vector<std::pair<std::string, std::string>> cifar_configuration(std::span<c
 }
 
 ExperimentResult cifar_result(std::span<const TrainingRecord> records) {
-  const std::vector<ImdbGroup> groups = imdb_groups(records), begun = with_unfinished(groups);
-  const ImdbGroup *md = cifar_group(groups, "md-1.1"), *adam = cifar_group(groups, "adam");
+  const std::vector<TrainingGroup> groups = training_groups(records), begun = with_unfinished(groups);
+  const TrainingGroup *md = cifar_group(groups, "md-1.1"), *adam = cifar_group(groups, "adam");
   ExperimentResult result;
   result.conclusion = cifar_claim(md, adam) + weights_claim(md, adam) + others_sentence(groups);
   result.findings = cifar_findings(records, groups, begun);
   for (Figure& figure :
        std::array<Figure, 5>{cifar_curves(groups, begun), weight_histograms(groups, 'K'),
                              weight_histograms(groups, 'Q'), weight_histograms(groups, 'V'),
-                             imdb_sparsity_figure(groups, "last ten epochs", &TrainingRecord::last_ten_test)})
+                             sparsity_figure(groups, "last ten epochs", &TrainingRecord::last_ten_test)})
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
   const auto add = [&](const char* id, Table table) {
     if (!table.rows.empty()) result.tables.push_back({id, std::move(table)});
   };
   add("optimizers", cifar_optimizer_table(groups, begun));
-  if (md) add("comparisons", imdb_comparison_table(groups));
-  add("learning-rates", imdb_tuning_table(records, "10,000 held-out training images"));
+  if (md) add("comparisons", training_comparison_table(groups));
+  add("learning-rates", training_tuning_table(records, "10,000 held-out training images"));
   add("trainings", cifar_runs_table(records));
-  add("weights", imdb_weights_table(records));
+  add("weights", training_weights_table(records));
   result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
                               distinct_text(records, &TrainingRecord::device),
                               distinct_text(records, &TrainingRecord::date));

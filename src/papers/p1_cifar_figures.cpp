@@ -1,6 +1,6 @@
 // P1's vision transformer in figures: accuracy by epoch, and how weights are spread.
 #include "papers/cifar_study.hpp"
-#include "papers/imdb_study.hpp"
+#include "papers/training_views.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,17 +33,17 @@ Series histogram_outline(const TrainingRecord& run, char map) {
 }  // namespace
 
 // A curve ends with the first of its trainings, so those that were stopped are in it only where no other is there.
-Figure cifar_curves(std::vector<ImdbGroup> groups, const std::vector<ImdbGroup>& begun) {
+Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<TrainingGroup>& begun) {
   for (std::size_t g = 0; g < groups.size(); ++g)
     if (groups[g].runs.empty()) groups[g] = begun[g];
-  Figure figure = imdb_curves(groups, "");
+  Figure figure = accuracy_curves(groups, "");
   figure.x.scale = Axis::Scale::linear;  // as P1's
   if (figure.series.empty()) return figure;
   for (std::size_t s = 0; s < figure.series.size(); ++s) figure.series[s].color = static_cast<int>(s);
   for (const char* config : {"adam", "md-1.1"}) {
-    Series points{.name = fmt::format("P1's figure, {}", imdb_name(config))};
+    Series points{.name = fmt::format("P1's figure, {}", optimizer_name(config))};
     points.mark = Series::Mark::points;
-    if (const auto curve = std::ranges::find(figure.series, imdb_name(config), &Series::name);
+    if (const auto curve = std::ranges::find(figure.series, optimizer_name(config), &Series::name);
         curve != figure.series.end())
       points.color = curve->color;
     for (const PublishedAccuracy& published : cifar_published)
@@ -63,13 +63,13 @@ Figure cifar_curves(std::vector<ImdbGroup> groups, const std::vector<ImdbGroup>&
   return figure;
 }
 
-Figure weight_histograms(const std::vector<ImdbGroup>& groups, char map) {
+Figure weight_histograms(const std::vector<TrainingGroup>& groups, char map) {
   Figure figure{.id = fmt::format("weights-{}", map),
                 .title = fmt::format("How the weights of {} are spread after the last epoch", map)};
   figure.x.label = fmt::format("value of a weight of {}", map);
   figure.y = {.label = "number of weights in a bin of width 0.01", .scale = Axis::Scale::log};
   std::vector<std::string> shares;
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     const auto run =
         std::ranges::find_if(group.runs, [](const auto* one) { return !one->histogram.empty(); });
     if (run == group.runs.end()) continue;

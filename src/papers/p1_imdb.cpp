@@ -17,6 +17,7 @@
 #include "papers/recorded_experiment.hpp"
 #include "papers/recorded_studies.hpp"
 #include "papers/shorthand.hpp"
+#include "papers/training_views.hpp"
 #include <attmirror/base/error.hpp>
 
 #include <algorithm>
@@ -30,13 +31,13 @@ namespace attmirror {
 namespace {
 
 // What nobody has published: other optimizers, and what does not depend on choosing an epoch.
-std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
+std::vector<Finding> new_findings(const std::vector<TrainingGroup>& groups) {
   std::vector<Finding> findings;
-  const auto add = [&](const ImdbGroup& group, const char* what, const SampleSummary& sample) {
+  const auto add = [&](const TrainingGroup& group, const char* what, const SampleSummary& sample) {
     if (sample.count == 0) return;
     findings.push_back(new_number(fmt::format("{}, {}", what, group.name), sample.mean, error_of(sample)));
   };
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     if (!published_row(group.config))
       add(group, "best test accuracy in %", group.percent(&TrainingRecord::best_test));
     add(group, "test accuracy in %, mean of the last ten epochs",
@@ -46,7 +47,7 @@ std::vector<Finding> new_findings(const std::vector<ImdbGroup>& groups) {
   return findings;
 }
 
-std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {
+std::string claim_sentence(const TrainingGroup& md, const TrainingGroup& gd) {
   constexpr auto claim = "P1's claim that ℓ1.1 mirror descent generalizes better than gradient descent";
   if (md.runs.size() < 2 || gd.runs.size() < 2)
     return fmt::format("{} cannot be judged: {} and {} of the two have ended.", claim,
@@ -63,8 +64,8 @@ std::string claim_sentence(const ImdbGroup& md, const ImdbGroup& gd) {
                      claim, verdict, seeds, higher_text(best), higher_text(last_ten));
 }
 
-std::string adam_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup& md) {
-  const auto adam = std::ranges::find(groups, "adam", &ImdbGroup::config);
+std::string adam_sentence(const std::vector<TrainingGroup>& groups, const TrainingGroup& md) {
+  const auto adam = std::ranges::find(groups, "adam", &TrainingGroup::config);
   if (adam == groups.end() || adam->runs.size() < 2 || md.runs.size() < 2)
     return "There is no Adam to compare with yet.";
   const WelchComparison best =
@@ -77,11 +78,11 @@ std::string adam_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup&
 }
 
 // The optimizer with the highest mean of best test accuracies, where it has no sentence already.
-std::string best_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup& md) {
-  const auto mean = [](const ImdbGroup& group) {
+std::string best_sentence(const std::vector<TrainingGroup>& groups, const TrainingGroup& md) {
+  const auto mean = [](const TrainingGroup& group) {
     return group.runs.size() < 2 ? 0.0 : group.percent(&TrainingRecord::best_test).mean;
   };
-  const ImdbGroup& best = *std::ranges::max_element(groups, {}, mean);
+  const TrainingGroup& best = *std::ranges::max_element(groups, {}, mean);
   if (best.runs.size() < 2 || md.runs.size() < 2 || best.config == md.config || best.config == "adam")
     return "";
   return fmt::format(
@@ -91,7 +92,7 @@ std::string best_sentence(const std::vector<ImdbGroup>& groups, const ImdbGroup&
 }
 
 std::vector<std::string> imdb_remarks(std::span<const TrainingRecord> records,
-                                      const std::vector<ImdbGroup>& groups) {
+                                      const std::vector<TrainingGroup>& groups) {
   std::vector<std::string> remarks{
       fmt::format(
           "These numbers are records: the {} trainings behind them ran on a GPU ({}; {}), and this command computes only the tables, intervals and verdicts. scripts/training_study.py run --trainer attmirror --data DATA -o RUNS --only RUN trains a row again, with RUN as in the table of all trainings; without --only it trains all of them, and scripts/training_study.py collect RUNS writes the records anew. docs/results/imdb has the configurations and the plan.",
@@ -103,14 +104,14 @@ std::vector<std::string> imdb_remarks(std::span<const TrainingRecord> records,
   return remarks;
 }
 
-std::vector<std::pair<std::string, std::string>> imdb_configuration(std::span<const TrainingRecord> records,
-                                                                    const std::vector<ImdbGroup>& groups) {
+std::vector<std::pair<std::string, std::string>> imdb_configuration(
+    std::span<const TrainingRecord> records, const std::vector<TrainingGroup>& groups) {
   std::vector<std::pair<std::string, std::string>> entries{
       {"data",
        "Stanford Large Movie Reviews: 25,000 for training, 25,000 for testing, 512 WordPieces at most"},
       {"network", "3 blocks, 3 heads, width 384, dropout 0.2"},
       {"training", "batches of 100, summed losses; until 99.5 % training accuracy, 130 epochs at most"}};
-  for (const ImdbGroup& group : groups) entries.push_back(group_configuration(group));
+  for (const TrainingGroup& group : groups) entries.push_back(group_configuration(group));
   entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
   entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
   entries.emplace_back("commit", distinct_text(records, &TrainingRecord::commit));
@@ -137,9 +138,9 @@ class Imdb final : public RecordedExperiment {
 }  // namespace
 
 ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
-  const std::vector<ImdbGroup> groups = imdb_groups(records);
-  const ImdbGroup& md = group_of(groups, "md-1.1");
-  const ImdbGroup& gd = group_of(groups, "md-2");
+  const std::vector<TrainingGroup> groups = training_groups(records);
+  const TrainingGroup& md = group_of(groups, "md-1.1");
+  const TrainingGroup& gd = group_of(groups, "md-2");
   ExperimentResult result;
   result.conclusion = claim_sentence(md, gd) + " " + adam_sentence(groups, md) + best_sentence(groups, md);
   result.findings = published_findings(groups);
@@ -156,17 +157,17 @@ ExperimentResult imdb_result(std::span<const TrainingRecord> records) {
   }
   for (Finding& finding : new_findings(groups)) result.findings.push_back(std::move(finding));
   for (Figure& figure :
-       std::array<Figure, 2>{imdb_curves(groups, ", at 99.5 % training accuracy or after 130 epochs"),
-                             imdb_sparsity_figure(groups, "last ten epochs", &TrainingRecord::last_ten_test)})
+       std::array<Figure, 2>{accuracy_curves(groups, ", at 99.5 % training accuracy or after 130 epochs"),
+                             sparsity_figure(groups, "last ten epochs", &TrainingRecord::last_ten_test)})
     if (!figure.series.empty()) result.figures.push_back(std::move(figure));
-  result.tables = {{"optimizers", imdb_optimizer_table(groups)},
-                   {"comparisons", imdb_comparison_table(groups)},
-                   {"trainings", imdb_runs_table(records)},
-                   {"weights", imdb_weights_table(records)}};
-  if (const Table tuning = imdb_tuning_table(records, "5,000 held-out training reviews");
+  result.tables = {{"optimizers", training_optimizer_table(groups)},
+                   {"comparisons", training_comparison_table(groups)},
+                   {"trainings", training_runs_table(records)},
+                   {"weights", training_weights_table(records)}};
+  if (const Table tuning = training_tuning_table(records, "5,000 held-out training reviews");
       !tuning.rows.empty())
     result.tables.push_back({"learning-rates", tuning});
-  if (const Table repeats = imdb_repeat_table(records, groups, "best test", &TrainingRecord::best_test);
+  if (const Table repeats = training_repeat_table(records, groups, "best test", &TrainingRecord::best_test);
       !repeats.rows.empty())
     result.tables.push_back({"repeats", repeats});
   result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),

@@ -72,7 +72,7 @@ std::string vit_claim(const std::vector<VitGroup>& groups) {
 // How the numbers behind the claim went for gradient descent, which P2's theory is about, or else for the first one.
 std::string trend_sentence(const std::vector<VitGroup>& groups) {
   if (groups.empty()) return "";
-  const auto gradient = std::ranges::find(groups, imdb_name("md-2"), &VitGroup::name);
+  const auto gradient = std::ranges::find(groups, optimizer_name("md-2"), &VitGroup::name);
   const VitGroup& group = gradient == groups.end() ? groups.front() : *gradient;
   const std::vector<std::int64_t> epochs = group.epochs();
   const AttentionRecord first = group.mean_at(epochs.front()), last = group.mean_at(epochs.back());
@@ -188,9 +188,9 @@ AttentionRecord VitGroup::mean_at(std::int64_t epoch) const {
   return mean;
 }
 
-std::vector<VitGroup> vit_groups(const std::vector<ImdbGroup>& groups) {
+std::vector<VitGroup> vit_groups(const std::vector<TrainingGroup>& groups) {
   std::vector<VitGroup> list;
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     VitGroup measured{.name = group.name, .longest = {}, .trends = {}};
     std::int64_t last = 0;
     for (const TrainingRecord* run : group.runs) {
@@ -209,7 +209,7 @@ std::vector<VitGroup> vit_groups(const std::vector<ImdbGroup>& groups) {
 }
 
 ExperimentResult vit_result(std::span<const TrainingRecord> records) {
-  const std::vector<ImdbGroup> groups = imdb_groups(records);
+  const std::vector<TrainingGroup> groups = training_groups(records);
   const std::vector<VitGroup> measured = vit_groups(with_unfinished(groups));
   ExperimentResult result;
   result.conclusion = vit_claim(measured) + trend_sentence(measured);

@@ -315,17 +315,17 @@ TEST(ImdbClean, MemoryIsComparedAtEveryAccuracy) {
 }
 
 TEST(ImdbClean, OptimizersAreNamedByTheirConfiguration) {
-  EXPECT_EQ(imdb_name("md-1.05"), "ℓ1.05 mirror descent");
-  EXPECT_EQ(imdb_name("md-2"), "gradient descent (ℓ2)");
-  EXPECT_EQ(imdb_name("md-normalized-momentum-2"), "normalized gradient descent with momentum (ℓ2)");
-  EXPECT_EQ(imdb_name("md-momentum-3"), "ℓ3 mirror descent with momentum");
-  EXPECT_EQ(imdb_name("md-two-1.1-2"), "two-p mirror descent (ℓ1.1, ℓ2)");
+  EXPECT_EQ(optimizer_name("md-1.05"), "ℓ1.05 mirror descent");
+  EXPECT_EQ(optimizer_name("md-2"), "gradient descent (ℓ2)");
+  EXPECT_EQ(optimizer_name("md-normalized-momentum-2"), "normalized gradient descent with momentum (ℓ2)");
+  EXPECT_EQ(optimizer_name("md-momentum-3"), "ℓ3 mirror descent with momentum");
+  EXPECT_EQ(optimizer_name("md-two-1.1-2"), "two-p mirror descent (ℓ1.1, ℓ2)");
   for (const char* unknown : {"md-", "md-x", "md-1", "md-two-1.1", "md-1.1-2", "lion"}) {
-    EXPECT_EQ(imdb_name(unknown), unknown);
-    EXPECT_EQ(imdb_optimizer(unknown).family, ImdbFamily::unknown) << unknown;
+    EXPECT_EQ(optimizer_name(unknown), unknown);
+    EXPECT_EQ(training_optimizer(unknown).family, OptimizerFamily::unknown) << unknown;
   }
-  EXPECT_TRUE(imdb_optimizer("md-two-2-1.1").is_mirror_descent());
-  EXPECT_FALSE(imdb_optimizer("sgd-momentum").is_mirror_descent());
+  EXPECT_TRUE(training_optimizer("md-two-2-1.1").is_mirror_descent());
+  EXPECT_FALSE(training_optimizer("sgd-momentum").is_mirror_descent());
   EXPECT_EQ(
       settings_text("optimizer.lr=0.000123456789 optimizer.weight_decay=0.0 optimizer.betas=[0.9, 0.98]"),
       "lr 0.0001235, no weight decay, β 0.9 and 0.98");

@@ -302,9 +302,9 @@ TEST(ImdbDepth, SharesOfTheRepositoryGiveBackCounts) {
     for (const TrainingRecord& record : read_records(texts))
       for (std::size_t map = 0; map < record.maps.size(); ++map)
         if (record.maps[map].above) {
-          EXPECT_EQ(
-              std::round(*record.curve.back().share[map] * imdb_optimizer(record.config).blocks * 384 * 384),
-              static_cast<double>(*record.maps[map].above))
+          EXPECT_EQ(std::round(*record.curve.back().share[map] * training_optimizer(record.config).blocks *
+                               384 * 384),
+                    static_cast<double>(*record.maps[map].above))
               << record.run;
         }
 }

@@ -66,18 +66,18 @@ TEST(PooledDifference, SaysWhereNothingCanBeSaid) {
 }
 
 TEST(ImdbDepth, ConfigurationsNameTheirSize) {
-  EXPECT_EQ(imdb_optimizer("md-1.1-6blocks").blocks, 6);
-  EXPECT_EQ(imdb_optimizer("md-1.1-6blocks").name, "ℓ1.1 mirror descent, 6 blocks");
-  EXPECT_EQ(imdb_optimizer("md-1.1-6blocks").p, std::vector<double>{1.1});
-  EXPECT_EQ(imdb_optimizer("adam-6blocks").family, ImdbFamily::adam);
-  EXPECT_EQ(imdb_optimizer("adam-1e-4-6blocks").name, "Adam with learning rate 0.0001, 6 blocks");
-  EXPECT_EQ(imdb_optimizer("adam-1e-4-6blocks").family, ImdbFamily::adam);
-  EXPECT_EQ(imdb_optimizer("adam-1e-4x").family, ImdbFamily::unknown);
-  EXPECT_EQ(imdb_optimizer("md-two-1.1-2-4blocks").p.size(), 2u);
-  EXPECT_EQ(imdb_optimizer("md-2").blocks, 3);
+  EXPECT_EQ(training_optimizer("md-1.1-6blocks").blocks, 6);
+  EXPECT_EQ(training_optimizer("md-1.1-6blocks").name, "ℓ1.1 mirror descent, 6 blocks");
+  EXPECT_EQ(training_optimizer("md-1.1-6blocks").p, std::vector<double>{1.1});
+  EXPECT_EQ(training_optimizer("adam-6blocks").family, OptimizerFamily::adam);
+  EXPECT_EQ(training_optimizer("adam-1e-4-6blocks").name, "Adam with learning rate 0.0001, 6 blocks");
+  EXPECT_EQ(training_optimizer("adam-1e-4-6blocks").family, OptimizerFamily::adam);
+  EXPECT_EQ(training_optimizer("adam-1e-4x").family, OptimizerFamily::unknown);
+  EXPECT_EQ(training_optimizer("md-two-1.1-2-4blocks").p.size(), 2u);
+  EXPECT_EQ(training_optimizer("md-2").blocks, 3);
   for (const char* unknown :
        {"md-1.1-6", "md-1.1-manyblocks", "md-1.1-0blocks", "md-1.1-sixblocks", "blocks"})
-    EXPECT_EQ(imdb_optimizer(unknown).family, ImdbFamily::unknown) << unknown;
+    EXPECT_EQ(training_optimizer(unknown).family, OptimizerFamily::unknown) << unknown;
 }
 
 // Differences 1.2, 2 and 2 with weights 2.5, 1 and 1.5: 1.6 points over all sizes.

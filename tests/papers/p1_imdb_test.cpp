@@ -1,6 +1,7 @@
 // The experiment p1-imdb on made-up records, whose outcome is known.
 #include "papers/imdb_study.hpp"
 #include "papers/result_of.hpp"
+#include "papers/training_views.hpp"
 #include "support/paths.hpp"
 #include <attmirror/base/error.hpp>
 
@@ -43,7 +44,7 @@ const Table& table_named(const ExperimentResult& result, std::string_view id) {
 }
 
 TEST(Imdb, GroupsHaveWhatCanBeCompared) {
-  const std::vector<ImdbGroup> groups = imdb_groups(made_up_records());
+  const std::vector<TrainingGroup> groups = training_groups(made_up_records());
   ASSERT_EQ(groups.size(), 4u);
   EXPECT_EQ(groups[0].config, "md-1.1");
   EXPECT_EQ(groups[1].config, "md-2");

@@ -38,8 +38,9 @@ TEST(RecordChecks, AccuraciesAreThoseOfTheCurve) {
   expect_refused_run(
       "0.84284,0.846307", "0.84284,0.84284",
       "runs.csv line 2: last_ten_test of adam-s1 is 0.84284: expected 0.846307, as in curves.csv");
-  expect_refused_run("0.1512,0.9955,", "0.1512,0.9965,",
-                     "runs.csv line 2: train_accuracy of adam-s1 is 0.9965: expected 0.9955, as in curves.csv");
+  expect_refused_run(
+      "0.1512,0.9955,", "0.1512,0.9965,",
+      "runs.csv line 2: train_accuracy of adam-s1 is 0.9965: expected 0.9955, as in curves.csv");
   expect_refused_run("0.8496,1,", "0.8496,2,",
                      "runs.csv line 2: best_epoch of adam-s1 is 2: expected 1, as in curves.csv");
   expect_refused_run("0.8496,1,", "0.8496,,",

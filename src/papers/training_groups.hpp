@@ -20,7 +20,7 @@
 namespace attmirror {
 
 // Kinds of optimizers, in the order of tables: mirror descents, then the others by name.
-enum class ImdbFamily {
+enum class OptimizerFamily {
   plain,
   momentum,
   normalized,
@@ -33,14 +33,14 @@ enum class ImdbFamily {
   signum,
   unknown,
 };
-inline constexpr std::size_t imdb_family_count = static_cast<std::size_t>(ImdbFamily::unknown);
-std::string_view to_string(ImdbFamily family);     // "plain mirror descent", "Adam", ...
-std::string_view variant_name(ImdbFamily family);  // among mirror descents: "plain", "normalized", ...
+inline constexpr std::size_t optimizer_family_count = static_cast<std::size_t>(OptimizerFamily::unknown);
+std::string_view to_string(OptimizerFamily family);     // "plain mirror descent", "Adam", ...
+std::string_view variant_name(OptimizerFamily family);  // among mirror descents: "plain", "normalized", ...
 
 // What a configuration says by its name: "md-1.1", "md-normalized-momentum-1.1", "md-two-1.1-2", "adamw", "adamw-blocks",
 // "md-1.1-6blocks", "adam-1e-4-6blocks" (its learning rate).
-struct ImdbOptimizer {
-  ImdbFamily family = ImdbFamily::unknown;
+struct TrainingOptimizer {
+  OptimizerFamily family = OptimizerFamily::unknown;
   std::vector<double> p;   // of mirror descents: one, or that of attention and that of the rest
   std::string name;        // "ℓ1.1 mirror descent"; for an unknown one its configuration
   bool by_blocks = false;  // tuned on blocks of neighboring reviews instead of every fifth
@@ -50,17 +50,17 @@ struct ImdbOptimizer {
   bool is_mirror_descent() const;
   // Its place among mirror descents of one p, where SGD with momentum is the variant with momentum for p = 2; none for
   // the others.
-  std::optional<std::pair<ImdbFamily, double>> variant_and_p() const;
+  std::optional<std::pair<OptimizerFamily, double>> variant_and_p() const;
 };
-ImdbOptimizer imdb_optimizer(std::string_view config);
-std::string imdb_name(std::string_view config);
+TrainingOptimizer training_optimizer(std::string_view config);
+std::string optimizer_name(std::string_view config);
 
 // A number that each training has, one of these two kinds.
 using RecordedNumber = std::optional<double> TrainingRecord::*;
 using RecordedCount = std::optional<std::int64_t> TrainingRecord::*;
 
 // The trainings of one configuration that have one role.
-struct ImdbGroup {
+struct TrainingGroup {
   std::string config, name;                   // "md-1.1", "ℓ1.1 mirror descent"
   std::vector<const TrainingRecord*> runs;    // that came to their end: what means are over
   std::vector<const TrainingRecord*> others;  // that diverged, were stopped or failed
@@ -81,10 +81,10 @@ struct ImdbGroup {
 };
 
 // In the order of families, and of p in each. The records must outlive the groups.
-std::vector<ImdbGroup> imdb_groups(std::span<const TrainingRecord> records,
-                                   TrainingRole role = TrainingRole::main);
+std::vector<TrainingGroup> training_groups(std::span<const TrainingRecord> records,
+                                           TrainingRole role = TrainingRole::main);
 // Throws Error (bad input) where there is none.
-const ImdbGroup& group_of(const std::vector<ImdbGroup>& groups, std::string_view config);
+const TrainingGroup& group_of(const std::vector<TrainingGroup>& groups, std::string_view config);
 
 // 1: all of the interval is above 0, -1: below, 0: it contains 0.
 int sign_of(const WelchComparison& comparison);
@@ -115,12 +115,12 @@ std::string cell_of(const std::optional<Number>& number, const char* format) {
   return number ? fmt::format(fmt::runtime(format), *number) : "–";
 }
 // "5", or "4 of 5" where some did not come to their end.
-std::string trainings_cell(const ImdbGroup& group);
+std::string trainings_cell(const TrainingGroup& group);
 
 // "NVIDIA H200", "2026-11-17, 2026-11-18"
 std::string distinct_text(std::span<const TrainingRecord> records, std::string TrainingRecord::*member);
 // A group among the settings of a page: its name, and "configs/md-1.1.toml, learning rate 0.0008, seeds 1, 2".
-std::pair<std::string, std::string> group_configuration(const ImdbGroup& group);
+std::pair<std::string, std::string> group_configuration(const TrainingGroup& group);
 // What a network is tested on, and the accuracy that it exceeds once it has learnt anything.
 struct TestRows {
   std::string_view name;  // "test reviews"
@@ -128,6 +128,6 @@ struct TestRows {
 };
 inline constexpr TestRows imdb_test_rows{"test reviews", 0.51};  // two classes, and 25,000 reviews
 // Which main trainings are in no mean, and why.
-std::string left_out_remark(const std::vector<ImdbGroup>& groups, const TestRows& rows = imdb_test_rows);
+std::string left_out_remark(const std::vector<TrainingGroup>& groups, const TestRows& rows = imdb_test_rows);
 
 }  // namespace attmirror

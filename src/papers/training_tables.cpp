@@ -1,5 +1,5 @@
-// The trainings of docs/results/imdb in tables: by optimizer, against l1.1 mirror descent, one by one.
-#include "papers/imdb_study.hpp"
+// The trainings of a study in tables: by optimizer, against l1.1 mirror descent, one by one.
+#include "papers/training_views.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace attmirror {
 namespace {
 
 // "72.2 ± 1.3", or how many got there.
-std::string epochs_cell(const ImdbGroup& group) {
+std::string epochs_cell(const TrainingGroup& group) {
   const SampleSummary epochs = group.counts(&TrainingRecord::epochs_to_stop);
   if (epochs.count == std::ssize(group.runs)) return mean_text(epochs, 1);
   return fmt::format("{} of {} got there", epochs.count, group.runs.size());
@@ -19,14 +19,14 @@ std::string epochs_cell(const ImdbGroup& group) {
 
 }  // namespace
 
-Table imdb_optimizer_table(const std::vector<ImdbGroup>& groups) {
+Table training_optimizer_table(const std::vector<TrainingGroup>& groups) {
   Table table;
   table.title = "Optimizers: means over seeds, with half of their 95 % intervals";
   table.columns = {
       {"optimizer", Align::left}, {"trainings"},     {"learning rate"},    {"best test, %"},
       {"last epoch, %"},          {"last ten, %"},   {"epochs to 99.5 %"}, {"token-selection score"},
       {"weights above 0.06, %"},  {"Hoyer sparsity"}};
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     table.rows.push_back({group.name, trainings_cell(group), cell_of(group.any().lr, "{:g}"),
                           mean_text(group.percent(&TrainingRecord::best_test), 2),
                           mean_text(group.percent(&TrainingRecord::last_test), 2),
@@ -37,7 +37,7 @@ Table imdb_optimizer_table(const std::vector<ImdbGroup>& groups) {
   return table;
 }
 
-Table imdb_comparison_table(const std::vector<ImdbGroup>& groups) {
+Table training_comparison_table(const std::vector<TrainingGroup>& groups) {
   Table table;
   table.title =
       "Test accuracy against that of ℓ1.1 mirror descent: Welch's 95 % intervals of the difference, in points";
@@ -47,8 +47,8 @@ Table imdb_comparison_table(const std::vector<ImdbGroup>& groups) {
       {"best epoch", &TrainingRecord::best_test},
       {"last epoch", &TrainingRecord::last_test},
       {"mean of the last ten", &TrainingRecord::last_ten_test}};
-  const ImdbGroup& base = group_of(groups, "md-1.1");
-  for (const ImdbGroup& group : groups) {
+  const TrainingGroup& base = group_of(groups, "md-1.1");
+  for (const TrainingGroup& group : groups) {
     if (&group == &base || group.runs.size() < 2 || base.runs.size() < 2) continue;
     for (const auto& [name, member] : measures) {
       std::vector<std::string> row{group.name, name};
@@ -60,7 +60,7 @@ Table imdb_comparison_table(const std::vector<ImdbGroup>& groups) {
   return table;
 }
 
-Table imdb_tuning_table(std::span<const TrainingRecord> records, std::string_view held_out) {
+Table training_tuning_table(std::span<const TrainingRecord> records, std::string_view held_out) {
   Table table;
   table.title = fmt::format("Learning rates: best accuracy on {}", held_out);
   table.columns = {{"optimizer", Align::left},
@@ -75,14 +75,14 @@ Table imdb_tuning_table(std::span<const TrainingRecord> records, std::string_vie
       return other.role == TrainingRole::main && other.config == record.config && other.lr == record.lr;
     });
     table.rows.push_back(
-        {imdb_name(record.config), cell_of(record.lr, "{:g}"), std::to_string(record.epochs),
+        {optimizer_name(record.config), cell_of(record.lr, "{:g}"), std::to_string(record.epochs),
          record.status == RecordStatus::diverged ? "diverged" : percent_cell(record.best_validation),
          chosen ? "yes" : ""});
   }
   return table;
 }
 
-Table imdb_runs_table(std::span<const TrainingRecord> records) {
+Table training_runs_table(std::span<const TrainingRecord> records) {
   Table table;
   table.title = "All trainings";
   table.columns = {{"run", Align::left},
@@ -107,7 +107,7 @@ Table imdb_runs_table(std::span<const TrainingRecord> records) {
   return table;
 }
 
-Table imdb_weights_table(std::span<const TrainingRecord> records) {
+Table training_weights_table(std::span<const TrainingRecord> records) {
   Table table;
   table.title = "Weights of K, Q and V after the last epoch";
   table.columns = {{"run", Align::left}};
@@ -127,15 +127,15 @@ Table imdb_weights_table(std::span<const TrainingRecord> records) {
   return table;
 }
 
-Table imdb_repeat_table(std::span<const TrainingRecord> records, const std::vector<ImdbGroup>& groups,
-                        std::string_view measure, RecordedNumber member) {
+Table training_repeat_table(std::span<const TrainingRecord> records, const std::vector<TrainingGroup>& groups,
+                            std::string_view measure, RecordedNumber member) {
   Table table;
   table.title = "Trained again with the same seed: a GPU adds in varying order";
   table.columns = {{"run", Align::left},   {fmt::format("{}, %", measure)}, {"again, %"},
                    {"difference, points"}, {"deviation of seeds, points"},  {"verdict", Align::left}};
   for (const TrainingRecord& record : records) {
     if (record.role != TrainingRole::repeat || !record.is_comparable()) continue;
-    const ImdbGroup& group = group_of(groups, record.config);
+    const TrainingGroup& group = group_of(groups, record.config);
     const auto first = std::ranges::find(group.runs, record.seed, &TrainingRecord::seed);
     if (first == group.runs.end() || !(record.*member) || !((*first)->*member)) continue;
     const double difference = 100 * (*(record.*member) - *((*first)->*member));

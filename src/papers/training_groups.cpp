@@ -1,4 +1,4 @@
-#include "papers/imdb_groups.hpp"
+#include "papers/training_groups.hpp"
 
 #include "papers/shorthand.hpp"
 #include <attmirror/base/error.hpp>
@@ -19,22 +19,22 @@ namespace {
 
 struct NamedOptimizer {
   const char *config, *name;
-  ImdbFamily family;
+  OptimizerFamily family;
 };
 constexpr NamedOptimizer named_optimizers[] = {
-    {"adam", "Adam", ImdbFamily::adam},
-    {"adamw", "AdamW", ImdbFamily::adamw},
-    {"muon", "Muon with AdamW", ImdbFamily::muon},
-    {"sgd-momentum", "SGD with momentum", ImdbFamily::sgd_momentum},
-    {"signum", "Signum", ImdbFamily::signum}};
+    {"adam", "Adam", OptimizerFamily::adam},
+    {"adamw", "AdamW", OptimizerFamily::adamw},
+    {"muon", "Muon with AdamW", OptimizerFamily::muon},
+    {"sgd-momentum", "SGD with momentum", OptimizerFamily::sgd_momentum},
+    {"signum", "Signum", OptimizerFamily::signum}};
 
 // What stands between "md-" and p; longer ones first.
-constexpr std::pair<std::string_view, ImdbFamily> mirror_words[] = {
-    {"normalized-momentum-", ImdbFamily::normalized_momentum},
-    {"normalized-", ImdbFamily::normalized},
-    {"momentum-", ImdbFamily::momentum},
-    {"two-", ImdbFamily::two_p},
-    {"", ImdbFamily::plain}};
+constexpr std::pair<std::string_view, OptimizerFamily> mirror_words[] = {
+    {"normalized-momentum-", OptimizerFamily::normalized_momentum},
+    {"normalized-", OptimizerFamily::normalized},
+    {"momentum-", OptimizerFamily::momentum},
+    {"two-", OptimizerFamily::two_p},
+    {"", OptimizerFamily::plain}};
 
 // "1.1" or "1.1-2": the numbers, or none where a part is not one.
 std::vector<double> parse_exponents(std::string_view text) {
@@ -50,18 +50,19 @@ std::vector<double> parse_exponents(std::string_view text) {
   }
 }
 
-std::string mirror_name(ImdbFamily family, const std::vector<double>& p) {
-  if (family == ImdbFamily::two_p) return fmt::format("two-p mirror descent (ℓ{:g}, ℓ{:g})", p[0], p[1]);
+std::string mirror_name(OptimizerFamily family, const std::vector<double>& p) {
+  if (family == OptimizerFamily::two_p) return fmt::format("two-p mirror descent (ℓ{:g}, ℓ{:g})", p[0], p[1]);
   const bool gradient = p[0] == 2;
   std::string name = gradient ? "gradient descent" : fmt::format("ℓ{:g} mirror descent", p[0]);
-  if (family == ImdbFamily::normalized || family == ImdbFamily::normalized_momentum)
+  if (family == OptimizerFamily::normalized || family == OptimizerFamily::normalized_momentum)
     name = "normalized " + name;
-  if (family == ImdbFamily::momentum || family == ImdbFamily::normalized_momentum) name += " with momentum";
+  if (family == OptimizerFamily::momentum || family == OptimizerFamily::normalized_momentum)
+    name += " with momentum";
   return gradient ? name + " (ℓ2)" : name;
 }
 
 template <class Value>
-SampleSummary summary_over(const ImdbGroup& group, const Value& value) {
+SampleSummary summary_over(const TrainingGroup& group, const Value& value) {
   std::vector<double> values;
   for (const TrainingRecord* run : group.runs)
     if (const std::optional<double> number = value(*run)) values.push_back(*number);
@@ -96,53 +97,53 @@ std::string left_out_text(const TrainingRecord& record, const TestRows& rows) {
 
 }  // namespace
 
-std::string_view to_string(ImdbFamily family) {
+std::string_view to_string(OptimizerFamily family) {
   switch (family) {
-    case ImdbFamily::plain:
+    case OptimizerFamily::plain:
       return "plain mirror descent";
-    case ImdbFamily::momentum:
+    case OptimizerFamily::momentum:
       return "mirror descent with momentum";
-    case ImdbFamily::normalized:
+    case OptimizerFamily::normalized:
       return "normalized mirror descent";
-    case ImdbFamily::normalized_momentum:
+    case OptimizerFamily::normalized_momentum:
       return "normalized mirror descent with momentum";
-    case ImdbFamily::two_p:
+    case OptimizerFamily::two_p:
       return "two-p mirror descent";
-    case ImdbFamily::unknown:
+    case OptimizerFamily::unknown:
       return "other";
     default:
       return std::ranges::find(named_optimizers, family, &NamedOptimizer::family)->name;
   }
 }
 
-std::string_view variant_name(ImdbFamily family) {
+std::string_view variant_name(OptimizerFamily family) {
   switch (family) {
-    case ImdbFamily::plain:
+    case OptimizerFamily::plain:
       return "plain";
-    case ImdbFamily::momentum:
+    case OptimizerFamily::momentum:
       return "with momentum";
-    case ImdbFamily::normalized:
+    case OptimizerFamily::normalized:
       return "normalized";
-    case ImdbFamily::normalized_momentum:
+    case OptimizerFamily::normalized_momentum:
       return "normalized, with momentum";
     default:
       return to_string(family);
   }
 }
 
-bool ImdbOptimizer::is_mirror_descent() const {
+bool TrainingOptimizer::is_mirror_descent() const {
   return std::ranges::any_of(p, [](double one) { return one != 2; });
 }
 
-std::optional<std::pair<ImdbFamily, double>> ImdbOptimizer::variant_and_p() const {
-  if (family == ImdbFamily::sgd_momentum) return std::pair(ImdbFamily::momentum, 2.0);
+std::optional<std::pair<OptimizerFamily, double>> TrainingOptimizer::variant_and_p() const {
+  if (family == OptimizerFamily::sgd_momentum) return std::pair(OptimizerFamily::momentum, 2.0);
   return p.size() == 1 ? std::optional(std::pair(family, p[0])) : std::nullopt;
 }
 
-ImdbOptimizer imdb_optimizer(std::string_view config) {
+TrainingOptimizer training_optimizer(std::string_view config) {
   constexpr std::string_view ending = "-blocks";
   if (config.ends_with(ending)) {
-    ImdbOptimizer optimizer = imdb_optimizer(config.substr(0, config.size() - ending.size()));
+    TrainingOptimizer optimizer = training_optimizer(config.substr(0, config.size() - ending.size()));
     optimizer.name += " (by blocks)";
     optimizer.by_blocks = true;
     return optimizer;
@@ -153,7 +154,7 @@ ImdbOptimizer imdb_optimizer(std::string_view config) {
     int count = 0;
     const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
     if (code == std::errc() && end == digits.data() + digits.size() && count > 0) {
-      ImdbOptimizer optimizer = imdb_optimizer(config.substr(0, dash));
+      TrainingOptimizer optimizer = training_optimizer(config.substr(0, dash));
       optimizer.name += fmt::format(", {}", counted(static_cast<std::uint64_t>(count), "block"));
       optimizer.blocks = count;
       return optimizer;
@@ -178,76 +179,76 @@ ImdbOptimizer imdb_optimizer(std::string_view config) {
       const std::string_view rest = config.substr(3);
       if (!rest.starts_with(word)) continue;
       const std::vector<double> p = parse_exponents(rest.substr(word.size()));
-      if (p.size() == (family == ImdbFamily::two_p ? 2u : 1u))
+      if (p.size() == (family == OptimizerFamily::two_p ? 2u : 1u))
         return {.family = family, .p = p, .name = mirror_name(family, p)};
     }
-  return {.family = ImdbFamily::unknown, .p = {}, .name = std::string(config)};
+  return {.family = OptimizerFamily::unknown, .p = {}, .name = std::string(config)};
 }
 
-std::string imdb_name(std::string_view config) { return imdb_optimizer(config).name; }
+std::string optimizer_name(std::string_view config) { return training_optimizer(config).name; }
 
-SampleSummary ImdbGroup::percent(RecordedNumber member) const {
+SampleSummary TrainingGroup::percent(RecordedNumber member) const {
   return summary_over(*this, [&](const TrainingRecord& run) { return in_percent(run.*member); });
 }
 
-SampleSummary ImdbGroup::numbers(RecordedNumber member) const {
+SampleSummary TrainingGroup::numbers(RecordedNumber member) const {
   return summary_over(*this, [&](const TrainingRecord& run) { return run.*member; });
 }
 
-SampleSummary ImdbGroup::counts(RecordedCount member) const {
+SampleSummary TrainingGroup::counts(RecordedCount member) const {
   return summary_over(*this, [&](const TrainingRecord& run) {
     return run.*member ? std::optional(static_cast<double>(*(run.*member))) : std::nullopt;
   });
 }
 
-SampleSummary ImdbGroup::mean_sparsity() const {
+SampleSummary TrainingGroup::mean_sparsity() const {
   return summary_over(*this, [](const TrainingRecord& run) {
     return mean_of_maps(run, [](const MapRecord& map) { return map.sparsity; });
   });
 }
 
-SampleSummary ImdbGroup::mean_above() const {
+SampleSummary TrainingGroup::mean_above() const {
   return summary_over(*this, [](const TrainingRecord& run) {
     return mean_of_maps(run, [](const MapRecord& map) { return in_percent(map.share); });
   });
 }
 
-SampleSummary ImdbGroup::map_count(std::size_t map) const {
+SampleSummary TrainingGroup::map_count(std::size_t map) const {
   return summary_over(*this, [&](const TrainingRecord& run) {
     const std::optional<std::int64_t>& above = run.maps[map].above;
     return above ? std::optional(static_cast<double>(*above)) : std::nullopt;
   });
 }
 
-SampleSummary ImdbGroup::map_largest(std::size_t map) const {
+SampleSummary TrainingGroup::map_largest(std::size_t map) const {
   return summary_over(*this, [&](const TrainingRecord& run) { return run.maps[map].largest; });
 }
 
-SampleSummary ImdbGroup::map_sparsity(std::size_t map) const {
+SampleSummary TrainingGroup::map_sparsity(std::size_t map) const {
   return summary_over(*this, [&](const TrainingRecord& run) { return run.maps[map].sparsity; });
 }
 
-SampleSummary ImdbGroup::map_above(std::size_t map) const {
+SampleSummary TrainingGroup::map_above(std::size_t map) const {
   return summary_over(*this, [&](const TrainingRecord& run) { return in_percent(run.maps[map].share); });
 }
 
-std::vector<ImdbGroup> imdb_groups(std::span<const TrainingRecord> records, TrainingRole role) {
-  std::map<std::tuple<ImdbFamily, std::vector<double>, std::string>, ImdbGroup> groups;
+std::vector<TrainingGroup> training_groups(std::span<const TrainingRecord> records, TrainingRole role) {
+  std::map<std::tuple<OptimizerFamily, std::vector<double>, std::string>, TrainingGroup> groups;
   for (const TrainingRecord& record : records) {
     if (record.role != role) continue;
-    const ImdbOptimizer optimizer = imdb_optimizer(record.config);
-    ImdbGroup& group = groups[{optimizer.family, optimizer.p, record.config}];
+    const TrainingOptimizer optimizer = training_optimizer(record.config);
+    TrainingGroup& group = groups[{optimizer.family, optimizer.p, record.config}];
     group.config = record.config;
     group.name = optimizer.name;
     (record.is_comparable() ? group.runs : group.others).push_back(&record);
   }
-  std::vector<ImdbGroup> list;
+  std::vector<TrainingGroup> list;
   for (auto& [place, group] : groups) list.push_back(std::move(group));
   return list;
 }
 
-const ImdbGroup& group_of(const std::vector<ImdbGroup>& groups, std::string_view config) {
-  const auto found = std::ranges::find(groups, config, &ImdbGroup::config);
+const TrainingGroup& group_of(const std::vector<TrainingGroup>& groups, std::string_view config) {
+  const auto found = std::ranges::find(groups, config, &TrainingGroup::config);
   if (found == groups.end()) throw bad_input(fmt::format("the records have no main training of {}", config));
   return *found;
 }
@@ -319,7 +320,7 @@ std::string percent_cell(const std::optional<double>& share) {
   return share ? fmt::format("{:.2f}", 100 * *share) : "–";
 }
 
-std::string trainings_cell(const ImdbGroup& group) {
+std::string trainings_cell(const TrainingGroup& group) {
   const std::size_t all = group.runs.size() + group.others.size();
   return group.others.empty() ? fmt::format("{}", all) : fmt::format("{} of {}", group.runs.size(), all);
 }
@@ -331,7 +332,7 @@ std::string distinct_text(std::span<const TrainingRecord> records, std::string T
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-std::pair<std::string, std::string> group_configuration(const ImdbGroup& group) {
+std::pair<std::string, std::string> group_configuration(const TrainingGroup& group) {
   std::vector<std::string> seeds;
   std::set<double> rates;
   for (const auto* list : {&group.runs, &group.others})
@@ -343,9 +344,9 @@ std::pair<std::string, std::string> group_configuration(const ImdbGroup& group) 
                                   fmt::join(rates, ", "), fmt::join(seeds, ", "))};
 }
 
-std::string left_out_remark(const std::vector<ImdbGroup>& groups, const TestRows& rows) {
+std::string left_out_remark(const std::vector<TrainingGroup>& groups, const TestRows& rows) {
   std::vector<std::string> left_out;
-  for (const ImdbGroup& group : groups)
+  for (const TrainingGroup& group : groups)
     for (const TrainingRecord* record : group.others) left_out.push_back(left_out_text(*record, rows));
   return left_out.empty()
              ? "Every main training counts."

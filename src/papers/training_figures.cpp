@@ -1,6 +1,6 @@
 // The trainings of a study in two figures: accuracy by epoch, and accuracy against sparsity.
-#include "papers/imdb_study.hpp"
 #include "papers/rank_correlation.hpp"
+#include "papers/training_views.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace attmirror {
 namespace {
 
 // Mean and range over the seeds, up to the epoch that all of them have.
-Series accuracy_band(const ImdbGroup& group) {
+Series accuracy_band(const TrainingGroup& group) {
   Series series{.name = group.name};
   std::size_t epochs = group.runs.empty() ? 0 : group.runs.front()->curve.size();
   for (const TrainingRecord* run : group.runs) epochs = std::min(epochs, run->curve.size());
@@ -34,14 +34,14 @@ Series accuracy_band(const ImdbGroup& group) {
 
 }  // namespace
 
-Figure imdb_curves(const std::vector<ImdbGroup>& groups, std::string_view ends) {
+Figure accuracy_curves(const std::vector<TrainingGroup>& groups, std::string_view ends) {
   Figure figure{.id = "curves", .title = "Test accuracy by epoch: mean and range over seeds"};
   figure.x = {.label = "epoch", .scale = Axis::Scale::log, .whole = true};
   figure.y.label = "test accuracy, %";
   figure.description = "Test accuracy against epochs, a curve with a band for each optimizer:";
   double highest = -1, lowest_peak = 100, bottom = 100, top = 0;
   std::string leader;
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     Series series = accuracy_band(group);
     if (series.x.empty()) continue;
     const auto peak = std::ranges::max_element(series.y) - series.y.begin();
@@ -69,18 +69,18 @@ Figure imdb_curves(const std::vector<ImdbGroup>& groups, std::string_view ends) 
   return figure;
 }
 
-Figure imdb_sparsity_figure(const std::vector<ImdbGroup>& groups, std::string_view measure,
-                            RecordedNumber member) {
+Figure sparsity_figure(const std::vector<TrainingGroup>& groups, std::string_view measure,
+                       RecordedNumber member) {
   Figure figure{.id = "sparsity", .title = "Test accuracy against the sparsity of K, Q and V"};
   figure.x.label = "Hoyer sparsity, mean of K, Q and V (0 all equal, 1 a single weight)";
   figure.y.label = fmt::format("test accuracy, {}, %", measure);
   figure.description = "Points of trainings, test accuracy against sparsity:";
   std::vector<double> all_x, all_y;
-  for (const ImdbGroup& group : groups) {
+  for (const TrainingGroup& group : groups) {
     Series series{.name = group.name};
     series.mark = Series::Mark::points;
     for (const TrainingRecord* run : group.runs) {
-      ImdbGroup alone{.config = group.config, .name = group.name, .runs = {run}, .others = {}};
+      TrainingGroup alone{.config = group.config, .name = group.name, .runs = {run}, .others = {}};
       const SampleSummary sparsity = alone.mean_sparsity();
       if (sparsity.count == 0 || !(run->*member)) continue;
       series.x.push_back(sparsity.mean);
