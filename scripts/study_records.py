@@ -21,7 +21,7 @@ CURVE_COLUMNS = ("run", "epoch", "train_loss", "train_accuracy", "test_loss", "t
 SENTENCE_COLUMNS = ("run", "sentence", "pivotal", "score", "word_score")
 # After p, where settings were searched and where data are images.
 SEARCH_COLUMNS = ("data", "settings", "state_bytes")
-# After word_score, where trainings were scored on reviews.
+# After word_score, where networks were scored: the last three on reviews.
 REVIEW_COLUMNS = ("attended_share", "review_score", "review_lift", "review_top")
 # "class_": of the class token, the first, which the answer is read from; without: means over all queries.
 SPREAD = ("entropy", "top_share", "tokens_90")

@@ -404,7 +404,9 @@ class Trainings(Folder):
         self.assertNotEqual([runs["gd-s1"][key] for key in measured], [other[key] for key in measured])
         curve = [row for row in rows_of(self.top / "out/curves.csv") if row["run"] == "gd-s1"]
         self.assertEqual([row["epoch"] for row in curve], ["1", "2", "3"])
-        self.assertEqual(tuple(runs["gd-s1"]), study_records.RUN_COLUMNS)  # texts that are no token files have no score on reviews
+        self.assertEqual(set(runs["gd-s1"]), set(study_records.RUN_COLUMNS + study_records.REVIEW_COLUMNS))
+        self.assertGreater(float(runs["gd-s1"]["attended_share"]), 0)
+        self.assertEqual(runs["gd-s1"]["review_score"], "")  # texts that are no token files have no score on reviews
         accuracies = [float(row["test_accuracy"]) for row in curve]
         self.assertEqual(max(accuracies), float(runs["gd-s1"]["best_test"]))
         self.assertEqual(accuracies[-1], float(runs["gd-s1"]["last_test"]))
