@@ -22,8 +22,8 @@ namespace attmirror {
 // P1's sizes, the last of which its pictures are of: so many blocks, with as many heads each.
 inline constexpr std::array depth_sizes{3, 4, 6};
 inline constexpr int largest_depth = depth_sizes.back();
-// K, Q and V of a block are matrices of P1's width, squared.
-inline constexpr double weights_of_block = 384.0 * 384.0;
+// How many weights of K, of Q or of V a share of them is: those of a block are matrices of P1's width, squared.
+std::int64_t large_weights(double share, int blocks);
 // Adam with its learning rate of 3 blocks, and with a third of it, for 4 and 6 blocks: at 6 the first collapsed.
 inline constexpr std::array adam_rows{"adam", "adam-1e-4"};
 // The rows of P1's table, and Adam beside them: configurations without their size.

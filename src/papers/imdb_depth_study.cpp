@@ -105,7 +105,7 @@ std::string late_remark(const DepthStudy& study) {
 void count_weights_of_shares(TrainingRecord& record) {
   for (MapRecord& map : record.maps)
     if (!map.above && map.share)
-      map.above = std::llround(*map.share * weights_of_block * training_optimizer(record.config).blocks);
+      map.above = large_weights(*map.share, training_optimizer(record.config).blocks);
 }
 
 }  // namespace
@@ -130,12 +130,7 @@ DepthStudy::DepthStudy(std::span<const TrainingRecord> deep, std::span<const Tra
   std::ranges::stable_sort(
       records, {}, [](const TrainingRecord& record) { return training_optimizer(record.config).blocks; });
   groups = training_groups(records);
-  for (TrainingGroup& group : groups) {
-    const auto stopped = std::ranges::stable_partition(
-        group.others, [](const TrainingRecord* record) { return !stopped_late(*record); });
-    group.runs.insert(group.runs.end(), stopped.begin(), stopped.end());
-    group.others.erase(stopped.begin(), stopped.end());
-  }
+  for (TrainingGroup& group : groups) group.count_also(stopped_late);
 }
 
 bool stopped_late(const TrainingRecord& record) {

@@ -43,7 +43,7 @@ WeightSummary weights_in_epochs(const std::vector<const EpochRecord*>& epochs, i
   for (std::size_t map = 0; map < map_names.size(); ++map) {
     // Curves have shares with enough digits to give back the counts.
     weights.above[map] = summary_of_epochs(epochs, [&](const EpochRecord& epoch) {
-      return epoch.share[map] ? std::optional(std::round(*epoch.share[map] * weights_of_block * blocks))
+      return epoch.share[map] ? std::optional(static_cast<double>(large_weights(*epoch.share[map], blocks)))
                               : std::nullopt;
     });
     weights.largest[map] =
@@ -64,6 +64,11 @@ std::vector<std::string> weight_cells(const WeightSummary& weights) {
 }
 
 }  // namespace
+
+std::int64_t large_weights(double share, int blocks) {
+  constexpr double width = 384;
+  return std::llround(share * width * width * blocks);
+}
 
 WeightSummary weights_at_end(const TrainingGroup& group) {
   WeightSummary weights;

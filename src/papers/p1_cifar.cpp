@@ -253,13 +253,8 @@ class Cifar final : public RecordedExperiment {
 }  // namespace
 
 std::vector<TrainingGroup> with_unfinished(std::vector<TrainingGroup> groups) {
-  for (TrainingGroup& group : groups) {
-    const auto stopped = std::ranges::stable_partition(group.others, [](const TrainingRecord* record) {
-      return record->status != RecordStatus::unfinished;
-    });
-    group.runs.insert(group.runs.end(), stopped.begin(), stopped.end());
-    group.others.erase(stopped.begin(), stopped.end());
-  }
+  for (TrainingGroup& group : groups)
+    group.count_also([](const TrainingRecord& record) { return record.status == RecordStatus::unfinished; });
   return groups;
 }
 

@@ -224,6 +224,13 @@ SampleSummary TrainingGroup::map_largest(std::size_t map) const {
   return summary_over(*this, [&](const TrainingRecord& run) { return run.maps[map].largest; });
 }
 
+void TrainingGroup::count_also(const std::function<bool(const TrainingRecord&)>& counts) {
+  const auto moved =
+      std::ranges::stable_partition(others, [&](const TrainingRecord* record) { return !counts(*record); });
+  runs.insert(runs.end(), moved.begin(), moved.end());
+  others.erase(moved.begin(), moved.end());
+}
+
 SampleSummary TrainingGroup::map_sparsity(std::size_t map) const {
   return summary_over(*this, [&](const TrainingRecord& run) { return run.maps[map].sparsity; });
 }

@@ -8,6 +8,7 @@
 #include <attmirror/base/table.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,9 @@ struct TrainingGroup {
   std::string config, name;                   // "md-1.1", "ℓ1.1 mirror descent"
   std::vector<const TrainingRecord*> runs;    // that came to their end: what means are over
   std::vector<const TrainingRecord*> others;  // that diverged, were stopped or failed
+
+  // Of those that did not come to their end, the ones that a study counts all the same are among the runs from now on.
+  void count_also(const std::function<bool(const TrainingRecord&)>& counts);
 
   // Accuracies in percent; what a training has not is left out.
   SampleSummary percent(RecordedNumber member) const;
