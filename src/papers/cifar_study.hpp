@@ -7,6 +7,7 @@
 #include <attmirror/papers/experiment.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -30,6 +31,8 @@ inline constexpr double cifar_reading = 1;  // points, either way
 
 // Test accuracy by epoch beside P1's. `begun` are the groups with unfinished trainings.
 Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<TrainingGroup>& begun);
+// The share of the weights of K, Q or V within 0.005 of 0, which is a bin of the histograms; none without a histogram.
+std::optional<double> share_near_zero(const TrainingRecord& run, char map);
 // Of K, Q or V, for one training of each optimizer, the first that has a histogram.
 Figure weight_histograms(const std::vector<TrainingGroup>& groups, char map);
 
@@ -56,9 +59,10 @@ struct BlockTrend {
       0;  // Spearman's, over epochs, of |K Q^T| and the share of the top token; NaN: one is constant
 
   bool grew() const { return last.product_norm > first.product_norm; }
-  // Less spread by both measures.
-  bool sparsified() const {
-    return last.all.top_share > first.all.top_share && last.all.entropy < first.all.entropy;
+  // Less spread by both measures: the attention of all queries, or of the class token's.
+  bool sparsified(AttentionSpreadRecord AttentionRecord::*queries = &AttentionRecord::all) const {
+    return (last.*queries).top_share > (first.*queries).top_share &&
+           (last.*queries).entropy < (first.*queries).entropy;
   }
   // What P2 describes: weights grow, attention concentrates, and the two go together.
   bool as_claimed() const { return grew() && sparsified() && correlation > 0; }
@@ -80,8 +84,8 @@ struct VitGroup {
 
 // Optimizers that P2's claim is judged for, in the order of tables.
 std::vector<VitGroup> vit_groups(const std::vector<TrainingGroup>& groups);
-// Top share, entropy, tokens and |K Q^T| by epoch, top share against |K Q^T|, correlations by block. None without
-// groups.
+// Top share (of all queries and of the class token's), entropy, tokens and |K Q^T| by epoch, top share against
+// |K Q^T|, correlations by block. None without groups.
 std::vector<Figure> vit_figures(const std::vector<VitGroup>& groups);
 Table vit_block_table(const std::vector<VitGroup>& groups);
 

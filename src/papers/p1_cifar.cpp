@@ -9,7 +9,11 @@
 // This experiment trains nothing: it reads the records of docs/results/cifar, 150 epochs from independent seeds. Its
 // sentence on the claim is about the mean of the last ten epochs, which chooses nothing. The claim is one of equality:
 // it holds for a difference within a point, whatever the interval, and is contradicted only by a larger one whose
-// interval (Welch's, 95 %) does not contain 0.
+// interval (Welch's, 95 %) does not contain 0. Where the interval reaches beyond a point, the sentence says so.
+//
+// P1's histograms show weights of K that lie nearer to 0 with mirror descent. The share of weights within 0.005 of 0 is
+// what judges that. Hoyer's sparsity is beside it, because it may differ: it does not change when all weights are
+// multiplied by a number, so that smaller weights are not sparser ones.
 #include "papers/cifar_study.hpp"
 #include "papers/experiments.hpp"
 #include "papers/recorded_experiment.hpp"
@@ -134,6 +138,14 @@ std::string seeds_text(std::size_t one, std::size_t other) {
                       : fmt::format("{} and {} seeds", one, other);
 }
 
+// ", so that 2 seeds each do not exclude a difference of more than a point" for an interval as wide as that.
+std::string width_remark(const WelchComparison& last_ten, const std::string& seeds) {
+  if (std::abs(last_ten.difference) > cifar_reading ||
+      std::max(-last_ten.low, last_ten.high) <= cifar_reading)
+    return "";
+  return fmt::format(", so that {} do not exclude a difference of more than a point", seeds);
+}
+
 std::string cifar_claim(const TrainingGroup* md, const TrainingGroup* adam) {
   constexpr auto claim = "P1's claim that ℓ1.1 mirror descent reaches Adam's test accuracy on CIFAR-10";
   const std::size_t mds = md ? md->runs.size() : 0, adams = adam ? adam->runs.size() : 0;
@@ -145,31 +157,52 @@ std::string cifar_claim(const TrainingGroup* md, const TrainingGroup* adam) {
                       theirs = adam->percent(&TrainingRecord::last_ten_test);
   const WelchComparison last_ten = welch(ours, theirs);
   return fmt::format(
-      "{} {} (means over the last ten of {} epochs, {}; difference {:+.2f} points, 95 % interval {:.2f} to {:.2f}). In their best epochs they reach {:.2f} and {:.2f} %.",
+      "{} {} (means over the last ten of {} epochs, {}; difference {:+.2f} points, 95 % interval {:.2f} to {:.2f}{}). In their best epochs they reach {:.2f} and {:.2f} %.",
       claim, equality_verdict(last_ten, ours.mean, theirs.mean), md->runs.front()->epochs,
       seeds_text(mds, adams), last_ten.difference, last_ten.low, last_ten.high,
-      md->percent(&TrainingRecord::best_test).mean, adam->percent(&TrainingRecord::best_test).mean);
+      width_remark(last_ten, seeds_text(mds, adams)), md->percent(&TrainingRecord::best_test).mean,
+      adam->percent(&TrainingRecord::best_test).mean);
+}
+
+// Of K, in percent.
+SampleSummary near_zero(const TrainingGroup& group) {
+  std::vector<double> values;
+  for (const TrainingRecord* run : group.runs)
+    if (const std::optional<double> share = share_near_zero(*run, 'K')) values.push_back(100 * *share);
+  return summarize(values);
 }
 
 std::string weights_claim(const TrainingGroup* md, const TrainingGroup* adam) {
-  if (!md || !adam || md->map_sparsity(0).count < 2 || adam->map_sparsity(0).count < 2) return "";
-  const SampleSummary ours = md->map_sparsity(0), theirs = adam->map_sparsity(0);
-  const WelchComparison hoyer = welch(ours, theirs);
+  if (!md || !adam) return "";
+  const SampleSummary ours = near_zero(*md), theirs = near_zero(*adam), our_sparsity = md->map_sparsity(0),
+                      their_sparsity = adam->map_sparsity(0);
+  for (const SampleSummary& sample : {ours, theirs, our_sparsity, their_sparsity})
+    if (sample.count < 2) return "";
+  const WelchComparison near = welch(ours, theirs), hoyer = welch(our_sparsity, their_sparsity);
   constexpr std::array verdicts{"is contradicted", "is not decided by so few seeds", "holds"};
+  constexpr std::array sparser{"They are less sparse", "They cannot be told apart by sparsity",
+                               "They are sparser, too"};
   return fmt::format(
-      " That its weights of K lie nearer to 0 than Adam's {}: their Hoyer sparsity (0 all equal, 1 a single weight) is {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}), and {:.2f} against {:.2f} % of them are larger than 0.06 in absolute value.",
-      verdicts[static_cast<std::size_t>(sign_of(hoyer) + 1)], ours.mean, theirs.mean, hoyer.low, hoyer.high,
-      md->map_above(0).mean, adam->map_above(0).mean);
+      " That its weights of K lie nearer to 0 than Adam's {}: {:.1f} against {:.1f} % of them are within 0.005 of 0 (95 % interval of the difference {:.1f} to {:.1f} points), and {:.2f} against {:.2f} % are larger than 0.06 in absolute value. {}: Hoyer's measure (0 all equal, 1 a single weight; the size of weights does not matter to it) is {:.3f} against {:.3f} (95 % interval of the difference {:.3f} to {:.3f}).",
+      verdicts[static_cast<std::size_t>(sign_of(near) + 1)], ours.mean, theirs.mean, near.low, near.high,
+      md->map_above(0).mean, adam->map_above(0).mean, sparser[static_cast<std::size_t>(sign_of(hoyer) + 1)],
+      our_sparsity.mean, their_sparsity.mean, hoyer.low, hoyer.high);
 }
 
-// "Optimizers that P1 does not try here end at: gradient descent (l2) 71.20 % (2 seeds), AdamW 85.10 % (1 seed)."
+// "1 seed, 50 epochs", "2 seeds, 100 or 150 epochs"
+std::string lengths_text(const TrainingGroup& group) {
+  std::set<std::int64_t> epochs;
+  for (const TrainingRecord* run : group.runs) epochs.insert(run->epochs);
+  return fmt::format("{}, {} epochs", counted(group.runs.size(), "seed"), fmt::join(epochs, " or "));
+}
+
+// "Optimizers that P1 does not try here end at: gradient descent (l2) 71.20 % (2 seeds, 100 epochs)."
 std::string others_sentence(const std::vector<TrainingGroup>& groups) {
   std::vector<std::string> parts;
   for (const TrainingGroup& group : groups) {
     if (is_of_p1(group) || group.runs.empty()) continue;
     parts.push_back(fmt::format("{} {:.2f} % ({})", group.name,
-                                group.percent(&TrainingRecord::last_ten_test).mean,
-                                counted(group.runs.size(), "seed")));
+                                group.percent(&TrainingRecord::last_ten_test).mean, lengths_text(group)));
   }
   return parts.empty()
              ? ""
@@ -297,7 +330,7 @@ std::vector<std::pair<std::string, std::string>> cifar_configuration(
        "CIFAR-10: 50,000 images for training, crops after padding by 4 and mirrored; 10,000 for testing"},
       {"network",
        "ViT: 48 x 48 pixels, patches of 4, 6 blocks, 8 heads of 64, width 512, MLP 512, dropout 0.1"},
-      {"training", fmt::format("batches of 100, mean losses, {} epochs", main_epochs(records))}};
+      {"training", fmt::format("batches of 100, mean losses, at most {} epochs", main_epochs(records))}};
   for (const TrainingGroup& group : groups) entries.push_back(group_configuration(group));
   entries.emplace_back("device", distinct_text(records, &TrainingRecord::device));
   entries.emplace_back("date", distinct_text(records, &TrainingRecord::date));
@@ -330,10 +363,10 @@ ExperimentResult cifar_result(std::span<const TrainingRecord> records) {
   result.remarks = {
       cifar_records_remark(records),
       fmt::format(
-          "P1 trains for 1,000 epochs and prints no numbers: 79, 80 and 80.5 % are what can be read off its curves, to about a point. Ours end after {} epochs{}.",
+          "P1 trains for 1,000 epochs and prints no numbers: 79, 80 and 80.5 % are what can be read off its curves, to about a point. The longest of ours end after {} epochs{}.",
           main_epochs(records),
           main_epochs(records) >= 150 ? ", where its curves are within about two points of their end" : ""),
-      "The best epoch of a run is chosen on the test set itself, which makes it optimistic; the mean of the last ten epochs chooses nothing. ℓ1.1 mirror descent and Adam have P1's learning rates, constant as P1's; those of the others were chosen on held-out training images. AdamW and ℓ1.5 mirror descent with momentum have a warm-up and a cosine besides, and a number of epochs of their own, so that they are not compared on equal terms.",
+      "The best epoch of a run is chosen on the test set itself, which makes it optimistic; the mean of the last ten epochs chooses nothing. ℓ1.1 mirror descent and Adam have P1's learning rates, constant as P1's; those of the others were chosen on held-out training images. AdamW and ℓ1.5 mirror descent with momentum have a warm-up and a cosine besides, and these and gradient descent a number of epochs of their own, so that they are not compared on equal terms.",
       "Of the 10,000 test images, 20 (a horse and 19 ships) were restored from JPEG files, which moves an accuracy by 0.2 points at most."};
   if (std::string remark = grid_remark(records, groups); !remark.empty())
     result.remarks.push_back(std::move(remark));

@@ -32,6 +32,17 @@ Series histogram_outline(const TrainingRecord& run, char map) {
 
 }  // namespace
 
+std::optional<double> share_near_zero(const TrainingRecord& run, char map) {
+  std::int64_t all = 0, middle = 0;
+  for (const HistogramBin& bin : run.histogram) {
+    if (bin.map != map) continue;
+    all += bin.count;
+    if (std::abs(bin.weight) < bin_width / 2) middle += bin.count;
+  }
+  if (all == 0) return std::nullopt;
+  return static_cast<double>(middle) / static_cast<double>(all);
+}
+
 // A curve ends with the first of its trainings, so those that were stopped are in it only where no other is there.
 Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<TrainingGroup>& begun) {
   for (std::size_t g = 0; g < groups.size(); ++g)
@@ -77,14 +88,7 @@ Figure weight_histograms(const std::vector<TrainingGroup>& groups, char map) {
     if (series.x.empty()) continue;
     series.name = group.name;
     if (figure.series.size() % 2 == 1) series.dash = Series::Dash::dashed;  // not by color alone
-    std::int64_t all = 0, middle = 0;
-    for (const HistogramBin& bin : (*run)->histogram) {
-      if (bin.map != map) continue;
-      all += bin.count;
-      if (std::abs(bin.weight) < bin_width / 2) middle += bin.count;
-    }
-    shares.push_back(fmt::format("{:.1f} %{} with {}",
-                                 100 * static_cast<double>(middle) / static_cast<double>(all),
+    shares.push_back(fmt::format("{:.1f} %{} with {}", 100 * share_near_zero(**run, map).value_or(0),
                                  shares.empty() ? " are within 0.005 of 0" : "", group.name));
     figure.series.push_back(std::move(series));
   }

@@ -50,7 +50,8 @@ struct CifarRecords {
       for (const char map : {'K', 'Q', 'V'})
         for (int bin = -20; bin <= 20; ++bin)
           record.histogram.push_back(
-              {map, 0.01 * bin, 1 + static_cast<std::int64_t>(1000 * std::exp(-std::abs(bin) * sparsity))});
+              {map, 0.01 * bin,
+               1 + static_cast<std::int64_t>(1000 * std::exp(-std::abs(bin) * (sparsity + move)))});
       for (std::int64_t epoch = 5; epoch <= epochs; epoch += 5)
         for (std::int64_t block = 1; block <= 6; ++block)
           record.attention.push_back(measured(epoch, block, static_cast<double>(epoch - 5) / 145, trend));

@@ -80,16 +80,56 @@ TEST(Vit, FiguresAndTheTableHaveEveryBlock) {
   test::expect_sound(result);
   std::vector<std::string> ids;
   for (const Figure& figure : result.figures) ids.push_back(figure.id);
-  EXPECT_EQ(ids,
-            (std::vector<std::string>{"top-share", "norm", "correlation", "entropy", "tokens", "norms"}));
+  EXPECT_EQ(ids, (std::vector<std::string>{"top-share", "class-token", "norm", "correlation", "entropy",
+                                           "tokens", "norms"}));
   EXPECT_EQ(result.figures[0].series.size(), 5u);
   EXPECT_EQ(result.figures[0].series[0].x.size(), 30u);
-  ASSERT_TRUE(result.figures[2].heatmap);
-  EXPECT_EQ(result.figures[2].heatmap->columns.size(), 6u);
+  ASSERT_TRUE(result.figures[3].heatmap);
+  EXPECT_EQ(result.figures[3].heatmap->columns.size(), 6u);
   ASSERT_EQ(result.tables.size(), 1u);
   EXPECT_EQ(result.tables[0].table.rows.size(), 6u * 8u);
   EXPECT_EQ(result.tables[0].table.rows[0][3], "yes");
   EXPECT_EQ(result.tables[0].table.rows[0][5], "2 → 10");
+}
+
+TEST(Vit, APeakIsNamedWhereTheShareFallsAgain) {
+  CifarRecords records;
+  records.train("md-2", 0.1, 0.7, 0.2, 1);
+  records.train("adamw", 3e-4, 0.8, 0.2, 1);
+  EXPECT_EQ(vit_result(records.list).conclusion.find("does not only rise"), std::string::npos);
+  for (AttentionRecord& record : records.list.back().attention)
+    if (record.epoch == 15) record.all.top_share = 0.25;
+  expect_words(vit_result(records.list).conclusion,
+               " The share does not only rise: with AdamW it peaks at 0.250 in epoch 15 and ends at 0.200.");
+  // A tenth of the peak is no fall.
+  for (AttentionRecord& record : records.list.back().attention)
+    if (record.epoch == 15) record.all.top_share = 0.22;
+  EXPECT_EQ(vit_result(records.list).conclusion.find("does not only rise"), std::string::npos);
+}
+
+TEST(Vit, TheClassTokenHasASentenceOfItsOwn) {
+  CifarRecords records;
+  records.train("md-2", 0.1, 0.7, 0.2, 1);
+  records.train("adam", 1e-4, 0.8, 0.2, 1);
+  EXPECT_TRUE(
+      vit_result(records.list)
+          .conclusion.ends_with(
+              " The attention of the class token, which the answer is read from, concentrates in 12 of 12 "
+              "blocks (6 of 6 with gradient descent (ℓ2), 6 of 6 with Adam)."));
+  // In four blocks it spreads out, though all queries together concentrate.
+  for (AttentionRecord& record : records.list.back().attention)
+    if (record.block <= 4) {
+      record.class_token.top_share = 0.5 - record.class_token.top_share;
+      record.class_token.entropy = 3 - record.class_token.entropy;
+    }
+  const ExperimentResult result = vit_result(records.list);
+  expect_words(result.conclusion, "weights grow holds on ");
+  // (4 (0.5 - 0.05) + 2 0.05) / 6 and (4 (0.5 - 0.2) + 2 0.2) / 6
+  expect_words(
+      result.conclusion,
+      "concentrates in 8 of 12 blocks (6 of 6 with gradient descent (ℓ2), 2 of 6 with Adam); with Adam its "
+      "top token goes from 0.317 after epoch 5 to 0.267.");
+  EXPECT_NEAR(test::named(result, "class token's attention concentrated, Adam").ours, 2.0 / 6, 1e-12);
 }
 
 // Means are over the trainings that got farthest; each block is judged by its own last epoch.
