@@ -87,6 +87,30 @@ HistogramColumns histogram_columns() {
           {"count", [](R& row, const C& cell) { row.second.count = cell.needed_count(); }}};
 }
 
+// A histogram has as many large weights as runs.csv says, up to those in the bin that 0.06 lies in, and equally many
+// weights of K, Q and V.
+void check_histogram(const TrainingRecord& record) {
+  constexpr double half_bin = 0.005, large = 0.06, binary = 1e-9;
+  std::array<std::int64_t, 3> weights{};
+  for (std::size_t m = 0; m < map_names.size(); ++m) {
+    std::int64_t certainly = 0, possibly = 0;
+    for (const HistogramBin& bin : record.histogram) {
+      if (bin.map != map_names[m][0]) continue;
+      weights[m] += bin.count;
+      if (std::abs(bin.weight) - half_bin > large - binary) certainly += bin.count;
+      if (std::abs(bin.weight) + half_bin > large + binary) possibly += bin.count;
+    }
+    if (const auto& above = record.maps[m].above; above && (*above < certainly || *above > possibly))
+      throw bad_input(fmt::format(
+          "histograms.csv has {} to {} weights of {} above 0.06 for {}: expected {}, as in runs.csv",
+          certainly, possibly, map_names[m], record.run, *above));
+  }
+  for (std::size_t m = 1; m < weights.size(); ++m)
+    if (weights[m] != weights[0])
+      throw bad_input(fmt::format("histograms.csv has {} weights of {} for {}: expected {}, as of K",
+                                  weights[m], map_names[m], record.run, weights[0]));
+}
+
 }  // namespace
 
 // A training has sentences 1, 2, ..., and all have the same ones.
@@ -169,6 +193,13 @@ void read_histograms(std::string_view text, const RecordPlaces& places,
                           row.first, next.weight));
         record.histogram.push_back(next);
       });
+  for (const TrainingRecord& record : records) {
+    if (!record.histogram.empty())
+      check_histogram(record);
+    else if (record.role == TrainingRole::main && record.is_comparable())
+      // A file that was cut lacks those of its last trainings.
+      throw bad_input(fmt::format("histograms.csv has no weights of {}, which came to its end", record.run));
+  }
 }
 
 }  // namespace attmirror

@@ -356,22 +356,46 @@ TEST(Records, BadAttentionIsRefused) {
   refused(",product_norm", ",norm", "attention.csv has an unknown column norm");
 }
 
+// Two bins a map: those above 0.06 and all others, as runs.csv has them.
+std::string histograms_of_fixtures() {
+  std::string text = "run,map,weight,count\n";
+  for (const TrainingRecord& record : read_with("", "")) {
+    if (record.role != TrainingRole::main || !record.is_comparable()) continue;
+    for (std::size_t m = 0; m < map_names.size(); ++m)
+      text += fmt::format("{},{},0,{}\n{},{},-0.07,{}\n", record.run, map_names[m],
+                          500000 - *record.maps[m].above, record.run, map_names[m], *record.maps[m].above);
+  }
+  return text;
+}
+
 TEST(Records, HistogramsAreReadAndRefused) {
-  const std::string text =
-      "run,map,weight,count\nmd-1.1-s1,K,-0.01,5\nmd-1.1-s1,K,0,7\nmd-1.1-s1,Q,-0.02,1\n";
-  const std::vector<HistogramBin> bins = read_with("", text)[3].histogram;
-  ASSERT_EQ(bins.size(), 3u);
+  // Bins ascend.
+  std::string text = histograms_of_fixtures();
+  expect_refused_with("", text,
+                      "histograms.csv line 3: weight of adam-s1 is -0.07: expected one above the last");
+  for (std::size_t at; (at = text.find("-0.07")) != std::string::npos;) text.replace(at, 5, "0.07");
+  const std::vector<HistogramBin> bins = read_with("", text)[0].histogram;
+  ASSERT_EQ(bins.size(), 6u);
   EXPECT_EQ(bins[2].map, 'Q');
-  EXPECT_EQ(bins[2].weight, -0.02);
-  EXPECT_EQ(bins[1].count, 7);
-  expect_refused_with("", replaced(text, "s1,Q", "s1,W"),
-                      "histograms.csv line 4: map is \"W\": expected K, Q or V");
-  expect_refused_with("", replaced(text, "K,0,7", "K,-0.01,7"),
-                      "histograms.csv line 3: weight of md-1.1-s1 is -0.01: expected one above the last");
-  expect_refused_with("", replaced(text, "0,7", "0,some"),
-                      "histograms.csv line 3: count is \"some\": expected a whole number from 0 on");
-  expect_refused_with("", replaced(text, "0,7", ",7"),
-                      "histograms.csv line 3: weight is \"\": expected a number");
+  EXPECT_EQ(bins[1].weight, 0.07);
+  EXPECT_EQ(bins[1].count, 23003);
+  const auto refused = [&](std::string_view from, std::string_view to, const char* message) {
+    expect_refused_with("", replaced(text, from, to), message);
+  };
+  refused("s1,Q", "s1,W", "histograms.csv line 4: map is \"W\": expected K, Q or V");
+  refused("K,0.07,23003", "K,0.07,some",
+          "histograms.csv line 3: count is \"some\": expected a whole number from 0 on");
+  refused("K,0.07,23003", "K,,23003", "histograms.csv line 3: weight is \"\": expected a number");
+  refused(
+      "K,0.07,23003", "K,0.07,23004",
+      "histograms.csv has 23004 to 23004 weights of K above 0.06 for adam-s1: expected 23003, as in runs.csv");
+  // 0.06 lies in the bin from 0.055 to 0.065, in which some may be smaller.
+  EXPECT_NO_THROW(
+      read_with("", replaced(replaced(text, "K,0.07,23003", "K,0.06,23004"), "K,0,476997", "K,0,476996")));
+  refused("V,0,468150", "V,0,468151",
+          "histograms.csv has 500001 weights of V for adam-s1: expected 500000, as of K");
+  expect_refused_with("", text.substr(0, text.find("md-3-s2")),
+                      "histograms.csv has no weights of md-3-s2, which came to its end");
 }
 
 }  // namespace
