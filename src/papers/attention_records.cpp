@@ -90,15 +90,15 @@ HistogramColumns histogram_columns() {
 // A histogram has as many large weights as runs.csv says, up to those in the bin that 0.06 lies in, and equally many
 // weights of K, Q and V.
 void check_histogram(const TrainingRecord& record) {
-  constexpr double half_bin = 0.005, large = 0.06, binary = 1e-9;
+  constexpr double half_bin = histogram_bin_width / 2, large = 0.06, rounding = 1e-9;
   std::array<std::int64_t, 3> weights{};
   for (std::size_t m = 0; m < map_names.size(); ++m) {
     std::int64_t certainly = 0, possibly = 0;
     for (const HistogramBin& bin : record.histogram) {
       if (bin.map != map_names[m][0]) continue;
       weights[m] += bin.count;
-      if (std::abs(bin.weight) - half_bin > large - binary) certainly += bin.count;
-      if (std::abs(bin.weight) + half_bin > large + binary) possibly += bin.count;
+      if (std::abs(bin.weight) - half_bin > large - rounding) certainly += bin.count;
+      if (std::abs(bin.weight) + half_bin > large + rounding) possibly += bin.count;
     }
     if (const auto& above = record.maps[m].above; above && (*above < certainly || *above > possibly))
       throw bad_input(fmt::format(

@@ -35,6 +35,8 @@ Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<Trainin
 std::optional<double> share_near_zero(const TrainingRecord& run, char map);
 // Of K, Q or V, for one training of each optimizer, the first that has a histogram.
 Figure weight_histograms(const std::vector<TrainingGroup>& groups, char map);
+// Of K, for l1.1 mirror descent and Adam alone, around 0 and on a linear scale, as P1's figure.
+Figure near_zero_histograms(const std::vector<TrainingGroup>& groups);
 
 // The same groups, where trainings that were stopped are among those that came to their end: a curve is right as far as
 // it goes.
@@ -51,10 +53,14 @@ std::vector<std::string> cifar_left_out_remarks(const std::vector<TrainingGroup>
 std::vector<std::pair<std::string, std::string>> cifar_configuration(
     std::span<const TrainingRecord> records, const std::vector<TrainingGroup>& groups);
 
+// What keeps less than this of its peak has fallen.
+inline constexpr double kept_of_peak = 0.9;
+
 // One block of one training, from the first to the last epoch in which attention was measured.
 struct BlockTrend {
   const TrainingRecord* run = nullptr;
   AttentionRecord first, last;
+  double class_token_peak = 0;  // the largest share of the class token's top token
   double correlation =
       0;  // Spearman's, over epochs, of |K Q^T| and the share of the top token; NaN: one is constant
 

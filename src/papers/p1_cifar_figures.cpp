@@ -15,16 +15,15 @@ namespace attmirror {
 namespace {
 
 // The outline of a histogram over bins of this width; a bin without weights is a gap.
-constexpr double bin_width = 0.01;
 Series histogram_outline(const TrainingRecord& run, char map) {
   Series outline;
   std::map<std::int64_t, std::int64_t> counts;
   for (const HistogramBin& bin : run.histogram)
-    if (bin.map == map) counts[std::llround(bin.weight / bin_width)] += bin.count;
+    if (bin.map == map) counts[std::llround(bin.weight / histogram_bin_width)] += bin.count;
   if (counts.empty()) return outline;
   for (std::int64_t bin = counts.begin()->first; bin <= counts.rbegin()->first; ++bin)
     for (const double edge : {-0.5, 0.5}) {
-      outline.x.push_back(bin_width * (static_cast<double>(bin) + edge));
+      outline.x.push_back(histogram_bin_width * (static_cast<double>(bin) + edge));
       outline.y.push_back(counts.contains(bin) ? static_cast<double>(counts[bin]) : 0);
     }
   return outline;
@@ -37,7 +36,7 @@ std::optional<double> share_near_zero(const TrainingRecord& run, char map) {
   for (const HistogramBin& bin : run.histogram) {
     if (bin.map != map) continue;
     all += bin.count;
-    if (std::abs(bin.weight) < bin_width / 2) middle += bin.count;
+    if (std::abs(bin.weight) < histogram_bin_width / 2) middle += bin.count;
   }
   if (all == 0) return std::nullopt;
   return static_cast<double>(middle) / static_cast<double>(all);
@@ -59,7 +58,8 @@ Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<Trainin
       points.color = curve->color;
     for (const PublishedAccuracy& published : cifar_published)
       if (std::string_view(published.config) == config) {
-        points.x.push_back(static_cast<double>(published.epoch));
+        // Beside the other's mark, not on it.
+        points.x.push_back(static_cast<double>(published.epoch) + (points.color == 0 ? 1 : -1));
         points.y.push_back(published.accuracy);
         points.low.push_back(published.accuracy - cifar_reading);
         points.high.push_back(published.accuracy + cifar_reading);
@@ -71,6 +71,19 @@ Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<Trainin
   figure.caption += " Marks with bars are what can be read off P1's figure, to about a point.";
   figure.description +=
       " P1's figure has Adam at about 79 % after 50 epochs, and both at 80 to 81 % from 150 on.";
+  return figure;
+}
+
+Figure near_zero_histograms(const std::vector<TrainingGroup>& groups) {
+  constexpr double shown = 0.1;
+  std::vector<TrainingGroup> two;
+  for (const TrainingGroup& group : groups)
+    if (group.config == "md-1.1" || group.config == "adam") two.push_back(group);
+  Figure figure = weight_histograms(two, 'K');
+  figure.id = "weights-near-0";
+  figure.title = "The weights of K of the two optimizers that P1 compares";
+  figure.x.range = {-shown, shown};
+  figure.y.scale = Axis::Scale::linear;
   return figure;
 }
 

@@ -3,9 +3,9 @@
 // P2 trains a ViT-base on CIFAR-10 for 400 epochs with a fixed learning rate of 3e-3 and shows that attention maps
 // become sparser while the norms of attention weights grow, as its theory has it: gradient descent sends |W| to
 // infinity, and softmax(X W z) then selects a token. It published neither code nor numbers. Our network is P1's,
-// which is smaller: 6 blocks of width 512 instead of 12 of 768, 150 epochs. This experiment trains nothing; it reads
-// the records of docs/results/cifar, where attention was measured on 64 test images after the first and every fifth
-// epoch.
+// which is smaller: 6 blocks of width 512 instead of 12 of 768, 50 to 150 epochs. This experiment trains nothing; it
+// reads the records of docs/results/cifar, where attention was measured on 64 test images after the first and every
+// fifth epoch.
 //
 // For each block of each training, with s the attention of a query, means over queries, heads and images:
 //
@@ -16,8 +16,8 @@
 //
 // A block does what P2 describes if from the first measurement to the last |K Q^T| grew, the top share rose and the
 // entropy fell, and if |K Q^T| and the top share rose together (Spearman's correlation over the epochs is positive).
-// Two more sentences follow, because first and last measurements of all queries do not show everything: where the top
-// share peaked and fell again, and what the query of the class token does.
+// Details follow, because first and last measurements of all queries do not show everything: the correlations, where
+// the top share peaked and fell again, and what the query of the class token does.
 #include "papers/cifar_study.hpp"
 #include "papers/experiments.hpp"
 #include "papers/rank_correlation.hpp"
@@ -26,7 +26,9 @@
 #include "papers/shorthand.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <set>
 
@@ -37,18 +39,17 @@ namespace attmirror {
 
 namespace {
 
-std::size_t claimed_blocks(const VitGroup& group) {
-  return static_cast<std::size_t>(std::ranges::count_if(group.trends, &BlockTrend::as_claimed));
+std::size_t count_blocks(const VitGroup& group, const std::function<bool(const BlockTrend&)>& counts) {
+  return static_cast<std::size_t>(std::ranges::count_if(group.trends, counts));
 }
 
-std::size_t class_token_blocks(const VitGroup& group) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      group.trends, [](const BlockTrend& trend) { return trend.sparsified(&AttentionRecord::class_token); }));
-}
+std::size_t claimed_blocks(const VitGroup& group) { return count_blocks(group, &BlockTrend::as_claimed); }
 
-// "8 of 12 with Adam"
-std::string blocks_text(const VitGroup& group, std::size_t blocks) {
-  return fmt::format("{} of {} with {}", blocks, group.trends.size(), group.name);
+// "all 42", "none of 42", "37 of 42"
+std::string blocks_of(std::size_t blocks, std::size_t all) {
+  return blocks == all ? fmt::format("all {}", all)
+         : blocks == 0 ? fmt::format("none of {}", all)
+                       : fmt::format("{} of {}", blocks, all);
 }
 
 std::string vit_claim(const std::vector<VitGroup>& groups) {
@@ -58,27 +59,48 @@ std::string vit_claim(const std::vector<VitGroup>& groups) {
     return fmt::format(
         "{} cannot be judged yet: no training has measured attention twice. (The network is P1's; {}.)",
         claim, sizes);
-  std::size_t claimed = 0, all = 0;
+  std::size_t claimed = 0, ended = 0, all = 0;
   std::set<const TrainingRecord*> trainings;
-  std::vector<std::string> parts;
   for (const VitGroup& group : groups) {
     claimed += claimed_blocks(group);
+    ended += count_blocks(group, [](const BlockTrend& trend) { return trend.grew() && trend.sparsified(); });
     all += group.trends.size();
     for (const BlockTrend& trend : group.trends) trainings.insert(trend.run);
-    parts.push_back(blocks_text(group, claimed_blocks(group)));
   }
-  const char* verdict = claimed == all ? "holds" : claimed == 0 ? "does not hold" : "holds in part";
-  const std::string blocks = claimed == all ? fmt::format("all {}", all)
-                             : claimed == 0 ? fmt::format("none of {}", all)
-                                            : fmt::format("{} of {}", claimed, all);
   return fmt::format(
-      "{} {} on P1's vision transformer ({}): in {} blocks of {} K Qᵀ grew and attention concentrated with it ({}).",
-      claim, verdict, sizes, blocks, counted(trainings.size(), "training"), fmt::join(parts, ", "));
+      "{} {} on P1's vision transformer ({}): in {} blocks of {} K Qᵀ is larger and attention more concentrated after the last epoch than after the first, and in {} the two rose together over the epochs.",
+      claim,
+      claimed == all ? "holds"
+      : ended == 0   ? "does not hold"
+                     : "holds in part",
+      sizes, blocks_of(ended, all), counted(trainings.size(), "training"), blocks_of(claimed, all));
+}
+
+// "with Adam they are -0.28 to 0.96, positive in 9 of 12"
+std::string correlations_text(const VitGroup& group) {
+  double low = 1, high = -1;
+  std::size_t positive = 0;
+  for (const BlockTrend& trend : group.trends) {
+    if (std::isnan(trend.correlation)) continue;
+    low = std::min(low, trend.correlation);
+    high = std::max(high, trend.correlation);
+    positive += trend.correlation > 0 ? 1 : 0;
+  }
+  const std::string range = low > high ? "undefined" : fmt::format("{:.2f} to {:.2f}", low, high);
+  return fmt::format("{} with {} (positive in {})", range, group.name,
+                     blocks_of(positive, group.trends.size()));
+}
+
+std::string correlations_detail(const std::vector<VitGroup>& groups) {
+  std::vector<std::string> parts;
+  for (const VitGroup& group : groups) parts.push_back(correlations_text(group));
+  return fmt::format(
+      "Rank correlations of the norm of K Qᵀ and the share of attention on the top token, over the epochs of a block (1: they always rise or fall together): {}.",
+      fmt::join(parts, ", "));
 }
 
 // How the numbers behind the claim went for gradient descent, which P2's theory is about, or else for the first one.
-std::string trend_sentence(const std::vector<VitGroup>& groups) {
-  if (groups.empty()) return "";
+std::string trend_detail(const std::vector<VitGroup>& groups) {
   const auto gradient = std::ranges::find(groups, optimizer_name("md-2"), &VitGroup::name);
   const VitGroup& group = gradient == groups.end() ? groups.front() : *gradient;
   const std::vector<std::int64_t> epochs = group.epochs();
@@ -87,50 +109,54 @@ std::string trend_sentence(const std::vector<VitGroup>& groups) {
     return to > from ? up : to < from ? down : "stays";
   };
   return fmt::format(
-      " With {}, from epoch {} to epoch {}, the norm of K Qᵀ {} from {:.3g} to {:.3g}, the share of attention on the top token {} from {:.3f} to {:.3f}, and {:.1f} tokens instead of {:.1f} hold 90 % of attention (means over blocks).",
+      "With {}, from epoch {} to epoch {}, the norm of K Qᵀ {} from {:.3g} to {:.3g}, the share of attention on the top token {} from {:.3f} to {:.3f}, and {:.1f} tokens instead of {:.1f} hold 90 % of attention (means over blocks).",
       group.name, epochs.front(), epochs.back(),
       word(first.product_norm, last.product_norm, "grows", "shrinks"), first.product_norm, last.product_norm,
       word(first.all.top_share, last.all.top_share, "rises", "falls"), first.all.top_share,
       last.all.top_share, last.all.tokens_90, first.all.tokens_90);
 }
 
-// " The share does not only rise: with AdamW it peaks at 0.228 in epoch 15 and ends at 0.142." Nothing where no share
-// lost a tenth of its peak.
-std::string peak_sentence(const std::vector<VitGroup>& groups) {
+using Queries = AttentionSpreadRecord AttentionRecord::*;
+
+// "with AdamW at 0.228 in epoch 15, and 0.142 at the end", for each optimizer whose mean share lost a tenth of its peak.
+std::vector<std::string> peak_texts(const std::vector<VitGroup>& groups, Queries queries) {
   std::vector<std::string> parts;
   for (const VitGroup& group : groups) {
     AttentionRecord peak, last;
     for (const std::int64_t epoch : group.epochs()) {
       last = group.mean_at(epoch);
-      if (last.all.top_share > peak.all.top_share) peak = last;
+      if ((last.*queries).top_share > (peak.*queries).top_share) peak = last;
     }
-    if (last.all.top_share < 0.9 * peak.all.top_share)
-      parts.push_back(fmt::format("with {} it peaks at {:.3f} in epoch {} and ends at {:.3f}", group.name,
-                                  peak.all.top_share, peak.epoch, last.all.top_share));
+    if ((last.*queries).top_share < kept_of_peak * (peak.*queries).top_share)
+      parts.push_back(fmt::format("with {} at {:.3f} in epoch {}, and {:.3f} at the end", group.name,
+                                  (peak.*queries).top_share, peak.epoch, (last.*queries).top_share));
   }
-  return parts.empty() ? "" : fmt::format(" The share does not only rise: {}.", fmt::join(parts, ", "));
+  return parts;
 }
 
-// In how many blocks the class token's attention concentrated, and with which optimizers it spread out instead.
-std::string class_token_sentence(const std::vector<VitGroup>& groups) {
-  std::size_t sparser = 0, all = 0;
-  std::vector<std::string> parts, spread;
+std::string peak_detail(const std::vector<VitGroup>& groups) {
+  const std::vector<std::string> parts = peak_texts(groups, &AttentionRecord::all);
+  return parts.empty()
+             ? ""
+             : fmt::format("The share of the top token peaks and falls again {}.", fmt::join(parts, "; "));
+}
+
+// The query of the class token is one of 145, so that means over all of them do not show what it does.
+std::string class_token_detail(const std::vector<VitGroup>& groups) {
+  std::size_t fallen = 0, sparser = 0, all = 0;
   for (const VitGroup& group : groups) {
-    const std::size_t blocks = class_token_blocks(group);
-    sparser += blocks;
+    fallen += count_blocks(group, [](const BlockTrend& trend) {
+      return trend.last.class_token.top_share < kept_of_peak * trend.class_token_peak;
+    });
+    sparser += count_blocks(
+        group, [](const BlockTrend& trend) { return trend.sparsified(&AttentionRecord::class_token); });
     all += group.trends.size();
-    parts.push_back(blocks_text(group, blocks));
-    const std::vector<std::int64_t> epochs = group.epochs();
-    const double from = group.mean_at(epochs.front()).class_token.top_share,
-                 to = group.mean_at(epochs.back()).class_token.top_share;
-    if (to < from)
-      spread.push_back(fmt::format("with {} its top token goes from {:.3f} after epoch {} to {:.3f}",
-                                   group.name, from, epochs.front(), to));
   }
-  if (all == 0) return "";
+  const std::vector<std::string> parts = peak_texts(groups, &AttentionRecord::class_token);
   return fmt::format(
-      " The attention of the class token, which the answer is read from, concentrates in {} of {} blocks ({}){}{}.",
-      sparser, all, fmt::join(parts, ", "), spread.empty() ? "" : "; ", fmt::join(spread, ", "));
+      "The class token, from which the answer is read: in {} blocks its attention is more concentrated after the last epoch than after the first, and in {} the share of its top token ends more than a tenth below its peak{}.",
+      blocks_of(sparser, all), blocks_of(fallen, all),
+      parts.empty() ? "" : fmt::format(" (means over blocks: {})", fmt::join(parts, "; ")));
 }
 
 // Nobody has published such numbers.
@@ -153,7 +179,10 @@ std::vector<Finding> vit_findings(const std::vector<VitGroup>& groups) {
       findings.back().note = fmt::format("{} of {} blocks", blocks, group.trends.size());
     };
     add_share("share of blocks that do what P2 describes", claimed_blocks(group));
-    add_share("share of blocks whose class token's attention concentrated", class_token_blocks(group));
+    add_share("share of blocks whose class token's attention concentrated",
+              count_blocks(group, [](const BlockTrend& trend) {
+                return trend.sparsified(&AttentionRecord::class_token);
+              }));
   }
   if (findings.empty()) findings.push_back(new_number("trainings whose attention was measured twice", 0));
   return findings;
@@ -167,7 +196,7 @@ class VisionTransformer final : public RecordedExperiment {
         .item = "Figures of attention sparsity in a vision transformer",
         .title = "Does attention sparsify as weights grow?",
         .summary =
-            "Reads the records of P1's vision transformer on CIFAR-10, which is smaller than P2's ViT-base, and follows how concentrated its attention is and how large K, Q and K Qᵀ are during training, for gradient descent, mirror descent and Adam."};
+            "Reads the records of P1's vision transformer on CIFAR-10, which is smaller than P2's ViT-base, and follows how concentrated its attention is and how large K, Q and K Qᵀ are during training, for gradient descent, mirror descent with and without momentum, Adam and AdamW."};
   }
   std::string study() const override { return "cifar"; }
   RecordTexts texts() const override { return cifar_records(); }
@@ -182,11 +211,12 @@ std::vector<BlockTrend> block_trends(const TrainingRecord& run) {
   std::vector<BlockTrend> trends;
   for (std::int64_t block = 1;; ++block) {
     std::vector<double> norms, shares;
-    BlockTrend trend{.run = &run, .first = {}, .last = {}};
+    BlockTrend trend{.run = &run, .first = {}, .last = {}, .class_token_peak = 0};
     for (const AttentionRecord& record : run.attention) {
       if (record.block != block) continue;
       if (norms.empty()) trend.first = record;
       trend.last = record;
+      trend.class_token_peak = std::max(trend.class_token_peak, record.class_token.top_share);
       norms.push_back(record.product_norm);
       shares.push_back(record.all.top_share);
     }
@@ -262,13 +292,18 @@ ExperimentResult vit_result(std::span<const TrainingRecord> records) {
   const std::vector<TrainingGroup> groups = training_groups(records);
   const std::vector<VitGroup> measured = vit_groups(with_unfinished(groups));
   ExperimentResult result;
-  result.conclusion = vit_claim(measured) + trend_sentence(measured) + peak_sentence(measured) +
-                      class_token_sentence(measured);
+  result.conclusion = vit_claim(measured);
+  if (!measured.empty())
+    for (std::string& detail : std::array{trend_detail(measured), correlations_detail(measured),
+                                          peak_detail(measured), class_token_detail(measured)})
+      if (!detail.empty()) result.details.push_back(std::move(detail));
   result.findings = vit_findings(measured);
   result.figures = vit_figures(measured);
   if (Table blocks = vit_block_table(measured); !blocks.rows.empty())
     result.tables.push_back({"blocks", std::move(blocks)});
-  result.sample = fmt::format("records of {} on {}, {}", counted(records.size(), "training"),
+  std::size_t trainings = 0;
+  for (const TrainingGroup& group : groups) trainings += group.runs.size() + group.others.size();
+  result.sample = fmt::format("records of {} on {}, {}", counted(trainings, "main training"),
                               distinct_text(records, &TrainingRecord::device),
                               distinct_text(records, &TrainingRecord::date));
   result.remarks = {

@@ -29,9 +29,18 @@ Figure epoch_figure(const std::vector<VitGroup>& groups, const char* id, const c
       series.x.push_back(static_cast<double>(epoch));
       series.y.push_back(number(group.mean_at(epoch)));
     }
-    changes.push_back(fmt::format("{} goes from {} to {}", group.name,
-                                  fmt::format(fmt::runtime(format), series.y.front()),
-                                  fmt::format(fmt::runtime(format), series.y.back())));
+    const auto text = [&](double value) { return fmt::format(fmt::runtime(format), value); };
+    std::string change =
+        fmt::format("{} goes from {} to {}", group.name, text(series.y.front()), text(series.y.back()));
+    // A path that turns is not told by its ends.
+    const auto highest = std::ranges::max_element(series.y), lowest = std::ranges::min_element(series.y);
+    if (series.y.back() < kept_of_peak * *highest && highest != series.y.begin())
+      change += fmt::format(" after {} in epoch {}", text(*highest),
+                            series.x[static_cast<std::size_t>(highest - series.y.begin())]);
+    else if (kept_of_peak * series.y.back() > *lowest && lowest != series.y.begin())
+      change += fmt::format(" after {} in epoch {}", text(*lowest),
+                            series.x[static_cast<std::size_t>(lowest - series.y.begin())]);
+    changes.push_back(std::move(change));
     figure.series.push_back(std::move(series));
   }
   figure.caption = fmt::format("{}. Means over blocks and seeds.", fmt::join(changes, ", "));
@@ -42,7 +51,7 @@ Figure epoch_figure(const std::vector<VitGroup>& groups, const char* id, const c
 // Both axes grow with training where P2's claim holds.
 Figure norm_figure(const std::vector<VitGroup>& groups) {
   Figure figure{.id = "norm", .title = "The share of the top token against the norm of K Qᵀ"};
-  figure.x.label = "Frobenius norm of K Qᵀ, mean over blocks";
+  figure.x.label = "norm of K Qᵀ (Frobenius)";
   figure.y.label = "share of attention on the top token";
   std::vector<std::string> parts;
   for (const VitGroup& group : groups) {
@@ -59,7 +68,9 @@ Figure norm_figure(const std::vector<VitGroup>& groups) {
     figure.series.push_back(std::move(series));
   }
   const std::string norms = fmt::format("The norm of K Qᵀ goes {}.", fmt::join(parts, ", "));
-  figure.caption = fmt::format("{} A point is an epoch, and training goes along the line.", norms);
+  figure.caption = fmt::format(
+      "{} A point is an epoch in which attention was measured, and training goes along the line; means over blocks.",
+      norms);
   figure.description = fmt::format("Paths of optimizers over epochs. {}", norms);
   return figure;
 }

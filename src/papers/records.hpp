@@ -75,6 +75,7 @@ struct SentenceRecord {
 };
 
 // A bin of the histogram of one map after the last epoch.
+inline constexpr double histogram_bin_width = 0.01;
 struct HistogramBin {
   char map = 'K';     // or Q or V
   double weight = 0;  // the middle of the bin

@@ -131,7 +131,8 @@ std::string counts_sentence(const Counts& counts) {
                                counts.artefact == 1 ? "the published number" : "the published numbers"));
   if (counts.inconclusive > 0)
     rest.push_back(fmt::format("{} cannot be decided by a sample of this size", counts.inconclusive));
-  std::string text = fmt::format("{} of {} numbers are reproduced", counts.reproduced, counts.compared());
+  std::string text = fmt::format("{} of {} numbers {} reproduced", counts.reproduced, counts.compared(),
+                                 counts.reproduced == 1 ? "is" : "are");
   for (std::size_t i = 0; i < rest.size(); ++i)
     text += (i == 0 ? "; " : i + 1 == rest.size() ? ", and " : ", ") + rest[i];
   return text + ".";
@@ -206,13 +207,13 @@ Table sources_table(const std::vector<ExperimentReport>& reports) {
   Table table;
   table.title = "What our numbers are compared with";
   table.columns = {{"source", Align::left}, {"reproduced"}, {"inconclusive"}, {"artefact"}, {"differs"}};
-  const std::pair<ReferenceSource, const char*> sources[] = {
+  const std::pair<ReferenceSource, const char*> named_sources[] = {
       {ReferenceSource::figure, "figure: read off a published figure"},
       {ReferenceSource::printed, "printed: by the paper or its code"},
       {ReferenceSource::recomputed,
        "recomputed: by independent NumPy and PyTorch code from the published settings"},
       {ReferenceSource::theory, "theory: a theorem or a closed form"}};
-  for (const auto& named : sources) {
+  for (const auto& named : named_sources) {
     std::vector<std::string> row{named.second};
     for (const Verdict verdict : verdicts) {
       std::ptrdiff_t count = 0;

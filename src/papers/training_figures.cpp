@@ -100,7 +100,7 @@ Figure sparsity_figure(const std::vector<TrainingGroup>& groups, std::string_vie
       std::isnan(correlation)
           ? "There is too little scatter for a correlation."
           : fmt::format(
-                "A point is a training. Over {} trainings of all optimizers the rank correlation of sparsity and accuracy is {:+.2f} (Spearman; trainings of one optimizer are not independent of each other).",
+                "A point is a training, and its sparsity is the mean of K, Q and V. Over {} trainings of all optimizers the rank correlation of sparsity and accuracy is {:+.2f} (Spearman; trainings of one optimizer are not independent of each other).",
                 all_x.size(), correlation);
   return figure;
 }

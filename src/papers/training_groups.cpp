@@ -356,7 +356,7 @@ std::string left_out_remark(const std::vector<TrainingGroup>& groups, const Test
   for (const TrainingGroup& group : groups)
     for (const TrainingRecord* record : group.others) left_out.push_back(left_out_text(*record, rows));
   return left_out.empty()
-             ? "Every main training counts."
+             ? "No main training was left out."
              : fmt::format("These main trainings are in no mean: {}.", fmt::join(left_out, ", "));
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include <ATen/ATen.h>
@@ -138,8 +139,13 @@ WeightMeasures measured_weights(const Network& network) {
   WeightMeasures result;
   for (std::size_t m = 0; m < names.size(); ++m, value += numbers) {
     const double l1 = value[0], l2 = std::sqrt(value[1]), root = std::sqrt(counts[m]);
-    result.maps.push_back({names[m], l2, value[2], value[3] / counts[m],
-                           root > 1 && l2 > 0 ? (root - l1 / l2) / (root - 1) : 0});
+    // Weights that are not finite exceed nothing and have no sparsity, which is not the same as 0.
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    const bool finite = std::isfinite(l2);
+    result.maps.push_back({names[m], l2, value[2], finite ? value[3] / counts[m] : none,
+                           !finite              ? none
+                           : root > 1 && l2 > 0 ? (root - l1 / l2) / (root - 1)
+                                                : 0});
   }
   result.norm = std::sqrt(*value);
   return result;

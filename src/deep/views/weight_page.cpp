@@ -144,7 +144,7 @@ Page weight_page(std::span<const WeightModel> models) {
   section.blocks.push_back(TableBlock{.id = "weights", .table = weight_table(models)});
   for (const char map : all_maps) section.blocks.push_back(weight_figure(models, map));
   Table published;
-  published.title = "P1, 6 blocks of 6 heads: weights with |w| > 0.06";
+  published.title = "For scale, P1's network for IMDb (6 blocks of 6 heads): weights with |w| > 0.06";
   published.columns = {{"map", Align::left}, {"ℓ1.1 mirror descent"}, {"gradient descent"}};
   for (const PublishedCounts& counts : published_counts)
     published.rows.push_back(

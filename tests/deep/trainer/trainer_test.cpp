@@ -152,7 +152,12 @@ TEST(Trainer, DivergenceIsARowLikeAnyOther) {
     EXPECT_EQ(trial.epochs, 1);
   }
   EXPECT_TRUE(result.all_diverged());
-  EXPECT_EQ(rows_of(folder / "run").size(), 2u);
+  ASSERT_EQ(rows_of(folder / "run").size(), 2u);
+  // What is not finite has no size and no sparsity, and 0 would be one.
+  for (const nlohmann::json& row : rows_of(folder / "run"))
+    for (const char* map : {"K", "Q", "V"})
+      for (const char* measure : {"norm", "largest", "above_0.06", "sparsity"})
+        EXPECT_TRUE(row[map][measure].is_null()) << map << " " << measure << " " << row[map];
   EXPECT_EQ(nlohmann::json::parse(read_text_file(folder / "run" / "results.json"))["status"], "diverged");
   // Finite, but far worse than guessing.
   config.optimizer.name = "gd";
