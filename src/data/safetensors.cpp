@@ -144,6 +144,11 @@ TensorEntry parse_entry(const std::string& name, const json& object, std::string
   if (!offsets.is_array() || offsets.size() != 2)
     throw bad_input(fmt::format("{}: data_offsets is not a pair of numbers", where));
   entry.begin = whole(offsets[0], "data_offsets[0]", data_size);
+  // The end of a file is what is lost when a copy stops midway.
+  if (offsets[1].is_number_unsigned() && offsets[1].get<std::uint64_t>() > data_size)
+    throw bad_input(
+        fmt::format("{} ends at byte {} of the data, and the file has {}: it is cut off or damaged", where,
+                    offsets[1].get<std::uint64_t>(), data_size));
   entry.end = whole(offsets[1], "data_offsets[1]", data_size);
   if (entry.end < entry.begin)
     throw bad_input(
@@ -192,8 +197,8 @@ std::uint64_t header_length_of(std::span<const std::byte> file, std::uint64_t fi
   std::uint64_t header_length = 0;
   std::memcpy(&header_length, file.data(), length_bytes);
   if (header_length > longest_tensor_header)
-    throw bad_input(fmt::format("{}: header length is {}: expected at most {}", name, header_length,
-                                longest_tensor_header));
+    throw bad_input(fmt::format("{} is not a safetensors file: header length is {}: expected at most {}",
+                                name, header_length, longest_tensor_header));
   if (header_length > file_size - length_bytes)
     throw bad_input(fmt::format("{}: header length is {}, but only {} bytes follow", name, header_length,
                                 file_size - length_bytes));

@@ -58,8 +58,12 @@ Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<Trainin
       points.color = curve->color;
     for (const PublishedAccuracy& published : cifar_published)
       if (std::string_view(published.config) == config) {
-        // Beside the other's mark, not on it.
-        points.x.push_back(static_cast<double>(published.epoch) + (points.color == 0 ? 1 : -1));
+        // Beside the mark of the other one in this epoch, not on it.
+        const bool alone =
+            std::ranges::count(cifar_published, published.epoch, &PublishedAccuracy::epoch) == 1;
+        points.x.push_back(static_cast<double>(published.epoch) + (alone                     ? 0
+                                                                   : published.accuracy > 80 ? -1
+                                                                                             : 1));
         points.y.push_back(published.accuracy);
         points.low.push_back(published.accuracy - cifar_reading);
         points.high.push_back(published.accuracy + cifar_reading);
@@ -84,6 +88,10 @@ Figure near_zero_histograms(const std::vector<TrainingGroup>& groups) {
   figure.title = "The weights of K of the two optimizers that P1 compares";
   figure.x.range = {-shown, shown};
   figure.y.scale = Axis::Scale::linear;
+  // In the colors of the curves.
+  for (Series& series : figure.series)
+    series.color =
+        static_cast<int>(std::ranges::find(groups, series.name, &TrainingGroup::name) - groups.begin());
   return figure;
 }
 
