@@ -142,7 +142,7 @@ Table screen_table(const ExperimentReport& report) {
   table.title = fmt::format("{}  {}: {}", report.info.id, report.info.paper, report.info.title);
   if (!report.result.sample.empty())
     table.title +=
-        fmt::format(" ({}{})", report.extent == Extent::quick ? "smoke test: " : "", report.result.sample);
+        fmt::format(" ({}{})", report.is_quick_version() ? "smoke test: " : "", report.result.sample);
   table.columns = {
       {"quantity", Align::left}, {"published"}, {"source", Align::left}, {"ours"}, {"verdict", Align::left}};
   for (const Finding& finding : report.result.findings) {
@@ -158,7 +158,7 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
     if (report.outcome == ExperimentOutcome::done) {
       text += to_text(screen_table(report)) + "\n";
       // Quick versions are too small for a conclusion.
-      if (!report.result.conclusion.empty() && report.extent != Extent::quick) {
+      if (!report.result.conclusion.empty() && !report.is_quick_version()) {
         text += paragraph(report.result.conclusion, "") + "\n";
         for (const std::string& detail : report.result.details) text += paragraph(detail, "") + "\n";
       }
@@ -172,18 +172,18 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
   return text;
 }
 
-// The beginning of the sample, as far as a column has room for it: "12 data sets" of "12 data sets with 10 starts each".
+// The beginning of the sample, as far as a column has room for it: "12 data sets" of "12 data sets with 10 starts each",
+// "records" of "records of 17 trainings on NVIDIA H200".
 std::string short_sample(std::string_view sample) {
   std::size_t end = sample.size();
-  for (const std::string_view rest : {" with ", " in ", " for ", " accepted", " (", ","})
+  for (const std::string_view rest : {" with ", " in ", " for ", " of ", " accepted", " (", ","})
     end = std::min(end, sample.find(rest));
   return sample.empty() ? "-" : std::string(sample.substr(0, end));
 }
 
 // One line per experiment, for a terminal of 80 columns.
 Table summary_table(const std::vector<ExperimentReport>& reports) {
-  const bool quick = std::ranges::any_of(
-      reports, [](const ExperimentReport& report) { return report.extent == Extent::quick; });
+  const bool quick = std::ranges::any_of(reports, &ExperimentReport::is_quick_version);
   Table table;
   table.columns = {{"experiment", Align::left},
                    {"reproduced"},

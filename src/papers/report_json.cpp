@@ -234,6 +234,7 @@ std::string to_json(const ExperimentReport& report) {
             {"summary", info.summary},
             {"typical_seconds", info.seconds},
             {"quick_seconds", info.quick_seconds},
+            {"recorded", info.recorded},
             {"out_of_scope", info.out_of_scope},
             {"extent", word(report.extent, extents)},
             {"outcome", word(report.outcome, outcomes)},
@@ -267,6 +268,7 @@ ExperimentReport parse_report(std::string_view text) try {
                  .seconds = json.at("typical_seconds"),
                  .quick_seconds = json.at("quick_seconds"),
                  .out_of_scope = json.at("out_of_scope")};
+  report.info.recorded = json.value("recorded", false);  // results of earlier versions lack it
   report.extent = to_enum<Extent>(json.at("extent"), extents);
   report.outcome = to_enum<ExperimentOutcome>(json.at("outcome"), outcomes);
   report.error = json.at("error");

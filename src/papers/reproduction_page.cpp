@@ -88,7 +88,7 @@ std::string verdict_text(const ExperimentReport& report) {
 // What was sampled, and what that means for a quick version.
 std::string sample_text(const ExperimentReport& report) {
   const std::string& sample = report.result.sample;
-  if (report.extent == Extent::full) return sample.empty() ? sample : fmt::format("Sample: {}.", sample);
+  if (!report.is_quick_version()) return sample.empty() ? sample : fmt::format("Sample: {}.", sample);
   if (sample.empty()) return "Nothing here is random: the quick version is the full one.";
   return fmt::format(
       "Smoke test: this quick version ran with {}. It shows that the experiment works; for the numbers run the full "
@@ -147,7 +147,7 @@ std::string page_conclusion(const std::vector<ExperimentReport>& reports) {
 
 std::string command_of(const ExperimentReport& report) {
   return fmt::format("attmirror reproduce {}{} -o out/", report.info.id,
-                     report.extent == Extent::quick ? " --quick" : "");
+                     report.is_quick_version() ? " --quick" : "");
 }
 
 Section section_of(const ExperimentReport& report) {
@@ -296,8 +296,7 @@ Table findings_table(const std::vector<ExperimentReport>& reports) {
 Page make_page(const std::vector<ExperimentReport>& reports) {
   Page page;
   page.title = reproduction_title;
-  const bool quick =
-      std::ranges::any_of(reports, [](const auto& report) { return report.extent == Extent::quick; });
+  const bool quick = std::ranges::any_of(reports, &ExperimentReport::is_quick_version);
   page.subtitle =
       "Published numbers beside ours, each with a verdict that follows from a stated tolerance. Every max-margin "
       "solution is certified.";

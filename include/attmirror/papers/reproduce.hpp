@@ -40,6 +40,8 @@ struct ExperimentReport {
 
   // How many findings have this verdict.
   std::ptrdiff_t count(Verdict verdict) const;
+  // Of records there is no smaller version: a quick call reads all of them.
+  bool is_quick_version() const { return extent == Extent::quick && !info.recorded; }
 };
 
 // Which versions to run, and on how many threads.
