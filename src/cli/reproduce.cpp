@@ -176,7 +176,7 @@ std::string screen_text(const std::vector<ExperimentReport>& reports) {
 // "records" of "records of 17 trainings on NVIDIA H200".
 std::string short_sample(std::string_view sample) {
   std::size_t end = sample.size();
-  for (const std::string_view rest : {" with ", " in ", " for ", " of ", " accepted", " (", ","})
+  for (const std::string_view rest : {" with ", " in ", " at ", " for ", " of ", " accepted", " (", ","})
     end = std::min(end, sample.find(rest));
   return sample.empty() ? "-" : std::string(sample.substr(0, end));
 }
