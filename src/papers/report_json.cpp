@@ -234,7 +234,6 @@ std::string to_json(const ExperimentReport& report) {
             {"summary", info.summary},
             {"typical_seconds", info.seconds},
             {"quick_seconds", info.quick_seconds},
-            {"recorded", info.recorded},
             {"out_of_scope", info.out_of_scope},
             {"extent", word(report.extent, extents)},
             {"outcome", word(report.outcome, outcomes)},
@@ -251,6 +250,7 @@ std::string to_json(const ExperimentReport& report) {
             {"figures", list_of(report.result.figures)},
             {"configuration", report.result.configuration},
             {"remarks", report.result.remarks}};
+  if (info.recorded) json["recorded"] = true;
   return dump(json, 1) + "\n";
 }
 
@@ -268,7 +268,7 @@ ExperimentReport parse_report(std::string_view text) try {
                  .seconds = json.at("typical_seconds"),
                  .quick_seconds = json.at("quick_seconds"),
                  .out_of_scope = json.at("out_of_scope")};
-  report.info.recorded = json.value("recorded", false);  // results of earlier versions lack it
+  report.info.recorded = json.value("recorded", false);
   report.extent = to_enum<Extent>(json.at("extent"), extents);
   report.outcome = to_enum<ExperimentOutcome>(json.at("outcome"), outcomes);
   report.error = json.at("error");
