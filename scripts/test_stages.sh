@@ -220,7 +220,7 @@ sanitizer_options=(-DATTMIRROR_CLI=OFF -DATTMIRROR_EXAMPLES=OFF -DATTMIRROR_DEEP
 
 stage_asan() {
   say "asan: address and undefined-behaviour sanitizers"
-  # The checks for undefined behavior take twice as long to compile at -O1 as at -Og, and the tests a third less.
+  # The checks for undefined behavior take twice as long to compile at -O1 as at -Og; the tests, a quarter less.
   configure asan build/test-asan "${sanitizer_options[@]}" "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-Og -g1" || return 0
   build build/test-asan || return 0
   ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 run_ctest build/test-asan -LE 'isa|slow|house'
