@@ -27,6 +27,10 @@ struct PublishedAccuracy {
 };
 inline constexpr PublishedAccuracy cifar_published[] = {
     {"adam", 50, 79}, {"adam", 150, 80.5}, {"md-1.1", 150, 80}};
+// The two optimizers that P1 compares.
+inline bool is_of_p1(const TrainingGroup& group) {
+  return group.config == "md-1.1" || group.config == "adam";
+}
 inline constexpr double cifar_reading = 1;  // points, either way
 
 // Test accuracy by epoch beside P1's. `begun` are the groups with unfinished trainings.

@@ -47,8 +47,6 @@ const TrainingGroup* cifar_group(const std::vector<TrainingGroup>& groups, std::
   return found == groups.end() ? nullptr : &*found;
 }
 
-bool is_of_p1(const TrainingGroup& group) { return group.config == "md-1.1" || group.config == "adam"; }
-
 // In percent, of the trainings that got so far.
 SampleSummary accuracy_at(const TrainingGroup& group, std::int64_t epoch) {
   std::vector<double> values;

@@ -50,7 +50,7 @@ Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<Trainin
   figure.x.scale = Axis::Scale::linear;  // as P1's
   if (figure.series.empty()) return figure;
   for (std::size_t s = 0; s < figure.series.size(); ++s) figure.series[s].color = static_cast<int>(s);
-  for (const char* config : {"adam", "md-1.1"}) {
+  for (const auto& [config, side] : {std::pair{"adam", -1.0}, std::pair{"md-1.1", 1.0}}) {
     Series points{.name = fmt::format("P1's figure, {}", optimizer_name(config))};
     points.mark = Series::Mark::points;
     if (const auto curve = std::ranges::find(figure.series, optimizer_name(config), &Series::name);
@@ -61,9 +61,7 @@ Figure cifar_curves(std::vector<TrainingGroup> groups, const std::vector<Trainin
         // Beside the mark of the other one in this epoch, not on it.
         const bool alone =
             std::ranges::count(cifar_published, published.epoch, &PublishedAccuracy::epoch) == 1;
-        points.x.push_back(static_cast<double>(published.epoch) + (alone                     ? 0
-                                                                   : published.accuracy > 80 ? -1
-                                                                                             : 1));
+        points.x.push_back(static_cast<double>(published.epoch) + (alone ? 0 : side));
         points.y.push_back(published.accuracy);
         points.low.push_back(published.accuracy - cifar_reading);
         points.high.push_back(published.accuracy + cifar_reading);
@@ -82,7 +80,7 @@ Figure near_zero_histograms(const std::vector<TrainingGroup>& groups) {
   constexpr double shown = 0.1;
   std::vector<TrainingGroup> two;
   for (const TrainingGroup& group : groups)
-    if (group.config == "md-1.1" || group.config == "adam") two.push_back(group);
+    if (is_of_p1(group)) two.push_back(group);
   Figure figure = weight_histograms(two, 'K');
   figure.id = "weights-near-0";
   figure.title = "The weights of K of the two optimizers that P1 compares";

@@ -44,6 +44,10 @@ std::size_t count_blocks(const VitGroup& group, const std::function<bool(const B
 }
 
 std::size_t claimed_blocks(const VitGroup& group) { return count_blocks(group, &BlockTrend::as_claimed); }
+std::size_t class_token_blocks(const VitGroup& group) {
+  return count_blocks(
+      group, [](const BlockTrend& trend) { return trend.sparsified(&AttentionRecord::class_token); });
+}
 
 // "all 42", "none of 42", "37 of 42"
 std::string blocks_of(std::size_t blocks, std::size_t all) {
@@ -76,7 +80,7 @@ std::string vit_claim(const std::vector<VitGroup>& groups) {
       sizes, blocks_of(ended, all), counted(trainings.size(), "training"), blocks_of(claimed, all));
 }
 
-// "with Adam they are -0.28 to 0.96, positive in 9 of 12"
+// "-0.28 to 0.96 with Adam (positive in 9 of 12)"
 std::string correlations_text(const VitGroup& group) {
   double low = 1, high = -1;
   std::size_t positive = 0;
@@ -148,8 +152,7 @@ std::string class_token_detail(const std::vector<VitGroup>& groups) {
     fallen += count_blocks(group, [](const BlockTrend& trend) {
       return trend.last.class_token.top_share < kept_of_peak * trend.class_token_peak;
     });
-    sparser += count_blocks(
-        group, [](const BlockTrend& trend) { return trend.sparsified(&AttentionRecord::class_token); });
+    sparser += class_token_blocks(group);
     all += group.trends.size();
   }
   const std::vector<std::string> parts = peak_texts(groups, &AttentionRecord::class_token);
@@ -179,10 +182,7 @@ std::vector<Finding> vit_findings(const std::vector<VitGroup>& groups) {
       findings.back().note = fmt::format("{} of {} blocks", blocks, group.trends.size());
     };
     add_share("share of blocks that do what P2 describes", claimed_blocks(group));
-    add_share("share of blocks whose class token's attention concentrated",
-              count_blocks(group, [](const BlockTrend& trend) {
-                return trend.sparsified(&AttentionRecord::class_token);
-              }));
+    add_share("share of blocks whose class token's attention concentrated", class_token_blocks(group));
   }
   if (findings.empty()) findings.push_back(new_number("trainings whose attention was measured twice", 0));
   return findings;

@@ -13,13 +13,7 @@ namespace {
 
 using test::CifarRecords;
 using test::made_up_cifar_records;
-
-// The conclusion and what it rests on, a paragraph a line.
-std::string words_of(const ExperimentResult& result) {
-  std::string words = result.conclusion;
-  for (const std::string& detail : result.details) words += "\n" + detail;
-  return words;
-}
+using test::words_of;
 
 std::string cifar_words(double mirror, double sparsity = 0.4) {
   return words_of(cifar_result(made_up_cifar_records(mirror, sparsity).list));

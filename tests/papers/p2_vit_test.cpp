@@ -18,18 +18,11 @@ void expect_words(const std::string& text, std::string_view part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
 }
 
-// The conclusion and what it rests on, a paragraph a line.
-std::string all_words(const ExperimentResult& result) {
-  std::string words = result.conclusion;
-  for (const std::string& detail : result.details) words += "\n" + detail;
-  return words;
-}
-
 std::string vit_words(const AttentionTrend& gradient, const AttentionTrend& adam) {
   CifarRecords records;
   records.train("md-2", 0.1, 0.7, 0.2, 1, gradient);
   records.train("adam", 1e-4, 0.8, 0.2, 2, adam);
-  return all_words(vit_result(records.list));
+  return test::words_of(vit_result(records.list));
 }
 
 TEST(RankCorrelation, IsSpearmans) {
@@ -123,14 +116,14 @@ TEST(Vit, APeakIsNamedWhereTheShareFallsAgain) {
       if (record.epoch == 15) record.all.top_share = share;
     return vit_result(records.list);
   };
-  EXPECT_EQ(all_words(vit_result(records.list)).find("falls again"), std::string::npos);
+  EXPECT_EQ(test::words_of(vit_result(records.list)).find("falls again"), std::string::npos);
   const ExperimentResult fallen = peak(0.25);
   expect_words(
-      all_words(fallen),
+      test::words_of(fallen),
       "\nThe share of the top token peaks and falls again with AdamW at 0.250 in epoch 15, and 0.200 at the end.");
   expect_words(fallen.figures[0].caption, "AdamW goes from 0.050 to 0.200 after 0.250 in epoch 15.");
   // Less than a tenth of the peak is no fall.
-  EXPECT_EQ(all_words(peak(0.22)).find("falls again"), std::string::npos);
+  EXPECT_EQ(test::words_of(peak(0.22)).find("falls again"), std::string::npos);
 }
 
 TEST(Vit, TheClassTokenHasAParagraphOfItsOwn) {
@@ -164,7 +157,7 @@ TEST(Vit, StoppedTrainingsCountAsFarAsTheyGot) {
   CifarRecords records;
   records.train("adam", 1e-4, 0.8, 0.2);
   records.stop("adam-s2", 34);
-  const std::string stopped = all_words(vit_result(records.list));
+  const std::string stopped = test::words_of(vit_result(records.list));
   expect_words(stopped, "in all 12 blocks of 2 trainings");
   expect_words(stopped, "With Adam, from epoch 5 to epoch 150");
   // One measurement shows no trend.

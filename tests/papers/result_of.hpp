@@ -27,6 +27,13 @@ inline const Finding& named(const ExperimentResult& result, std::string_view tex
   throw std::runtime_error("no finding named " + std::string(text));
 }
 
+// The conclusion and what it rests on, a paragraph a line.
+inline std::string words_of(const ExperimentResult& result) {
+  std::string words = result.conclusion;
+  for (const std::string& detail : result.details) words += "\n" + detail;
+  return words;
+}
+
 // No finding differs, every figure and table is well formed, and there is a configuration.
 inline void expect_sound(const ExperimentResult& result) {
   EXPECT_FALSE(result.findings.empty());

@@ -139,13 +139,10 @@ WeightMeasures measured_weights(const Network& network) {
   WeightMeasures result;
   for (std::size_t m = 0; m < names.size(); ++m, value += numbers) {
     const double l1 = value[0], l2 = std::sqrt(value[1]), root = std::sqrt(counts[m]);
+    double above = value[3] / counts[m], sparsity = root > 1 && l2 > 0 ? (root - l1 / l2) / (root - 1) : 0;
     // Weights that are not finite exceed nothing and have no sparsity, which is not the same as 0.
-    const double none = std::numeric_limits<double>::quiet_NaN();
-    const bool finite = std::isfinite(l2);
-    result.maps.push_back({names[m], l2, value[2], finite ? value[3] / counts[m] : none,
-                           !finite              ? none
-                           : root > 1 && l2 > 0 ? (root - l1 / l2) / (root - 1)
-                                                : 0});
+    if (!std::isfinite(l2)) above = sparsity = std::numeric_limits<double>::quiet_NaN();
+    result.maps.push_back({names[m], l2, value[2], above, sparsity});
   }
   result.norm = std::sqrt(*value);
   return result;

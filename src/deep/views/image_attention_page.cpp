@@ -167,8 +167,8 @@ Page image_attention_page(const ImageView& view) {
   section.blocks.push_back(Paragraph{
       "The large map is the image, darkened where the class token, from which the answer is read, does not look: a patch is "
       "as bright as its probability divided by that of the map's top patch. Even attention leaves the image as it is, "
-      "and what is dark in it stays dark: take it away with the second menu to compare patches. At first it is the map of the last block, averaged over heads. Small maps show the same without the image, for every "
-      "block and head; click one to enlarge it in all networks. Point at a patch of the large map, or move through it with "
+      "and what is dark in it stays dark: take it away with the second menu to compare patches. At first it is the map "
+      "of the last block, averaged over heads. Small maps show the same without the image, for every block and head; click one to enlarge it in all networks. Point at a patch of the large map, or move through it with "
       "the arrow keys, to see its probability."});
   for (const std::string& note : view.notes) section.blocks.push_back(Paragraph{note});
   section.blocks.push_back(view.maps);
